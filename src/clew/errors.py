@@ -1,0 +1,88 @@
+"""Everything that Clew raises on purpose, in one tree.
+
+    ClewError
+    ├── InputError             a value that the caller gave cannot be used
+    │   ├── UnknownMethod      no retrieval method of that name
+    │   └── UnreadableSource   a file or record that gives no document
+    ├── MissingExtra           an optional package is not installed
+    ├── MissingLayer           the index lacks what a method needs
+    ├── StoreError             the index folder cannot be used as asked
+    │   ├── NotAnIndex         nothing there, or something else
+    │   ├── IndexLocked        another process is writing
+    │   ├── RecipeMismatch     it was built with other models or settings
+    │   └── DamagedIndex       a file is missing or does not fit
+    └── ModelError             a model did not do its work
+        ├── EndpointError      no usable answer from an HTTP endpoint
+        └── BadReply           an answer came, and it is not what was asked for
+
+A message is one sentence: what was wrong, where, and what to do. The command line prints it and
+exits with a non-zero status; nothing else catches it.
+"""
+
+
+class ClewError(Exception):
+    """The root of all errors that Clew raises on purpose."""
+
+
+class InputError(ClewError):
+    """A value that the caller gave cannot be used."""
+
+
+class UnknownMethod(InputError):
+    """No retrieval method of that name."""
+
+
+class UnreadableSource(InputError):
+    """A file or record that gives no document."""
+
+    def __init__(self, source: str, reason: str, line: int | None = None) -> None:
+        self.source = source
+        self.reason = reason
+        self.line = line
+        place = source if line is None else f"{source}, line {line}"
+        super().__init__(f"{place}: {reason}")
+
+
+class MissingExtra(ClewError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}. Hint: pip install 'clew[{extra}]'"
+        )
+
+
+class MissingLayer(ClewError):
+    """The index lacks what a method needs."""
+
+
+class StoreError(ClewError):
+    """The index folder cannot be used as asked."""
+
+
+class NotAnIndex(StoreError):
+    """Nothing there, or something that is not a Clew index."""
+
+
+class IndexLocked(StoreError):
+    """Another process is writing to the index."""
+
+
+class RecipeMismatch(StoreError):
+    """The index was built with other models or settings."""
+
+
+class DamagedIndex(StoreError):
+    """A file of the index is missing or does not fit the others."""
+
+
+class ModelError(ClewError):
+    """A model did not do its work."""
+
+
+class EndpointError(ModelError):
+    """An HTTP endpoint gave no usable answer."""
+
+
+class BadReply(ModelError):
+    """An answer came, and it is not what was asked for."""

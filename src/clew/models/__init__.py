@@ -1,0 +1,119 @@
+"""What a model must do for Clew, as four protocols, and the bundle that methods are given.
+
+Every protocol takes a batch; an adapter that talks to a server runs the batch concurrently
+inside, and its callers stay synchronous. Concrete models are modules of this package; the rim
+(`cli`, `api`) chooses them, and nothing below it names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from clew.types import Mention, TokenVectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Kind = Literal["query", "document"]
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def name(self) -> str:
+        """Name the model and version; vectors of two names are never compared."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+        """Return (n, d) float32 rows of length one, row i for texts[i]; (0, d) for none.
+
+        The row of a text does not depend on its neighbours in the batch.
+        """
+        ...
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that also gives a vector for every token of a text, in one pass."""
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]: ...
+
+
+class Tagger(Protocol):
+    """Texts to the mentions of entities in them (named entity recognition)."""
+
+    @property
+    def name(self) -> str: ...
+
+    def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """Return each text's mentions by (start, end), without repeats."""
+        ...
+
+
+class Reranker(Protocol):
+    """A query and texts to relevance scores; only their order counts."""
+
+    @property
+    def name(self) -> str: ...
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return (n,) finite scores, higher is better."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One request to an LLM."""
+
+    user: str
+    system: str = ""
+    schema: Mapping[str, Any] | None = None  # a JSON schema that the reply must satisfy
+    max_tokens: int = 512
+    version: str = ""  # of the template; enters every cache key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back. `data` is the validated JSON where a schema was asked for."""
+
+    text: str
+    data: Any = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None  # None: the price is not known
+    calls: int = 1  # 2 after a repair retry
+    error: str = ""  # why there is no usable reply; empty when there is one
+
+
+class LLM(Protocol):
+    """Prompts to replies."""
+
+    @property
+    def name(self) -> str: ...
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        """Return a reply for each prompt, in order.
+
+        A reply that does not satisfy its schema after one repair retry has `error` set and
+        `data` None, so that the step can fall back and count it. Raises EndpointError where
+        the endpoint cannot be used at all.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """The models of one run. Without an LLM every step takes its LLM-free alternative."""
+
+    embedder: Embedder
+    tagger: Tagger
+    reranker: Reranker
+    llm: LLM | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)

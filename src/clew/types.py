@@ -1,0 +1,248 @@
+"""The values that pass between stages. Ids are strings here and row numbers in arrays.
+
+documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> Answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from clew.errors import MissingLayer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A source text. Every character range anywhere in Clew counts characters of `text`."""
+
+    id: str  # stable: the path below the folder that was indexed, or the record's own id
+    text: str  # the whole decoded file, or what a reader extracted from it
+    title: str = ""
+    source: str = ""  # where it came from, for people: a path, or path:line
+    body_start: int = 0  # chunks begin here: behind front matter and the title line
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """One input that gave no document, and why."""
+
+    source: str
+    reason: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = self.source if self.line is None else f"{self.source}, line {self.line}"
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An occurrence of an entity: text[start:end], named `label`."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """One text as a token embedder sees it: row i is the token at characters spans[i]."""
+
+    vectors: NDArray[np.float32]  # (n, d), unit length
+    ids: NDArray[np.int32]  # (n,), rows of the model's vocabulary
+    spans: NDArray[np.int32]  # (n, 2), character ranges in the text
+
+
+class Layer(Protocol):
+    """The rows of one kind: documents, chunks, units, entities or terms."""
+
+    def __len__(self) -> int: ...
+
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        """Return the id of each row: a document's or chunk's id, an entity's key, a term."""
+        ...
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        """Return the text of each row; an entity's is its name as first written."""
+        ...
+
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        """Return the row of each id, -1 where there is none."""
+        ...
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """(n, d) unit rows; raises MissingLayer where this kind has none."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, NDArray[np.generic]]:
+        """Numbers about each row by name, each (n,): a chunk's document, start, end, ..."""
+        ...
+
+    def tokens(self, row: int) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+        """Return a chunk's or unit's stored token vectors (n, d), times 127, and token ids."""
+        ...
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One generation of an index: what methods compute on. Rows are in document-id order."""
+
+    layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term"
+    links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, each pair once
+    recipe: Mapping[str, Scalar] = field(default_factory=dict)
+    generation: int = 0
+
+    def layer(self, name: str) -> Layer:
+        try:
+            return self.layers[name]
+        except KeyError:
+            have = ", ".join(self.layers)
+            raise MissingLayer(f"this index has no {name!r} layer, only {have}") from None
+
+    def link(self, a: str, b: str) -> csr_array:
+        """Return the (n_a, n_b) link, or its transpose where it is kept the other way."""
+        if (a, b) in self.links:
+            return self.links[a, b]
+        if (b, a) in self.links:
+            return self._transposed(b, a)
+        have = ", ".join("-".join(pair) for pair in self.links)
+        raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
+
+    def _transposed(self, a: str, b: str) -> csr_array:
+        if (b, a) not in self._transposes:
+            self._transposes[b, a] = self.links[a, b].T.tocsr()
+        return self._transposes[b, a]
+
+    @cached_property
+    def _transposes(self) -> dict[tuple[str, str], csr_array]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a run cost. Seconds are wall time per stage."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0  # None: the price of a model is not known
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def total_seconds(self) -> float:
+        return sum(self.seconds.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk that a method found; higher scores come first."""
+
+    chunk_id: str
+    score: float
+    document_id: str
+    title: str
+    source: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One stop of a thread: which row, and why the method went there."""
+
+    layer: str  # "query", "entity", "unit", "chunk"
+    id: str
+    text: str
+    reason: str = ""
+    score: float | None = None
+    document_id: str = ""  # where the text stands; empty for the query
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A thread from the query to a chunk."""
+
+    steps: tuple[Step, ...]
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a method found: chunks in order, and the threads that say why."""
+
+    query: str
+    method: str
+    hits: tuple[Hit, ...] = ()
+    paths: tuple[Path, ...] = ()
+    seeds: tuple[Step, ...] = ()  # rows that the query was linked to
+    notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """One numbered piece of a context."""
+
+    number: int  # from 1, as cited in the answer
+    chunk_id: str
+    document_id: str
+    title: str
+    source: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the answer may use: passages that fit a token budget together."""
+
+    passages: tuple[Passage, ...]
+    text: str
+    n_tokens: int
+    budget_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A character range of a source that supports the answer."""
+
+    number: int  # of the passage in the context
+    chunk_id: str
+    document_id: str
+    source: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer with its citations and the evidence they stand on."""
+
+    question: str
+    text: str
+    kind: str  # "generated" by an LLM, "quoted" sentences, or "none"
+    citations: tuple[Citation, ...]
+    context: Context
+    evidence: Evidence
+    usage: Usage
