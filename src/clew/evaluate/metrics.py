@@ -1,0 +1,162 @@
+"""Metrics on one ranked list or one answer, each between 0 and 1. Means and intervals: `summary`.
+
+Ranking metrics are over documents: of repeated ids, as a list of chunks gives, the first counts.
+Answer metrics are SQuAD's (Rajpurkar et al. 2016, arXiv:1606.05250), the best over the right
+answers; an empty prediction scores 0. Coverage is KET-RAG's (Huang et al. 2025, arXiv:2502.09304).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Literal
+
+from clew.errors import InputError
+
+YesNo = Literal["plain", "hotpot", "ket"]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def distinct(ids: Iterable[str]) -> tuple[str, ...]:
+    """Return the ids without repeats, in order of first occurrence."""
+    return tuple(dict.fromkeys(ids))
+
+
+def recall_at(ranked_ids: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Return the share of the gold documents among the first k; InputError without gold."""
+    wanted = _wanted(gold)
+    return len(wanted.intersection(_first(ranked_ids, k))) / len(wanted)
+
+
+def all_at(ranked_ids: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Return 1 if every gold document is among the first k, else 0; InputError without gold."""
+    return float(_wanted(gold).issubset(_first(ranked_ids, k)))
+
+
+def reciprocal_rank(ranked_ids: Sequence[str], gold: Collection[str]) -> float:
+    """Return 1 / rank of the first gold document, 0 if there is none; InputError without gold."""
+    wanted = _wanted(gold)
+    ranks = (rank for rank, id_ in enumerate(distinct(ranked_ids), 1) if id_ in wanted)
+    return 1 / next(ranks, math.inf)
+
+
+def ndcg_at(ranked_ids: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Return nDCG@k with gain 1 for a gold document and the discount log2(rank + 1).
+
+    Järvelin and Kekäläinen (2002), doi:10.1145/582415.582418. Raises InputError without gold.
+    """
+    wanted = _wanted(gold)
+    found = [rank for rank, id_ in enumerate(_first(ranked_ids, k), 1) if id_ in wanted]
+    ideal = range(1, min(k, len(wanted)) + 1)
+    return _discounted(found) / _discounted(ideal)
+
+
+def normalize_answer(text: str) -> str:
+    """Lower-case, delete ASCII punctuation, drop the words a, an and the, collapse spaces."""
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def is_yes_no(answers: Sequence[str]) -> bool:
+    """Say whether a right answer is yes or no, which a text may hold without answering."""
+    return not {"yes", "no"}.isdisjoint(normalize_answer(a) for a in answers)
+
+
+def covered(answers: Sequence[str], context_text: str) -> float:
+    """Return 1 if a right answer occurs in the context, both normalised, else 0 (KET coverage).
+
+    Raises InputError where an answer is empty, which every text would cover.
+    """
+    return contains(context_text, answers)
+
+
+def contains(prediction: str, answers: Sequence[str]) -> float:
+    """Return 1 if a right answer is a substring of the prediction, both normalised, else 0.
+
+    Clue-RAG's Acc. A substring, not a word: "no" is contained in "I do not know".
+    Raises InputError where an answer is empty.
+    """
+    given = normalize_answer(prediction)
+    return float(any(answer in given for answer in _normalized(answers)))
+
+
+def exact_match(prediction: str, answers: Sequence[str]) -> float:
+    """Return 1 if the prediction equals a right answer, both normalised, else 0.
+
+    Raises InputError where an answer is empty.
+    """
+    return float(normalize_answer(prediction) in _normalized(answers))
+
+
+def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> float:
+    """Return the F1 of the prediction's tokens, as a multiset, with the nearest right answer's.
+
+    `yes_no` says which pairs score 0 although they share tokens: 'plain' none; 'hotpot' (the
+    official script of HotpotQA and 2Wiki) those that differ where either is yes, no or noanswer;
+    'ket' (KET-RAG's script) those whose prediction is yes, no or "insufficient information" and
+    differs, or whose answer is yes or no and is not in the prediction.
+    Raises InputError where an answer is empty or the rule unknown.
+    """
+    if yes_no not in _BARRED:
+        raise InputError(f"no yes/no rule {yes_no!r}. Hint: one of {', '.join(_BARRED)}")
+    given = normalize_answer(prediction)
+    barred = _BARRED[yes_no]
+    return max(0.0 if barred(given, a) else _token_f1(given, a) for a in _normalized(answers))
+
+
+def _first(ranked_ids: Sequence[str], k: int) -> tuple[str, ...]:
+    if k < 1:
+        raise InputError(f"k must be at least 1, but is {k}")
+    return distinct(ranked_ids)[:k]
+
+
+def _wanted(gold: Collection[str]) -> frozenset[str]:
+    if not gold:
+        raise InputError("a question without gold documents has no ranking metric")
+    return frozenset(gold)
+
+
+def _discounted(ranks: Iterable[int]) -> float:
+    return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
+
+
+def _normalized(answers: Sequence[str]) -> list[str]:
+    if isinstance(answers, str) or not answers:
+        raise InputError(f"answers must be a list with at least one text, but are {answers!r}")
+    normalized = [normalize_answer(answer) for answer in answers]
+    if "" in normalized:
+        empty = answers[normalized.index("")]
+        raise InputError(f"the right answer {empty!r} is empty once normalised: all texts match it")
+    return normalized
+
+
+def _token_f1(given: str, answer: str) -> float:
+    tokens, wanted = given.split(), answer.split()
+    shared = sum((Counter(tokens) & Counter(wanted)).values())
+    return 2 * shared / (len(tokens) + len(wanted))
+
+
+def _never(given: str, answer: str) -> bool:
+    del given, answer
+    return False
+
+
+def _differ_hotpot(given: str, answer: str) -> bool:
+    return given != answer and not {"yes", "no", "noanswer"}.isdisjoint((given, answer))
+
+
+def _differ_ket(given: str, answer: str) -> bool:
+    refused = given in {"yes", "no", "insufficient information"} and given != answer
+    return refused or (answer in {"yes", "no"} and answer not in given)
+
+
+_BARRED: Mapping[str, Callable[[str, str], bool]] = {
+    "plain": _never,
+    "hotpot": _differ_hotpot,
+    "ket": _differ_ket,
+}

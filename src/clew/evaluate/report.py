@@ -1,0 +1,108 @@
+"""What an evaluation found, as plain data for programs; `table` has it for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from clew.evaluate.datasets import Dataset
+from clew.evaluate.metrics import YesNo
+from clew.evaluate.summary import Row, Summary, model_seconds, summarize
+from clew.types import Scalar, Usage
+
+_USUAL_K = 5  # of recall, in the papers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The rows of an evaluation, and how they were made.
+
+    `index_cost` is the caller's to give: `dataclasses.replace(report, index_cost=...)`.
+    """
+
+    dataset: Dataset
+    methods: tuple[str, ...]
+    ks: tuple[int, ...]  # ascending
+    rows: tuple[Row, ...]
+    seed: int = 0  # of the resampling
+    yes_no: YesNo = "plain"  # the rule of F1
+    index_cost: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @cached_property
+    def headline(self) -> str:
+        """The metric that methods are compared by: recall@5, or at the middle k, if it applies."""
+        middle = _USUAL_K if _USUAL_K in self.ks else self.ks[len(self.ks) // 2]
+        have = {metric for row in self.rows for metric in row.scores}
+        return next((m for m in (f"recall@{middle}", "coverage") if m in have), "")
+
+    @cached_property
+    def summaries(self) -> list[Summary]:
+        """What is said of each method, in the order they were given."""
+        answered = any("F1" in row.scores for row in self.rows)
+        tested = [metric for metric in (self.headline, "F1" if answered else "") if metric]
+        return summarize(self.rows, self.methods, tested, self.seed)
+
+    def to_json(self, *, with_rows: bool = False) -> dict[str, Any]:
+        """Return plain data; keys keep one order, and equal reports give equal bytes."""
+        data: dict[str, Any] = {
+            "dataset": {
+                "name": self.dataset.name,
+                "questions": len(self.dataset.questions),
+                "documents": self.dataset.n_documents,
+                "questions_without_supporting_ids": self.dataset.n_without_gold,
+                "questions_without_answers": self.dataset.n_without_answers,
+                "unknown_supporting_ids": list(self.dataset.unknown_ids),
+                "dropped_answers": list(self.dataset.dropped_answers),
+            },
+            "settings": {"ks": list(self.ks), "seed": self.seed, "f1_yes_no": self.yes_no},
+            "headline": self.headline,
+            "index_cost": dict(self.index_cost),
+            "methods": {summary.method: _method(summary) for summary in self.summaries},
+        }
+        if with_rows:
+            data["rows"] = [_row(row) for row in self.rows]
+        return data
+
+
+def _method(summary: Summary) -> dict[str, Any]:
+    return {
+        "failed": summary.n_failed,
+        "failed_answers": summary.n_failed_answers,
+        "first_error": summary.first_error,
+        "metrics": {metric: asdict(value) for metric, value in summary.estimates.items()},
+        "against_first": {m: test._asdict() for m, test in summary.against_first.items()},
+        "by_type": {value: asdict(group) for value, group in summary.by_type.items()},
+        "by_hops": {str(value): asdict(group) for value, group in summary.by_hops.items()},
+        "search": summary.search and asdict(summary.search),
+        "answer": summary.answer and asdict(summary.answer),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "question_id": row.question_id,
+        "method": row.method,
+        "type": row.type,
+        "hops": row.hops,
+        "document_ids": list(row.document_ids),
+        "scores": dict(row.scores),
+        "search": _usage(row.usage),
+        "error": row.error,
+        "answer": row.answer,
+        "answering": _usage(row.answer_usage),
+        "answer_error": row.answer_error,
+    }
+
+
+def _usage(usage: Usage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    return {
+        "seconds": usage.total_seconds,
+        "model_seconds": model_seconds(usage),
+        "llm_calls": usage.llm_calls,
+        "tokens": usage.total_tokens,
+        "cost_usd": usage.cost_usd,
+    }

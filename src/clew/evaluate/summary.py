@@ -1,0 +1,169 @@
+"""From a row per question and method to what a report says of each method.
+
+A metric that does not apply to a question is absent from its row and from the means: recall
+without supporting ids, coverage without answers. A question that failed has zeros instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from clew.evaluate.stats import PairedTest, bootstrap_interval, paired_test, quantiles
+from clew.types import Usage
+
+MODEL_STAGES = frozenset({"embed", "rerank", "tag", "llm"})  # of Usage.seconds
+
+K = TypeVar("K", str, int)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One question asked of one method."""
+
+    question_id: str
+    method: str
+    type: str = ""
+    hops: int | None = None
+    document_ids: tuple[str, ...] = ()  # ranked, without repeats
+    scores: Mapping[str, float]  # by metric, in the order of a report
+    usage: Usage | None = None  # of the search; None where it failed
+    error: str = ""  # why the search failed
+    answer: str = ""
+    answer_usage: Usage | None = None  # None where no answer was asked for, or it failed
+    answer_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean over n questions with its bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The means over the questions of one type or number of hops."""
+
+    n: int
+    means: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What a question cost, over those that did not fail."""
+
+    p50_s: float
+    p95_s: float
+    model_p50_s: float  # the part spent in MODEL_STAGES
+    model_p95_s: float
+    llm_calls: float  # means per question, as the next two
+    tokens: float
+    cost_usd: float | None  # None: the price of a model is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One method over all questions."""
+
+    method: str
+    n_failed: int
+    n_failed_answers: int
+    first_error: str
+    estimates: Mapping[str, Estimate]  # by metric
+    against_first: Mapping[str, PairedTest]  # by metric; empty for the first method
+    by_type: Mapping[str, Group]
+    by_hops: Mapping[int, Group]
+    search: Spending | None  # None: every question failed
+    answer: Spending | None
+
+
+def model_seconds(usage: Usage) -> float:
+    """Return the seconds of `usage` that were spent in models."""
+    return math.fsum(s for stage, s in usage.seconds.items() if stage in MODEL_STAGES)
+
+
+def summarize(
+    rows: Sequence[Row], methods: Sequence[str], tested: Sequence[str], seed: int
+) -> list[Summary]:
+    """Return a summary per method; metrics in `tested` are compared with the first method's.
+
+    Every method must have a row for the same questions, in the same order.
+    """
+    of = {method: [row for row in rows if row.method == method] for method in methods}
+    return [_summary(of[method], of[methods[0]], tested, seed) for method in methods]
+
+
+def _summary(
+    rows: Sequence[Row], first: Sequence[Row], tested: Sequence[str], seed: int
+) -> Summary:
+    compared = () if rows[0].method == first[0].method else tested
+    errors = [row.error or row.answer_error for row in rows]
+    return Summary(
+        method=rows[0].method,
+        n_failed=sum(bool(row.error) for row in rows),
+        n_failed_answers=sum(bool(row.answer_error) for row in rows),
+        first_error=next(filter(None, errors), ""),
+        estimates={m: _estimate(_scores(rows, m), seed) for m in _metrics(rows)},
+        against_first={m: paired_test(_scores(rows, m), _scores(first, m), seed) for m in compared},
+        by_type=_groups(rows, lambda row: row.type or None),
+        by_hops=_groups(rows, lambda row: row.hops),
+        search=_spending([row.usage for row in rows if row.usage is not None]),
+        answer=_spending([row.answer_usage for row in rows if row.answer_usage is not None]),
+    )
+
+
+def _metrics(rows: Sequence[Row]) -> list[str]:
+    """Return the metrics that some row has, in the order of the fullest row."""
+    longest = max(rows, key=lambda row: len(row.scores))
+    return list(dict.fromkeys(m for row in (longest, *rows) for m in row.scores))
+
+
+def _scores(rows: Sequence[Row], metric: str) -> list[float]:
+    return [row.scores[metric] for row in rows if metric in row.scores]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _estimate(values: Sequence[float], seed: int) -> Estimate:
+    low, high = bootstrap_interval(values, seed)
+    return Estimate(mean=_mean(values), low=low, high=high, n=len(values))
+
+
+def _groups(rows: Sequence[Row], key: Callable[[Row], K | None]) -> dict[K, Group]:
+    """Group the rows that have a key, keys in ascending order."""
+    members: dict[K, list[Row]] = {}
+    for row in rows:
+        value = key(row)
+        if value is not None:
+            members.setdefault(value, []).append(row)
+    return {value: _group(members[value]) for value in sorted(members)}
+
+
+def _group(rows: Sequence[Row]) -> Group:
+    means = {metric: _mean(_scores(rows, metric)) for metric in _metrics(rows)}
+    return Group(n=len(rows), means=means)
+
+
+def _spending(usages: Sequence[Usage]) -> Spending | None:
+    if not usages:
+        return None
+    p50, p95 = quantiles([usage.total_seconds for usage in usages], (0.5, 0.95))
+    model_p50, model_p95 = quantiles([model_seconds(usage) for usage in usages], (0.5, 0.95))
+    costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
+    return Spending(
+        p50_s=p50,
+        p95_s=p95,
+        model_p50_s=model_p50,
+        model_p95_s=model_p95,
+        llm_calls=_mean([usage.llm_calls for usage in usages]),
+        tokens=_mean([usage.total_tokens for usage in usages]),
+        cost_usd=_mean(costs) if len(costs) == len(usages) else None,
+    )

@@ -1,0 +1,114 @@
+"""Reading datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError
+from clew.evaluate import Dataset, Question, load
+
+
+def test_fields_arrive_where_they_belong(dataset: Dataset, folder: Path) -> None:
+    """A full record gives a full question, and the dataset is named like its folder."""
+    assert dataset.questions[0] == Question(
+        id="q1",
+        text="capital of the land that borders Spain",
+        answers=("Paris",),
+        type="bridge",
+        supporting_ids=("paris", "france"),
+        hops=2,
+        split="dev",
+    )
+    assert (dataset.name, dataset.n_documents) == ("capitals", 5)
+    assert dataset.corpus_path == folder / "corpus.jsonl"
+
+
+def test_questions_without_gold_or_answers_are_kept_and_counted(dataset: Dataset) -> None:
+    """A question that cannot be measured one way may be measured the other."""
+    assert len(dataset.questions) == 6
+    assert (dataset.n_without_gold, dataset.n_without_answers) == (2, 1)
+    assert dataset.questions[3].supporting_ids == ()
+    assert dataset.questions[4].answers == ()
+
+
+def test_unknown_supporting_ids_are_named(dataset: Dataset) -> None:
+    """Gold that the corpus lacks stays gold and is told."""
+    assert dataset.unknown_ids == ("lost",)
+    assert "lost" in dataset.questions[2].supporting_ids
+
+
+def test_answers_that_normalise_to_nothing_are_dropped_and_named(dataset: Dataset) -> None:
+    """The answer "A" would match every text, so only the other one is used."""
+    assert dataset.questions[5].answers == ("retinol",)
+    assert dataset.dropped_answers == ("A",)
+
+
+def test_split_and_limit_choose_questions(folder: Path) -> None:
+    """Counts are of the chosen questions only."""
+    assert [q.id for q in load(folder, split="test").questions] == ["q3", "q4", "q5", "q6"]
+    two = load(folder, split="dev", limit=2)
+    assert [q.id for q in two.questions] == ["q1", "q2"]
+    assert (two.unknown_ids, two.dropped_answers, two.n_without_gold) == ((), (), 0)
+    assert len(load(folder, limit=99).questions) == 6
+
+
+def test_unknown_split_names_those_there_are(folder: Path) -> None:
+    """A misspelt split is answered with the right ones."""
+    with pytest.raises(InputError, match="split 'train', only of dev, test"):
+        load(folder, split="train")
+    with pytest.raises(InputError, match="at least 1, but is 0"):
+        load(folder, limit=0)
+
+
+def test_blank_lines_and_a_byte_order_mark_do_no_harm(folder: Path) -> None:
+    """Files saved by an editor on Windows read the same."""
+    path = folder / "questions.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n"))
+    assert len(load(folder).questions) == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"id": "\xff"}', "not UTF-8 at byte 8"),
+        (b'["q7"]', "must be a JSON object, but is list"),
+        (b'{"question": "?"}', "'id' must be a text that is not empty, but is None"),
+        (b'{"id": 7, "question": "?"}', "'id' must be a text that is not empty, but is 7"),
+        (b'{"id": "q7"}', "'question' must be a text"),
+        (b'{"id": "q7", "question": " "}', "'question' must be a text"),
+        (b'{"id": "q1", "question": "?"}', "'q1' is already that of .*questions.jsonl, line 1"),
+        (b'{"id": "q7", "question": "?", "answers": "yes"}', "'answers' must be a list"),
+        (b'{"id": "q7", "question": "?", "answers": [""]}', "'answers' must hold texts"),
+        (b'{"id": "q7", "question": "?", "supporting_ids": [1]}', "'supporting_ids' must hold"),
+        (b'{"id": "q7", "question": "?", "hop_count": "2"}', "'hop_count' must be a whole"),
+        (b'{"id": "q7", "question": "?", "hop_count": true}', "'hop_count' must be a whole"),
+        (b'{"id": "q7", "question": "?", "type": 3}', "'type' must be a text"),
+    ],
+)
+def test_malformed_lines_are_named(folder: Path, line: bytes, message: str) -> None:
+    """A complaint says which file, which line and what is wrong there."""
+    path = folder / "questions.jsonl"
+    path.write_bytes(path.read_bytes() + line)
+    with pytest.raises(InputError, match=rf"questions\.jsonl, line 7: .*{message}"):
+        load(folder)
+
+
+def test_malformed_corpus_is_named_too(folder: Path) -> None:
+    """The corpus is checked as the questions are."""
+    path = folder / "corpus.jsonl"
+    path.write_text(path.read_text() + '{"id": "rome"}\n')
+    with pytest.raises(InputError, match=r"corpus\.jsonl, line 6: the id 'rome' is already"):
+        load(folder)
+
+
+def test_missing_files_and_empty_datasets_are_refused(folder: Path, tmp_path: Path) -> None:
+    """A folder that is no dataset is said to be none."""
+    with pytest.raises(InputError, match=r"corpus\.jsonl: No such file"):
+        load(tmp_path)
+    (folder / "questions.jsonl").write_text("\n")
+    with pytest.raises(InputError, match="no questions"):
+        load(folder)

@@ -1,0 +1,240 @@
+"""Evaluations from end to end, over a fake search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from clew.errors import EndpointError, InputError, MissingLayer
+from clew.evaluate import Dataset, evaluate, render
+from clew.types import Answer, Evidence
+
+Search = Callable[[str, str], Evidence]
+MakeEvidence = Callable[..., Evidence]
+MakeAnswer = Callable[..., Answer]
+
+
+def summary(dataset: Dataset, search: Search, **options: Any) -> dict[str, Any]:
+    """Return the JSON of an evaluation of 'words' and 'fixed'."""
+    data = evaluate(dataset, search, ["words", "fixed"], **options).to_json()
+    return json.loads(json.dumps(data))  # type: ignore[no-any-return]
+
+
+def mean(data: dict[str, Any], method: str, metric: str) -> float:
+    value: float = data["methods"][method]["metrics"][metric]["mean"]
+    return value
+
+
+def test_means_by_hand(dataset: Dataset, search: Search) -> None:
+    """'fixed' finds rome and paris: half of q1's gold at rank 2, and q5's at rank 1."""
+    data = summary(dataset, search)
+    assert mean(data, "fixed", "recall@5") == pytest.approx((0.5 + 0 + 0 + 1) / 4)
+    assert mean(data, "fixed", "all@5") == pytest.approx(1 / 4)
+    assert mean(data, "fixed", "MRR") == pytest.approx((1 / 2 + 1) / 4)
+    assert data["methods"]["fixed"]["metrics"]["recall@5"]["n"] == 4
+
+
+def test_ranks_are_of_documents(dataset: Dataset, search: Search) -> None:
+    """The second chunk of rome takes no rank, so paris is found at 2."""
+    report = evaluate(dataset, search, ["fixed"])
+    assert report.rows[0].document_ids == ("rome", "paris")
+    assert report.rows[0].scores["recall@2"] == 0.5
+
+
+def test_coverage_with_and_without_yes_no(dataset: Dataset, search: Search) -> None:
+    """Paris and Rome stand in what 'fixed' finds; "yes" does not; q5 has no answer."""
+    data = summary(dataset, search)
+    assert mean(data, "fixed", "coverage") == pytest.approx(2 / 5)
+    assert mean(data, "fixed", "coverage without yes/no") == pytest.approx(2 / 4)
+
+
+def test_coverage_stops_at_the_largest_k(dataset: Dataset, search: Search) -> None:
+    """Only the hits that a ranking metric could see count: the third, paris, is past k = 2."""
+    data = summary(dataset, search, ks=(1, 2))
+    assert mean(data, "fixed", "coverage") == pytest.approx(1 / 5)
+
+
+def test_headline_is_recall_at_five_or_the_middle(dataset: Dataset, search: Search) -> None:
+    """The metric to compare by follows the ks, and the questions."""
+    assert evaluate(dataset, search, ["fixed"]).headline == "recall@5"
+    assert evaluate(dataset, search, ["fixed"], ks=(20, 1, 3)).headline == "recall@3"
+    no_gold = replace(dataset, questions=dataset.questions[3:4])
+    assert evaluate(no_gold, search, ["fixed"]).headline == "coverage"
+
+
+def test_first_method_is_compared_with_the_others(dataset: Dataset, search: Search) -> None:
+    """The difference is the difference of the means, and the first has none."""
+    data = summary(dataset, search)
+    assert data["methods"]["words"]["against_first"] == {}
+    test = data["methods"]["fixed"]["against_first"]["recall@5"]
+    difference = mean(data, "fixed", "recall@5") - mean(data, "words", "recall@5")
+    assert test["difference"] == pytest.approx(difference)
+    assert test["low"] <= test["difference"] <= test["high"]
+    assert 0 < test["p_value"] <= 1
+
+
+def test_groups_by_type_and_hops(dataset: Dataset, search: Search) -> None:
+    """Questions that name no type or hops are in no group."""
+    method = summary(dataset, search)["methods"]["fixed"]
+    assert {name: group["n"] for name, group in method["by_type"].items()} == {
+        "bridge": 2,
+        "comparison": 1,
+    }
+    assert method["by_type"]["bridge"]["means"]["recall@5"] == pytest.approx(0.25)
+    assert list(method["by_hops"]) == ["1", "2"]
+
+
+def test_spending_tells_model_time_apart(dataset: Dataset, search: Search) -> None:
+    """Of 'words', a quarter of a second is the embedder's and half a second its own."""
+    spent = summary(dataset, search)["methods"]["words"]["search"]
+    assert (spent["p50_s"], spent["p95_s"]) == (0.75, 0.75)
+    assert (spent["model_p50_s"], spent["model_p95_s"]) == (0.25, 0.25)
+    assert (spent["tokens"], spent["llm_calls"], spent["cost_usd"]) == (10, 1, 0)
+
+
+def test_unknown_price_makes_the_mean_unknown(dataset: Dataset, evidence: MakeEvidence) -> None:
+    """A mean over only the known prices would look cheap."""
+
+    def search(question: str, method: str) -> Evidence:
+        price = None if "vitamin" in question else 0.5
+        return evidence(question, method, (), cost_usd=price)
+
+    report = evaluate(dataset, search, ["priced"])
+    assert report.to_json()["methods"]["priced"]["search"]["cost_usd"] is None
+    assert "unknown" in render(report)
+
+
+def test_answers_are_scored_beside_the_search(
+    dataset: Dataset, search: Search, reply: MakeAnswer
+) -> None:
+    """EM, F1 and Acc are over the five questions with answers; usages stay apart."""
+
+    def answer(question: str, method: str) -> Answer:
+        text = "It is Paris." if method == "words" else "yes"
+        return reply(question, method, text, completion_tokens=7)
+
+    data = summary(dataset, search, answer=answer)
+    assert mean(data, "words", "EM") == 0
+    assert mean(data, "words", "Acc") == pytest.approx(1 / 5)
+    assert mean(data, "words", "F1") == pytest.approx(2 * 1 / (3 + 1) / 5)
+    assert mean(data, "fixed", "EM") == pytest.approx(1 / 5)
+    assert data["methods"]["words"]["answer"]["tokens"] == 7
+    assert data["methods"]["words"]["search"]["tokens"] == 10
+    assert list(data["methods"]["fixed"]["against_first"]) == ["recall@5", "F1"]
+
+
+def test_yes_no_rule_reaches_f1_and_the_report(
+    dataset: Dataset, search: Search, reply: MakeAnswer
+) -> None:
+    """The same answers score less under the strict rule, and the report says which was used."""
+
+    def answer(question: str, method: str) -> Answer:
+        return reply(question, method, "yes it is")
+
+    plain = evaluate(dataset, search, ["fixed"], answer=answer)
+    strict = evaluate(dataset, search, ["fixed"], answer=answer, yes_no="hotpot")
+    assert mean(plain.to_json(), "fixed", "F1") == pytest.approx(0.5 / 5)
+    assert mean(strict.to_json(), "fixed", "F1") == 0
+    assert "'hotpot'" in render(strict)
+
+
+def test_a_search_that_fails_scores_zero_and_the_rest_goes_on(
+    dataset: Dataset, search: Search, reply: MakeAnswer
+) -> None:
+    """One method lacks a layer on one question: counted, shown, and no other row changes."""
+
+    def failing(question: str, method: str) -> Evidence:
+        if method == "words" and "land" in question:
+            raise MissingLayer("no 'entity' layer")
+        return search(question, method)
+
+    report = evaluate(dataset, failing, ["fixed", "words"], answer=lambda q, m: reply(q, m, "yes"))
+    rows = {(row.question_id, row.method): row for row in report.rows}
+    assert rows["q1", "words"].error == "MissingLayer: no 'entity' layer"
+    assert set(rows["q1", "words"].scores.values()) == {0}
+    assert rows["q1", "words"].scores.keys() == rows["q1", "fixed"].scores.keys()
+    assert rows["q1", "words"].answer_usage is None
+    data = report.to_json()
+    assert (data["methods"]["words"]["failed"], data["methods"]["fixed"]["failed"]) == (1, 0)
+    assert "words failed in 1 of 6 searches, scored 0; first: MissingLayer" in render(report)
+
+
+def test_a_method_that_always_fails_has_no_cost(dataset: Dataset, search: Search) -> None:
+    """Where nothing was measured the table has dashes, beside the other method's numbers."""
+
+    def failing(question: str, method: str) -> Evidence:
+        if method == "words":
+            raise MissingLayer("no 'entity' layer")
+        return search(question, method)
+
+    report = evaluate(
+        replace(dataset, questions=dataset.questions[:1]), failing, ["fixed", "words"]
+    )
+    assert report.to_json()["methods"]["words"]["search"] is None
+    text = render(report)
+    assert "words failed in 1 of 1 searches" in text
+    assert any(line.split() == ["words", *"-------"] for line in text.splitlines())
+    assert "questions without" not in text
+
+
+def test_an_answer_that_fails_leaves_the_ranking(dataset: Dataset, search: Search) -> None:
+    """An endpoint that dies after the search costs the answer's score only."""
+
+    def answer(question: str, method: str) -> Answer:
+        raise EndpointError("connection refused")
+
+    report = evaluate(dataset, search, ["fixed"], answer=answer)
+    data = report.to_json()
+    assert mean(data, "fixed", "recall@5") > 0
+    assert mean(data, "fixed", "F1") == 0
+    assert (data["methods"]["fixed"]["failed_answers"], data["methods"]["fixed"]["answer"]) == (
+        6,
+        None,
+    )
+    assert "fixed failed in 6 of 6 answers" in render(report)
+
+
+def test_other_exceptions_are_not_swallowed(dataset: Dataset) -> None:
+    """A bug in a method is no failed question."""
+
+    def broken(question: str, method: str) -> Evidence:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        evaluate(dataset, broken, ["broken"])
+
+
+def test_progress_counts_to_the_end(dataset: Dataset, search: Search) -> None:
+    """Every question asked of every method is one step."""
+    steps: list[tuple[int, int]] = []
+    evaluate(dataset, search, ["words", "fixed"], on_progress=lambda *s: steps.append(s))
+    assert steps == [(i, 12) for i in range(1, 13)]
+
+
+@pytest.mark.parametrize(
+    ("methods", "ks", "message"),
+    [
+        ([], (5,), "different names, but are \\[\\]"),
+        (["a", "a"], (5,), "different names"),
+        ("bm25", (5,), "different names, but are 'bm25'"),
+        (["a"], (), "at least 1"),
+        (["a"], (0, 5), "at least 1, but are \\(0, 5\\)"),
+        (["a"], (5, 5), "different numbers"),
+    ],
+)
+def test_senseless_settings_are_refused(
+    dataset: Dataset, search: Search, methods: list[str], ks: tuple[int, ...], message: str
+) -> None:
+    """Nothing is asked before the settings make sense."""
+    with pytest.raises(InputError, match=message):
+        evaluate(dataset, search, methods, ks)
+
+
+def test_dataset_without_questions_is_refused(dataset: Dataset, search: Search) -> None:
+    """A mean over nothing is no result."""
+    with pytest.raises(InputError, match="'capitals' has no questions"):
+        evaluate(replace(dataset, questions=()), search, ["fixed"])
