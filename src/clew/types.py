@@ -5,10 +5,10 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clew.errors import MissingLayer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+T = TypeVar("T")
 
 Scalar = str | int | float | bool | None
 
@@ -45,9 +47,18 @@ class Skipped:
         return f"{place}: {self.reason}"
 
 
+# A mention's label is stored as its place here. The first four are the rules' own (a capitalised
+# span, a quoted one, a term of a script without capitals, a date); the others are OntoNotes'.
+LABELS = (
+    "NAME", "TITLE", "TERM", "DATE", "EVENT", "FAC", "GPE", "LANGUAGE", "LAW", "LOC", "NORP",
+    "ORG", "PERSON", "PRODUCT", "WORK_OF_ART",
+)  # fmt: skip
+DATE, TERM = LABELS.index("DATE"), LABELS.index("TERM")
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An occurrence of an entity: text[start:end], named `label`."""
+    """An occurrence of an entity: text[start:end], with one of `LABELS`."""
 
     start: int
     end: int
@@ -58,9 +69,37 @@ class Mention:
 class TokenVectors:
     """One text as a token embedder sees it: row i is the token at characters spans[i]."""
 
-    vectors: NDArray[np.float32]  # (n, d), unit length
+    vectors: NDArray[np.float32]  # (n, d), as the model gives them, of any length
     ids: NDArray[np.int32]  # (n,), rows of the model's vocabulary
     spans: NDArray[np.int32]  # (n, 2), character ranges in the text
+    pooled: NDArray[np.float32]  # (d,), unit length: the vector of the whole text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one commit adds: some documents and every row that follows from them.
+
+    `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
+    `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
+    `entities` and `terms`, which the store turns into its own rows.
+    """
+
+    documents: Sequence[Document]
+    entities: Sequence[str]  # keys, by first occurrence
+    terms: Sequence[str]
+    columns: Mapping[str, NDArray[np.generic]]
+
+
+REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
+    "document.title_entity": "entity",  # -1: no title
+    "chunk.document": "document",
+    "sentence.chunk": "chunk",
+    "mention.sentence": "sentence",
+    "mention.entity": "entity",
+    "count.chunk": "chunk",
+    "count.term": "term",
+    "name.entity": "entity",
+}
 
 
 class Layer(Protocol):
@@ -90,15 +129,22 @@ class Layer(Protocol):
         """Numbers about each row by name, each (n,): a chunk's document, start, end, ..."""
         ...
 
-    def tokens(self, row: int) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-        """Return a chunk's or unit's stored token vectors (n, d), times 127, and token ids."""
+    def tokens(self, row: int) -> NDArray[np.int8]:
+        """Return a chunk's or unit's stored token vectors, (n, d) of length 127."""
         ...
+
+
+class DocumentLayer(Layer, Protocol):
+    """The documents, which have more to them than a text."""
+
+    def documents(self, rows: Sequence[int]) -> list[Document]: ...
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """One generation of an index: what methods compute on. Rows are in document-id order."""
 
+    document_layer: DocumentLayer
     layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term"
     links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, each pair once
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
@@ -116,17 +162,22 @@ class Snapshot:
         if (a, b) in self.links:
             return self.links[a, b]
         if (b, a) in self.links:
-            return self._transposed(b, a)
+            return self.derived(f"{b}-{a} transposed", self.links[b, a].T.tocsr)
         have = ", ".join("-".join(pair) for pair in self.links)
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
 
-    def _transposed(self, a: str, b: str) -> csr_array:
-        if (b, a) not in self._transposes:
-            self._transposes[b, a] = self.links[a, b].T.tocsr()
-        return self._transposes[b, a]
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        return self.document_layer.documents(rows)
+
+    def derived(self, name: str, compute: Callable[[], T]) -> T:
+        """Return what `compute` gives, computed once for this snapshot under that name."""
+        if name not in self._derived:
+            self._derived[name] = compute()
+        value: T = self._derived[name]
+        return value
 
     @cached_property
-    def _transposes(self) -> dict[tuple[str, str], csr_array]:
+    def _derived(self) -> dict[str, Any]:
         return {}
 
 

@@ -68,6 +68,17 @@ class Reranker(Protocol):
         ...
 
 
+@runtime_checkable
+class LateReranker(Reranker, Protocol):
+    """A reranker that can also score token vectors that were stored when texts were indexed."""
+
+    def matches(
+        self, query: TokenVectors, texts: Sequence[NDArray[np.int8]]
+    ) -> NDArray[np.float32]:
+        """Return (n, m): how well each of the query's m tokens is met by each of n texts."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """One request to an LLM."""

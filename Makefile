@@ -1,0 +1,80 @@
+# Python 3.11 or newer and make are enough: pip fetches the rest into environments below this folder.
+PYTHON ?= python3
+
+# A lock that changed makes its environment anew.
+DEMO := .venv-demo
+DEV := .venv-dev
+PIP := -m pip -qq --disable-pip-version-check --no-input install --no-deps
+LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --no-annotate --excludes requirements/excluded.txt \
+	--custom-compile-command 'make lock' --group build $(UPGRADE)
+
+.PHONY: help demo test test-slow lint format types coverage bench lock clean
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(DEMO)/ready ## index a few documents and ask about them, without a key
+	@$(DEMO)/bin/python examples/demo.py
+
+test: lint types ## check style, types and architecture, and run the tests
+	@$(DEV)/bin/pytest
+
+test-slow: $(DEV)/ready ## run the tests that need minutes or a real model
+	@$(DEV)/bin/pytest -m slow
+
+lint: $(DEV)/ready ## check style, spelling and the import contracts
+	@$(DEV)/bin/ruff check --quiet
+	@$(DEV)/bin/ruff format --check --quiet
+	@$(DEV)/bin/codespell
+	@$(DEV)/bin/lint-imports --no-logo
+
+format: $(DEV)/ready ## format the code and mend what can be mended
+	@$(DEV)/bin/ruff check --fix
+	@$(DEV)/bin/ruff format
+
+types: $(DEV)/ready ## check the types
+	@$(DEV)/bin/mypy
+
+coverage: $(DEV)/ready ## say which lines and branches no test runs
+	@$(DEV)/bin/coverage run -m pytest
+	@$(DEV)/bin/coverage report
+
+bench: $(DEV)/ready ## run the benchmarks
+	@$(DEV)/bin/python benchmarks/run.py
+
+lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
+	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \
+		--extra models --extra openai --extra docs --extra parquet --extra static
+	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
+	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
+		--group tokenizer --extra models
+
+clean: ## remove the environments and caches
+	@rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv-lock/ready:
+	$(new-environment)
+	@$(@D)/bin/python $(PIP) 'uv>=0.13,<0.14'
+	@touch $@
+
+.venv-%/ready: requirements/%.txt
+	$(new-environment)
+	@echo 'Installing $< into $(@D): this takes a minute or two.'
+	@$(@D)/bin/python $(PIP) --require-hashes -r $<
+	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e .
+	@touch $@
+
+# Its message must also be right for a Python that is too old for today's syntax.
+define new-environment
+@command -v $(PYTHON) >/dev/null || { echo "Clew needs Python 3.11 or newer, and there is no \
+	$(PYTHON). Hint: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and \
+	"Clew needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Hint: make $(MAKECMDGOALS) \
+	PYTHON=python3.12" % v[:2])'
+@rm -rf $(@D)
+@$(PYTHON) -m venv $(@D)
+endef

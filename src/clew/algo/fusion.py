@@ -1,0 +1,43 @@
+"""Put two or more rankings of the same rows together."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.algo.topk import top_k
+
+
+def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the (n,) `scores` moved and scaled to [0, 1]; all zeros where they are all equal."""
+    scores = np.asarray(scores, dtype=np.float64)
+    low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 0.0)
+    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)
+
+
+def mean_of_min_max(*rankings: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the (n,) mean of the scaled rankings; one that is flat is left out.
+
+    AGRAG's hybrid score (Eq. 20) with both parts scaled over all rows; where BM25 finds nothing,
+    the dense scores stand alone.
+    """
+    scaled = [min_max(r) for r in rankings if len(r) and np.ptp(r) > 0]
+    if not scaled:
+        return np.zeros(len(rankings[0]) if rankings else 0)
+    return np.mean(scaled, axis=0)
+
+
+def reciprocal_rank_fusion(
+    rankings: Sequence[NDArray[np.floating]], *, constant: int = 60, depth: int = 1000
+) -> NDArray[np.float64]:
+    """Return the (n,) sum of 1 / (constant + rank) over rankings, rank from 1.
+
+    Only positive scores among the first `depth` rows of a ranking count. Cormack, Clarke and
+    Büttcher (2009), "Reciprocal rank fusion outperforms Condorcet", SIGIR.
+    """
+    fused = np.zeros(len(rankings[0]) if rankings else 0)
+    for scores in rankings:
+        rows = top_k(scores, depth)
+        rows = rows[scores[rows] > 0]
+        fused[rows] += 1.0 / (constant + np.arange(1, len(rows) + 1))
+    return fused

@@ -1,0 +1,53 @@
+"""Spread weight from seeds over a graph."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from clew.errors import InputError
+
+
+def transition(adjacency: csr_array) -> csr_array:
+    """Return the (n, n) matrix P^T that moves weight along the rows of `adjacency`.
+
+    Column j of the result is row j of the non-negative `adjacency` divided by its sum; a row
+    without edges stays zero ("dangling").
+    """
+    degree = np.asarray(adjacency.sum(axis=1), dtype=np.float64)
+    inverse = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
+    return csr_array((diags_array(inverse) @ adjacency).T)
+
+
+def personalized_pagerank(
+    transition: csr_array,
+    restart: NDArray[np.float64],
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-7,
+    max_iterations: int = 1_000,
+) -> NDArray[np.float64]:
+    """Return the (n,) scores, which sum to 1.
+
+    `transition` is what the function of that name returns, `restart` (n,) >= 0, not all zero.
+    With probability 1 - `damping` the walk starts again in `restart`, and so it does from a node
+    without edges. Iterates until the L1 change is below `tolerance`, which takes about
+    log(tolerance) / log(damping) sparse products.
+
+    Raises InputError for an empty restart or a damping outside [0, 1).
+    """
+    total = restart.sum()
+    if not total > 0 or restart.min() < 0:
+        raise InputError("PageRank needs a restart vector of weights >= 0 with at least one > 0")
+    if not 0 <= damping < 1:
+        raise InputError(f"damping must be in [0, 1), but is {damping:g}")
+    restart = restart / total
+    dangling = np.asarray(transition.sum(axis=0)) < 0.5  # columns sum to 1 or to 0
+    scores = restart
+    for _ in range(max_iterations):
+        lost = scores[dangling].sum()
+        moved = damping * (transition @ scores + lost * restart) + (1 - damping) * restart
+        change = np.abs(moved - scores).sum()
+        scores = moved
+        if change < tolerance:
+            break
+    return scores

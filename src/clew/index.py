@@ -1,0 +1,212 @@
+"""Build an index: documents in, batches of rows out, each committed by itself.
+
+A batch depends on its own documents only, and batches are cut from the documents that are new or
+changed, in the order given. So a run that was killed goes on where its last commit ended and
+leaves the same bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from clew.errors import InputError, RecipeMismatch
+from clew.layers import chunks, entities, terms, vectors
+from clew.models import Models, TokenEmbedder
+from clew.models.metered import Meter, metered
+from clew.store import Store
+from clew.text.analyze import VERSION as ANALYZER
+from clew.text.chunking import Chunking
+from clew.types import Batch, Document, Scalar, Skipped
+
+BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
+LATE, SEPARATE = "late", "separate"
+
+OnProgress = Callable[[int], None]  # told how many more documents are done with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What, beside the models, decides the rows of an index; saved in its recipe."""
+
+    chunking: Chunking = field(default_factory=Chunking)
+    vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
+
+    def recipe(self, models: Models) -> dict[str, Scalar]:
+        """Return the recipe of an index that `models` make."""
+        late = self.vectors == LATE and isinstance(models.embedder, TokenEmbedder)
+        return {
+            "analyzer": ANALYZER,
+            "chunk_overlap": self.chunking.overlap,
+            "chunk_size": self.chunking.size,
+            "dimension": models.embedder.dimension,
+            "embedder": models.embedder.name,
+            "tagger": models.tagger.name,
+            "vectors": LATE if late else SEPARATE,
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """What adding documents did."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)  # removed before; came back for nothing
+    n_unchanged: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
+    """Raise RecipeMismatch where an index was not built as `wanted`, naming both."""
+    for name, value in wanted.items():
+        if stored.get(name) != value:
+            raise RecipeMismatch(
+                f"this index was built with the {name} {stored.get(name)!r}, not {value!r}: "
+                "use the former, or index into a new folder"
+            )
+
+
+def add(
+    store: Store,
+    items: Iterable[Document | Skipped],
+    models: Models,
+    *,
+    meter: Meter | None = None,
+    on_progress: OnProgress | None = None,
+) -> Report:
+    """Add documents to the index, a commit per batch, and return what was done.
+
+    A document that is there with the same content costs nothing; one with other content is
+    replaced.
+    """
+    meter = meter or Meter()
+    report = Report()
+    tell = on_progress or (lambda _: None)
+    known = store.hashes()
+    for batch in _batches(_changed(items, known, report, tell)):
+        documents = list(batch)
+        back = set(store.revive({document.id: content for document, content in documents}))
+        report.restored += [d.id for d, _ in documents if d.id in back]
+        new = [(d, content) for d, content in documents if d.id not in back]
+        report.skipped += _commit(store, new, models, meter)
+        wordless = {s.source for s in report.skipped}
+        for document, _ in new:
+            if document.source not in wordless:
+                (report.changed if document.id in known else report.added).append(document.id)
+        tell(len(documents))
+    return report
+
+
+def build(
+    documents: Sequence[Document], store: Store, models: Models, meter: Meter
+) -> Batch:
+    """Return the rows of `documents`, without committing them."""
+    recipe, models = store.recipe, metered(models, meter)
+    chunking = Chunking(size=_int(recipe, "chunk_size"), overlap=_int(recipe, "chunk_overlap"))
+    with meter.stage("chunk"):
+        cut = chunks.cut(documents, chunking)
+        columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
+        counted, found_terms = terms.count_columns(cut)
+    with meter.stage("entities"):
+        mentioned, keys = entities.mention_columns(cut, models.tagger)
+        named = set(entities.nameable(mentioned, len(keys)))
+        unnamed = [i for i in store.unnamed(keys) if i in named]
+    with meter.stage("vectors"):
+        embedder = models.embedder
+        if recipe["vectors"] == LATE and isinstance(embedder, TokenEmbedder):
+            embedded = vectors.late_columns(cut, embedder)
+        else:
+            embedded = vectors.separate_columns(cut, embedder)
+        embedded |= vectors.name_columns(unnamed, [keys[i] for i in unnamed], embedder)
+    return Batch(
+        documents=documents,
+        entities=keys,
+        terms=found_terms,
+        columns=columns | counted | mentioned | embedded,
+    )
+
+
+def _commit(
+    store: Store, documents: Sequence[tuple[Document, str]], models: Models, meter: Meter
+) -> list[Skipped]:
+    """Commit the documents that have words; return the others."""
+    worded = [(d, content) for d, content in documents if _has_words(d)]
+    if worded:
+        batch = build([d for d, _ in worded], store, models, meter)
+        with meter.stage("store"):
+            store.commit(batch, [content for _, content in worded])
+    return [
+        Skipped(source=d.source or d.id, reason="has no words to index")
+        for d, _ in documents
+        if not _has_words(d)
+    ]
+
+
+def _has_words(document: Document) -> bool:
+    return any(c.isalnum() for c in document.text[document.body_start :])
+
+
+def _changed(
+    items: Iterable[Document | Skipped],
+    known: Mapping[str, str],
+    report: Report,
+    tell: OnProgress,
+) -> Iterator[tuple[Document, str]]:
+    """Yield what is not in the index as it is, with its content hash; report the rest."""
+    seen: set[str] = set()
+    for item in items:
+        if isinstance(item, Skipped):
+            report.skipped.append(item)
+            continue
+        document = _encodable(item)
+        if document.id in seen:
+            raise InputError(f"two documents have the id {document.id!r}: ids must differ")
+        seen.add(document.id)
+        content = content_hash(document)
+        if known.get(document.id) == content:
+            report.n_unchanged += 1
+            tell(1)
+        else:
+            yield document, content
+
+
+def content_hash(document: Document) -> str:
+    """Return what changes whenever the document's rows would."""
+    fields = [document.title, document.body_start, dict(document.metadata), document.text]
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _encodable(document: Document) -> Document:
+    """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
+    texts = {"text": document.text, "title": document.title, "id": document.id}
+    broken = {n: t for n, t in texts.items() if any("\ud800" <= c <= "\udfff" for c in t)}
+    if not broken:
+        return document
+    mended = {n: t.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+              for n, t in broken.items()}
+    return replace(document, **mended)
+
+
+def _batches(
+    documents: Iterable[tuple[Document, str]],
+) -> Iterator[list[tuple[Document, str]]]:
+    batch: list[tuple[Document, str]] = []
+    size = 0
+    for document, content in documents:
+        batch.append((document, content))
+        size += len(document.text)
+        if size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _int(recipe: Mapping[str, Scalar], name: str) -> int:
+    value = recipe[name]
+    if not isinstance(value, int):
+        raise RecipeMismatch(f"the index's recipe has {name} {value!r}: index into a new folder")
+    return value

@@ -1,0 +1,92 @@
+"""Documents to chunks, and chunks to their sentences."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.text.chunking import Chunking, Window, chunk
+from clew.text.normalize import collapse
+from clew.types import Document
+
+Columns = dict[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks of a batch of documents, in order."""
+
+    documents: Sequence[Document]
+    owners: Sequence[int]  # the document of each chunk
+    windows: Sequence[Window]
+
+    def texts(self) -> list[str]:
+        """Return each chunk's text."""
+        pairs = zip(self.owners, self.windows, strict=True)
+        return [self.documents[d].text[w.start : w.end] for d, w in pairs]
+
+    def titled_texts(self) -> list[tuple[str, int]]:
+        """Return what a model reads of each chunk, and where the chunk begins in it.
+
+        That is the document's title, a line break and the chunk's text.
+        """
+        titled = []
+        for d, text in zip(self.owners, self.texts(), strict=True):
+            title = collapse(self.documents[d].title)
+            head = f"{title}\n" if title and not text.startswith(title) else ""
+            titled.append((head + text, len(head)))
+        return titled
+
+
+def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
+    """Return the chunks of `documents`."""
+    owners, windows = [], []
+    for d, document in enumerate(documents):
+        for window in chunk(document.text, document.body_start, chunking):
+            owners.append(d)
+            windows.append(window)
+    return Chunks(documents, owners, windows)
+
+
+def chunk_columns(chunks: Chunks) -> Columns:
+    """Return the chunk layer's columns; start and end count characters of the document."""
+    return {
+        "chunk.document": np.asarray(chunks.owners, dtype=np.int32),
+        "chunk.start": np.asarray([w.start for w in chunks.windows], dtype=np.int32),
+        "chunk.end": np.asarray([w.end for w in chunks.windows], dtype=np.int32),
+        "chunk.n_tokens": np.asarray([w.n_tokens for w in chunks.windows], dtype=np.int32),
+    }
+
+
+def sentence_columns(chunks: Chunks) -> Columns:
+    """Return the sentence layer's columns; equal texts have equal keys."""
+    owners, starts, ends, keys = [], [], [], []
+    for c, window in enumerate(chunks.windows):
+        text = chunks.documents[chunks.owners[c]].text
+        for start, end in window.sentences:
+            owners.append(c)
+            starts.append(start)
+            ends.append(end)
+            keys.append(_key(text[start:end]))
+    return {
+        "sentence.chunk": np.asarray(owners, dtype=np.int32),
+        "sentence.start": np.asarray(starts, dtype=np.int32),
+        "sentence.end": np.asarray(ends, dtype=np.int32),
+        "sentence.key": np.asarray(keys, dtype=np.uint64),
+    }
+
+
+def _key(text: str) -> int:
+    """Return 64 bits of a hash; two of 10^7 sentences collide with probability 3e-6."""
+    from hashlib import blake2b
+
+    return int.from_bytes(blake2b(collapse(text).encode(), digest_size=8).digest(), "little")
+
+
+def merged(*parts: Mapping[str, NDArray[np.generic]]) -> Columns:
+    """Return the columns of all `parts` together."""
+    together: Columns = {}
+    for part in parts:
+        together.update(part)
+    return together

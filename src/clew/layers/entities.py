@@ -1,0 +1,62 @@
+"""Sentences to mentions of entities. An entity is a key; its names are the mentions' texts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clew.layers.chunks import Chunks, Columns
+from clew.models import Tagger
+from clew.text.names import title_span
+from clew.text.normalize import entity_key
+from clew.types import DATE, LABELS
+
+_MAX_KEY = 100  # characters: longer "names" are headings in capitals
+
+
+def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]:
+    """Return the mention and title columns, and the entity keys they count into.
+
+    Each sentence is tagged by itself, so equal sentences have equal mentions. Start and end
+    count characters of the document.
+    """
+    rows: dict[str, int] = {}
+    titles = [_title_row(document.title, rows) for document in chunks.documents]
+    spans = [
+        (chunks.documents[d].text, start, end)
+        for d, window in zip(chunks.owners, chunks.windows, strict=True)
+        for start, end in window.sentences
+    ]
+    found: list[tuple[int, int, int, int, int]] = []
+    tagged = tagger.tag([text[start:end] for text, start, end in spans])
+    for s, ((text, start, _), mentions) in enumerate(zip(spans, tagged, strict=True)):
+        for mention in mentions:
+            a, b = start + mention.start, start + mention.end
+            key = entity_key(text[a:b])
+            if key and len(key) <= _MAX_KEY:
+                entity = rows.setdefault(key, len(rows))
+                found.append((s, entity, a, b, LABELS.index(mention.label)))
+    table = np.asarray(found, dtype=np.int32).reshape(-1, 5)
+    return {
+        "document.title_entity": np.asarray(titles, dtype=np.int32),
+        "mention.sentence": table[:, 0].copy(),
+        "mention.entity": table[:, 1].copy(),
+        "mention.start": table[:, 2].copy(),
+        "mention.end": table[:, 3].copy(),
+        "mention.label": table[:, 4].astype(np.uint8),
+    }, list(rows)
+
+
+def _title_row(title: str, rows: dict[str, int]) -> int:
+    start, end = title_span(title)
+    key = entity_key(title[start:end])
+    return rows.setdefault(key, len(rows)) if key and len(key) <= _MAX_KEY else -1
+
+
+def nameable(columns: Columns, n_entities: int) -> Sequence[int]:
+    """Return the entities that queries can be linked to: some mention is not a date."""
+    labels, entities = columns["mention.label"], columns["mention.entity"]
+    named = np.zeros(n_entities, dtype=bool)
+    named[entities[labels != DATE]] = True
+    titles = columns["document.title_entity"]
+    named[titles[titles >= 0]] = True
+    return np.flatnonzero(named).tolist()

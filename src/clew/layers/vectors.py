@@ -1,0 +1,93 @@
+"""Vectors of chunks, sentences and entity names.
+
+Two ways: *late* reads each chunk once and takes the chunk's vector, its sentences' vectors (means
+of their tokens in the chunk's context: late chunking, Günther et al. 2024, arXiv:2409.04701) and
+the reranker's token vectors from that one pass; *separate* embeds every text by itself.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.layers.chunks import Chunks, Columns
+from clew.models import Embedder, TokenEmbedder
+from clew.types import TokenVectors
+
+_SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
+
+
+def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
+    """Return chunk and sentence vectors and the stored tokens, from one pass per chunk."""
+    titled = chunks.titled_texts()
+    passes = embedder.embed_tokens([text for text, _ in titled])
+    sentence_vectors: list[NDArray[np.float32]] = []
+    ranges: list[tuple[int, int]] = []
+    for (_, offset), window, tokens in zip(titled, chunks.windows, passes, strict=True):
+        shift = offset - window.start
+        for start, end in window.sentences:
+            first, last = _token_range(tokens, start + shift, end + shift)
+            ranges.append((first, last))
+            sentence_vectors.append(_mean(tokens, first, last))
+    columns = _token_columns(passes, embedder.dimension)
+    columns |= {
+        "chunk.vectors": _stacked([t.pooled for t in passes], embedder.dimension),
+        "sentence.vectors": _stacked(sentence_vectors, embedder.dimension),
+        "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
+        "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
+    }
+    return columns
+
+
+def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
+    """Return chunk and sentence vectors, every text embedded by itself, and no tokens."""
+    texts = [
+        chunks.documents[d].text[start:end]
+        for d, window in zip(chunks.owners, chunks.windows, strict=True)
+        for start, end in window.sentences
+    ]
+    titled = [text for text, _ in chunks.titled_texts()]
+    return {
+        "chunk.vectors": embedder.embed(titled, kind="document"),
+        "sentence.vectors": embedder.embed(texts, kind="document"),
+    }
+
+
+def name_columns(entities: Sequence[int], keys: Sequence[str], embedder: Embedder) -> Columns:
+    """Return the vectors of entity names; row i belongs to entities[i]."""
+    return {
+        "name.entity": np.asarray(entities, dtype=np.int32),
+        "name.vectors": embedder.embed(list(keys), kind="document"),
+    }
+
+
+def _token_columns(passes: Sequence[TokenVectors], dimension: int) -> Columns:
+    vectors = np.concatenate(
+        [np.zeros((0, dimension), np.float32), *(t.vectors for t in passes)], dtype=np.float32
+    )
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return {
+        "chunk.n_stored": np.asarray([len(t.ids) for t in passes], dtype=np.int32),
+        "token.vectors": np.rint(unit * _SCALE).astype(np.int8),
+    }
+
+
+def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
+    """Return the tokens [first, last) that overlap the characters [start, end)."""
+    first = int(np.searchsorted(tokens.spans[:, 1], start, side="right"))
+    last = int(np.searchsorted(tokens.spans[:, 0], end, side="left"))
+    return first, max(last, first)
+
+
+def _mean(tokens: TokenVectors, first: int, last: int) -> NDArray[np.float32]:
+    """Return the unit mean of a token range; the whole text's vector where it has no token."""
+    if first == last:
+        return tokens.pooled
+    mean = tokens.vectors[first:last].mean(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    return (mean / length).astype(np.float32) if length > 0 else tokens.pooled
+
+
+def _stacked(vectors: list[NDArray[np.float32]], dimension: int) -> NDArray[np.float32]:
+    return np.stack(vectors) if vectors else np.zeros((0, dimension), dtype=np.float32)

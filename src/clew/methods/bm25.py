@@ -1,0 +1,24 @@
+"""Chunks that share rare words with the query: Okapi BM25."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clew import steps
+from clew.models import Models
+from clew.types import Evidence, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25:
+    """Lexical search. A chunk without any word of the query is no hit."""
+
+    layers: ClassVar = frozenset({"chunk", "term"})
+
+    chunks: int = 10  # chunks returned
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        scores = steps.lexical_scores(snapshot, query)
+        return steps.ranked(snapshot, query, "bm25", scores, self.chunks, positive=True)
+
+
+METHOD = Bm25

@@ -1,0 +1,31 @@
+"""Dense and lexical search fused: min-max mean (AGRAG, Eq. 20) or reciprocal rank fusion."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from clew import steps
+from clew.errors import InputError
+from clew.models import Models
+from clew.types import Evidence, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hybrid:
+    """Both rankings over all chunks, fused."""
+
+    layers: ClassVar = frozenset({"chunk", "term"})
+
+    chunks: int = 10  # chunks returned
+    fusion: Literal["mean", "rrf"] = "mean"
+
+    def __post_init__(self) -> None:
+        if self.fusion not in ("mean", "rrf"):
+            raise InputError(f"fusion is 'mean' or 'rrf', not {self.fusion!r}")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        scores = steps.hybrid_scores(snapshot, asked, self.fusion)
+        return steps.ranked(snapshot, query, "hybrid", scores, self.chunks)
+
+
+METHOD = Hybrid

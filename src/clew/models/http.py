@@ -1,0 +1,242 @@
+"""A small JSON client: the one module that opens a connection to a model.
+
+The adapters beside it import it on first use, so Clew runs without httpx2. An `Endpoint` posts the
+requests of a batch concurrently, tries again where that can help, and gives up with a sentence
+that names the address and never the key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from clew.errors import EndpointError, InputError, MissingExtra
+
+try:
+    import httpx2
+except ImportError as error:
+    raise MissingExtra("httpx2", "openai", "a model behind an HTTP endpoint") from error
+
+Post = Callable[[Mapping[str, object]], Any]  # a request body to the parsed reply
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_RETRIED = frozenset({429, 500, 502, 503, 504})
+_SHOWN = 200  # characters of a server's message
+
+_HINTS = {
+    400: "change the setting that the server names",
+    401: "check the API key",
+    403: "check that this key may use this model",
+    404: "check the base URL and the name of the model",
+    429: "lower the concurrency, or raise the limit of the account",
+}
+
+
+class Refused(EndpointError):
+    """The server understood the request and will not do it; asking again cannot help."""
+
+    def __init__(self, sentence: str, status: int, reason: str) -> None:
+        self.status = status
+        self.reason = reason
+        super().__init__(sentence)
+
+
+class _StoppedError(Exception):
+    """Another request of the batch failed for good, so this one was not sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why an attempt failed that may succeed later."""
+
+    reason: str
+    hint: str
+    wait_s: float | None = None  # as the server asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One address that takes JSON by POST."""
+
+    base_url: str
+    path: str = ""
+    api_key: str = field(default="", repr=False)
+    api_key_env: str = ""  # the environment variable to read the key from, if `api_key` is empty
+    timeout_s: float = 60.0  # without a byte
+    concurrency: int = 8
+    attempts: int = 5
+    first_wait_s: float = 1.0  # doubles with every attempt
+    longest_wait_s: float = 60.0  # also where Retry-After asks for more
+    sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
+    random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InputError("the base URL of an endpoint must begin with http:// or https://")
+        if self.attempts < 1 or self.concurrency < 1 or self.timeout_s <= 0:
+            raise InputError("attempts, concurrency and timeout_s of an endpoint must be positive")
+
+    @property
+    def shown(self) -> str:
+        """The address as errors name it: without a query, a user or a password."""
+        parts = urlsplit(self._url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+    def run(self, job: Callable[[Post, Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return job(post, item) for every item, in order, at most `concurrency` at a time.
+
+        The first exception ends the batch: what was not sent stays unsent, and it is raised.
+        """
+        if not items:
+            return []
+        client, stop = self._client, threading.Event()
+
+        def post(body: Mapping[str, object]) -> Any:  # noqa: ANN401 -- parsed JSON
+            return self._post(client, body, stop)
+
+        def guarded(item: Item) -> Result:
+            if stop.is_set():
+                raise _StoppedError
+            try:
+                return job(post, item)
+            except BaseException:
+                stop.set()
+                raise
+
+        with ThreadPoolExecutor(min(self.concurrency, len(items))) as pool:
+            futures = [pool.submit(guarded, item) for item in items]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            except BaseException:  # Ctrl-C
+                stop.set()
+                raise
+        for future in futures:
+            fault = future.exception()
+            if fault is not None and not isinstance(fault, _StoppedError):
+                raise fault
+        return [future.result() for future in futures]
+
+    def _post(
+        self, client: httpx2.Client, body: Mapping[str, object], stop: threading.Event
+    ) -> Any:  # noqa: ANN401 -- parsed JSON
+        # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        for attempt in range(1, self.attempts + 1):
+            if stop.is_set():
+                raise _StoppedError
+            reply = self._try(client, content)
+            if not isinstance(reply, _Fault):
+                return reply
+            if attempt < self.attempts:
+                (self.sleep or stop.wait)(self._pause_s(attempt, reply))
+        times = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+        raise EndpointError(
+            f"{self.shown} gave no usable answer in {times}, at last {reply.reason}."
+            f" Hint: {reply.hint}"
+        )
+
+    def _try(self, client: httpx2.Client, content: bytes) -> Any:  # noqa: ANN401 -- parsed JSON or a _Fault
+        try:
+            response = client.post(self._url, content=content)
+        except httpx2.TimeoutException:
+            hint = "raise the time-out, or lower the concurrency"
+            return _Fault(f"nothing within {self.timeout_s:g} s", hint)
+        except httpx2.RequestError as error:
+            hint = "check the base URL, and that the server is running"
+            return _Fault(self._short(str(error)) or type(error).__name__, hint)
+        status = response.status_code
+        if response.is_success:
+            try:
+                return json.loads(response.content)
+            except (ValueError, RecursionError):
+                hint = "check that the base URL is that of the API"
+                return _Fault("a reply that is not JSON", hint)
+        said = self._short(_message(response))
+        reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
+        if status in _RETRIED:
+            hint = _HINTS.get(status, "try again later")
+            return _Fault(reason, hint, _retry_after(response.headers.get("retry-after", "")))
+        hint = _HINTS.get(status, "check the base URL and the settings")
+        raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
+
+    def _pause_s(self, attempt: int, fault: _Fault) -> float:
+        """Return the asked-for wait, or an exponential one; both with jitter and under the cap."""
+        if fault.wait_s is not None:
+            return min(fault.wait_s + self.random() * self.first_wait_s, self.longest_wait_s)
+        longest = self.first_wait_s * 2.0 ** (attempt - 1)
+        return min(longest, self.longest_wait_s) * (1 + self.random()) / 2
+
+    def _short(self, text: str) -> str:
+        """Return a server's words in one line, without the key even if the server repeats it."""
+        if self._key:
+            text = text.replace(self._key, "...")
+        line = " ".join(text.split())
+        return line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."
+
+    @property
+    def _url(self) -> str:
+        parts = urlsplit(self.base_url)
+        path = f"{parts.path.rstrip('/')}/{self.path}" if self.path else parts.path
+        return parts._replace(path=path, fragment="").geturl()
+
+    @cached_property
+    def _key(self) -> str:
+        key = self.api_key
+        if not key and self.api_key_env:
+            key = os.environ.get(self.api_key_env, "")
+            if not key.strip():
+                raise InputError(
+                    f"{self.shown} needs an API key, and the environment variable"
+                    f" {self.api_key_env} is not set"
+                )
+        key = key.strip()  # a key read from a file ends in a newline
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"the API key for {self.shown} has characters that no key has")
+        return key
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        limits = httpx2.Limits(max_connections=self.concurrency)
+        client = httpx2.Client(headers=headers, timeout=self.timeout_s, limits=limits)
+        weakref.finalize(self, client.close)
+        return client
+
+
+def _message(response: httpx2.Response) -> str:
+    """Return what the server said: the message of its JSON error, or the start of its page."""
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return response.text
+    while isinstance(body, dict):
+        body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
+    return body if isinstance(body, str) else json.dumps(body)
+
+
+def _retry_after(header: str) -> float | None:
+    """Return the seconds that a Retry-After header asks for, given in seconds or as a date."""
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

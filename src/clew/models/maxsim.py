@@ -1,0 +1,56 @@
+"""The default reranker: late interaction over the embedder's own token vectors.
+
+Query tokens weigh by how rare their word is in the index; half the cosine of the whole texts is
+added. An index that stores token vectors is scored without running the model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.algo.maxsim import best_matches, weighted_mean
+from clew.models import TokenEmbedder
+from clew.types import TokenVectors
+
+COSINE_WEIGHT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class MaxSim:
+    """Late interaction between a query and texts. Every query token weighs the same here."""
+
+    embedder: TokenEmbedder
+
+    @property
+    def name(self) -> str:
+        return f"maxsim/{self.embedder.name}"
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        if not texts:
+            return np.zeros(0)
+        asked, *read = self.embedder.embed_tokens([query, *texts])
+        matches = best_matches(unit_rows(asked.vectors), [unit_rows(t.vectors) for t in read])
+        cosines = np.stack([t.pooled for t in read]) @ asked.pooled
+        return blend(weighted_mean(matches, np.ones(len(asked.ids))), cosines)
+
+    def matches(
+        self, query: TokenVectors, texts: Sequence[NDArray[np.int8]]
+    ) -> NDArray[np.float32]:
+        return best_matches(unit_rows(query.vectors), texts)
+
+
+def blend(
+    late: NDArray[np.floating], cosines: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return the reranker's scores from its two parts, each (n,)."""
+    return np.asarray(late + COSINE_WEIGHT * cosines, dtype=np.float64)
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (n, d) rows scaled to length one; zero rows stay zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

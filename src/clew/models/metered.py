@@ -1,0 +1,171 @@
+"""Measure what models cost: wall seconds per stage, LLM calls and tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from clew.models import (
+    LLM,
+    Embedder,
+    Kind,
+    LateReranker,
+    Models,
+    Prompt,
+    Reply,
+    Reranker,
+    Tagger,
+    TokenEmbedder,
+)
+from clew.types import Mention, TokenVectors, Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MODEL_STAGES = ("embed", "rerank", "tag", "llm")
+
+
+@dataclass(slots=True)
+class Meter:
+    """Adds up one run. A stage inside another is counted in its own name only."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    _inner: list[float] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the block to `name`."""
+        started = time.perf_counter()
+        self._inner.append(0.0)
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - started
+            own = passed - self._inner.pop()
+            self.seconds[name] = self.seconds.get(name, 0.0) + own
+            if self._inner:
+                self._inner[-1] += passed
+
+    def add(self, reply: Reply) -> None:
+        """Count an LLM's reply."""
+        self.llm_calls += reply.calls
+        self.prompt_tokens += reply.prompt_tokens
+        self.completion_tokens += reply.completion_tokens
+        known = self.cost_usd is not None and reply.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+
+    def usage(self) -> Usage:
+        """Return what was counted so far."""
+        return Usage(
+            llm_calls=self.llm_calls,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost_usd=self.cost_usd,
+            seconds=dict(self.seconds),
+        )
+
+
+def metered(models: Models, meter: Meter) -> Models:
+    """Return the same models, whose work is added to `meter`."""
+    tokens = isinstance(models.embedder, TokenEmbedder)
+    embedder = _TokenEmbedder if tokens else _Embedder
+    late = isinstance(models.reranker, LateReranker)
+    reranker = _LateReranker if late else _Reranker
+    return replace(
+        models,
+        embedder=embedder(models.embedder, meter),  # type: ignore[arg-type]
+        tagger=_Tagger(models.tagger, meter),
+        reranker=reranker(models.reranker, meter),  # type: ignore[arg-type]
+        llm=None if models.llm is None else _LLM(models.llm, meter),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedder:
+    inner: Embedder
+    meter: Meter
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+        with self.meter.stage("embed"):
+            return self.inner.embed(texts, kind=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenEmbedder(_Embedder):
+    inner: TokenEmbedder
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        with self.meter.stage("embed"):
+            return self.inner.embed_tokens(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tagger:
+    inner: Tagger
+    meter: Meter
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
+        with self.meter.stage("tag"):
+            return self.inner.tag(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reranker:
+    inner: Reranker
+    meter: Meter
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        with self.meter.stage("rerank"):
+            return self.inner.score(query, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _LateReranker(_Reranker):
+    inner: LateReranker
+
+    def matches(
+        self, query: TokenVectors, texts: Sequence[NDArray[np.int8]]
+    ) -> NDArray[np.float32]:
+        with self.meter.stage("rerank"):
+            return self.inner.matches(query, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _LLM:
+    inner: LLM
+    meter: Meter
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        with self.meter.stage("llm"):
+            replies = self.inner.complete(prompts)
+        for reply in replies:
+            self.meter.add(reply)
+        return replies

@@ -1,0 +1,76 @@
+"""A reranker behind an HTTP endpoint: POST /rerank as Jina, Cohere and vLLM understand it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import BadReply
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models.http import Endpoint, Post
+
+_BATCH = 100  # texts in one request; a text's score does not depend on the others
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankEndpoint:
+    """A cross-encoder that another machine runs."""
+
+    base_url: str  # up to and with the version: https://api.jina.ai/v1
+    model: str
+    api_key: str = field(default="", repr=False)
+    api_key_env: str = ""
+    timeout_s: float = 60.0
+    concurrency: int = 8
+    attempts: int = 5
+    sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.model
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
+        scores = self._endpoint.run(partial(self._score, query), batches)
+        return np.concatenate([np.zeros(0), *scores])
+
+    def _score(self, query: str, post: Post, batch: Sequence[str]) -> NDArray[np.float64]:
+        n = len(batch)
+        body = {"model": self.model, "query": query, "documents": list(batch), "top_n": n}
+        reply = post(body)
+        place = f"{self._endpoint.shown}, model {self.model}"
+        try:
+            results = sorted(reply["results"], key=lambda result: result["index"])
+            indexes = [result["index"] for result in results]
+            scores = np.array([float(result["relevance_score"]) for result in results])
+        except (KeyError, TypeError, ValueError):
+            raise BadReply(
+                f"{place}: the reply is no list of results with index and relevance_score"
+            ) from None
+        if indexes != list(range(n)):
+            raise BadReply(f"{place}: {n} texts were sent, and not every one came back once")
+        if not np.isfinite(scores).all():
+            raise BadReply(f"{place}: a relevance score is not finite")
+        return scores
+
+    @cached_property
+    def _endpoint(self) -> Endpoint:
+        from clew.models.http import Endpoint
+
+        return Endpoint(
+            base_url=self.base_url,
+            path="rerank",
+            api_key=self.api_key,
+            api_key_env=self.api_key_env,
+            timeout_s=self.timeout_s,
+            concurrency=self.concurrency,
+            attempts=self.attempts,
+            sleep=self.sleep,
+        )

@@ -1,0 +1,37 @@
+"""Tag entities by rules: no model, no download, any language.
+
+Mentions are capitalised spans (label NAME), quoted spans (TITLE), dates and years (DATE) and, in
+scripts without capital letters, the analyser's terms (TERM), of which an index uses those that
+connect a few chunks. spaCy finds types that these rules cannot: `clew.models.spacy` unites both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.text import names
+from clew.types import Mention
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTagger:
+    """The default tagger."""
+
+    @property
+    def name(self) -> str:
+        return "rules-1"
+
+    def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
+        return [_mentions(text) for text in texts]
+
+
+def _mentions(text: str) -> list[Mention]:
+    dates = list(names.date_spans(text))
+    found = dict.fromkeys(dates, "DATE")
+    for span in names.quoted_spans(text):
+        found.setdefault(span, "TITLE")
+    for start, end in names.name_spans(text):
+        if not any(a <= start and end <= b for a, b in dates):
+            found.setdefault((start, end), "NAME")
+    for span in names.uncased_spans(text):
+        found.setdefault(span, "TERM")
+    return [Mention(start, end, label) for (start, end), label in sorted(found.items())]

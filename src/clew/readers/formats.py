@@ -1,0 +1,114 @@
+"""Which function reads which file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from clew.errors import InputError, MissingExtra, UnreadableSource
+from clew.readers import (
+    html_page,
+    json_lines,
+    json_list,
+    markdown,
+    parquet,
+    pdf,
+    plain,
+    table,
+    word,
+)
+from clew.readers.walk import File, files, os_reason
+from clew.types import Document, Skipped
+
+Reader = Callable[[File], Iterator[Document | Skipped]]
+
+READERS: dict[str, Reader] = {
+    ".txt": plain.read,
+    ".text": plain.read,
+    ".rst": plain.read,
+    ".md": markdown.read,
+    ".markdown": markdown.read,
+    ".html": html_page.read,
+    ".htm": html_page.read,
+    ".xhtml": html_page.read,
+    ".jsonl": json_lines.read,
+    ".ndjson": json_lines.read,
+    ".json": json_list.read,
+    ".csv": table.read,
+    ".tsv": table.read,
+    ".parquet": parquet.read,
+    ".pdf": pdf.read,
+    ".docx": word.read,
+}
+
+
+def read(paths: Iterable[str | Path]) -> Iterator[Document | Skipped]:
+    """Read files and folders, and yield each document or why there is none.
+
+    The id of a document is `<folder name>/<path below it>` for a file in a named folder, the file
+    name for a named file, and for a record its own `id` or `_id`, else `<file id>:<line>`. Where
+    an id comes twice the first document keeps it. Records are read as the caller iterates.
+
+    Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
+    file whose format needs a package that is not installed.
+    """
+    if isinstance(paths, str | Path):
+        raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
+    found = [Path(path) for path in paths]
+    for path in found:
+        if not os.path.lexists(path):
+            raise InputError(f"there is no file or folder {str(path)!r}")
+    return _distinct(found)
+
+
+def _distinct(paths: list[Path]) -> Iterator[Document | Skipped]:
+    first: dict[str, str] = {}  # the source of the document that has an id
+    for file in files(paths):
+        if isinstance(file, Skipped):
+            yield file
+            continue
+        for item in _read_file(file):
+            if isinstance(item, Skipped):
+                yield item
+            elif item.id in first:
+                yield _duplicate(file, item, first[item.id])
+            else:
+                first[item.id] = item.source
+                yield item
+
+
+def _read_file(file: File) -> Iterator[Document | Skipped]:
+    suffix = file.path.suffix.lower()
+    if suffix not in READERS:
+        reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
+        yield Skipped(source=file.source, reason=reason)
+        return
+    try:
+        yield from _with_records(file, READERS[suffix])
+    except UnreadableSource as error:
+        yield Skipped(source=error.source, reason=error.reason, line=error.line)
+    except MissingExtra as error:
+        if file.named:
+            raise
+        yield Skipped(source=file.source, reason=str(error))
+    except OSError as error:
+        yield Skipped(source=file.source, reason=os_reason(error))
+
+
+def _with_records(file: File, reader: Reader) -> Iterator[Document | Skipped]:
+    if not file.path.stat().st_size:
+        raise UnreadableSource(file.source, "is empty")
+    n_items = 0
+    for item in reader(file):
+        n_items += 1
+        yield item
+    if not n_items:
+        raise UnreadableSource(file.source, "is empty: it holds no records")
+
+
+def _duplicate(file: File, document: Document, first: str) -> Skipped:
+    is_record = document.source != file.source
+    line = int(document.source.rpartition(":")[2]) if is_record else None
+    reason = f"has the id {document.id!r}, which {first} has already"
+    return Skipped(source=file.source, reason=reason, line=line)

@@ -1,0 +1,78 @@
+"""HTML: the text is what a reader of the page sees, paragraphs joined by blank lines.
+
+Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
+keeps its white space. Navigation, scripts, styles and other things that are no prose are dropped.
+The title is `<title>`, else the first `<h1>`, else the file name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from clew.readers.decode import text_of
+from clew.readers.titled import extracted
+from clew.readers.walk import File
+from clew.types import Document
+
+_DROPPED = frozenset(
+    "button canvas datalist embed head iframe math nav noscript object script select style svg "
+    "template textarea".split()
+)
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol p pre "
+    "search section summary table tbody tfoot thead tr ul".split()
+)
+_INSERTED = {"br": "\n", "td": " | ", "th": " | "}
+_SPACES = re.compile(r"[ \t\n\r\f]+")
+
+
+def read(file: File) -> Iterator[Document]:
+    """Yield the one document of an HTML page."""
+    tree = LexborHTMLParser(text_of(file))
+    heading = tree.css_first("head title") or tree.css_first("h1")
+    title = heading.text() if heading else ""
+    yield extracted(file, list(_paragraphs(tree)), title)
+
+
+def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
+    pieces: list[str] = []
+    for piece, is_kept in _pieces(tree):
+        if piece is not None:
+            pieces.append(piece if is_kept else _SPACES.sub(" ", piece))
+            continue
+        words = "".join(pieces)
+        pieces.clear()
+        paragraph = words.strip("\n") if is_kept else _tidy(words)
+        if paragraph.strip(" |\n"):
+            yield paragraph
+
+
+def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, bool]]:
+    """Yield texts in order, None at the edges of blocks, and whether white space is kept."""
+    stack: list[tuple[LexborNode | str | None, bool]] = []
+    if tree.body is not None:
+        stack.append((tree.body, False))
+    while stack:
+        node, is_kept = stack.pop()
+        if node is None or isinstance(node, str):
+            yield node, is_kept
+        elif node.is_text_node:
+            yield node.text_content, is_kept
+        elif node.tag not in _DROPPED:
+            inside = is_kept or node.tag == "pre"
+            if node.tag in _BLOCKS:
+                yield None, is_kept
+                stack.append((None, inside))
+            elif node.tag in _INSERTED:
+                stack.append((_INSERTED[node.tag], True))
+            children = [(child, inside) for child in node.iter(include_text=True)]
+            stack += reversed(children)
+
+
+def _tidy(words: str) -> str:
+    lines = (re.sub(" {2,}", " ", line).strip() for line in words.replace("\xa0", " ").split("\n"))
+    return "\n".join(lines).strip().removeprefix("| ").removesuffix(" |")

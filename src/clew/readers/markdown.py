@@ -1,0 +1,131 @@
+"""Markdown: the text is the whole file, and the body begins behind front matter and title.
+
+The title is `title:` of YAML front matter, else the first heading, else the file name. A heading
+counts as the title line only where nothing stands before it but front matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clew.errors import UnreadableSource
+from clew.readers.decode import text_of
+from clew.readers.titled import stem_title
+from clew.readers.walk import File
+from clew.types import Document
+
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_KEY = re.compile(r"^[\w-]+[ \t]*:", re.MULTILINE)
+_TITLE_KEY = re.compile(r"^title:[ \t]*(.*)((?:\n[ \t]+.*)*)", re.IGNORECASE | re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_EMPHASIS = re.compile(r"(\*{1,3}|`+)(?=\S)([^*`]+)(?<=\S)\1")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+_RULE = re.compile(r" {0,3}(?:[-*_=][ \t]*)+")
+_OTHER_BLOCK = re.compile(r" {4}|\t| {0,3}(?:[>|<]|[-+*][ \t]|\d+[.)][ \t])")
+_NEWLINE = re.compile(r"\r\n?|\n")
+_BLANK = re.compile(r"\s*")
+_MAX_TITLE = 300  # characters; a longer heading is cut
+
+
+def read(file: File) -> Iterator[Document]:
+    """Yield the one document of a Markdown file."""
+    text = text_of(file)
+    matter = _front_matter(text)
+    start = _skip_blank(text, matter.end() if matter else 0)
+    if start == len(text):
+        raise UnreadableSource(file.source, "is empty behind its front matter")
+    title = _key_title(matter[1]) if matter else ""
+    heading, heading_start, heading_end = _first_heading(text, start)
+    body = _skip_blank(text, heading_end)
+    is_title_line = heading_start == start and title in ("", heading) and body < len(text)
+    yield Document(
+        id=file.id,
+        text=text,
+        title=title or heading or stem_title(file),
+        source=file.source,
+        body_start=body if is_title_line else start,
+    )
+
+
+def _front_matter(text: str) -> re.Match[str] | None:
+    found = _FRONT_MATTER.match(text)
+    return found if found and (_KEY.search(found[1]) or not found[1].strip()) else None
+
+
+def _skip_blank(text: str, start: int) -> int:
+    """Return the start of the first line at or behind `start` that is not blank."""
+    blank = _BLANK.match(text, start)
+    end = blank.end() if blank else start
+    line = max(text.rfind("\n", start, end), text.rfind("\r", start, end)) + 1
+    return end if end == len(text) else max(start, line)
+
+
+def _key_title(matter: str) -> str:
+    found = _TITLE_KEY.search(matter)
+    if not found:
+        return ""
+    value, more = found[1].strip(), found[2].strip()
+    if value in ("", ">", "|", ">-", "|-"):
+        value = more
+    elif len(value) > 1 and value[0] == value[-1] == '"':
+        value = re.sub(r"\\(.)", r"\1", value[1:-1])
+    elif len(value) > 1 and value[0] == value[-1] == "'":
+        value = value[1:-1].replace("''", "'")
+    else:
+        value = f"{value.partition(' #')[0]} {more}"
+    return " ".join(value.split())
+
+
+def _first_heading(text: str, start: int) -> tuple[str, int, int]:
+    """Return the first heading with its character range; ("", -1, start) where there is none."""
+    fence = ""
+    paragraph = start  # where the paragraph that the line goes on with began
+    above: list[str] | None = []  # its lines; None: in a list or another block, till a blank line
+    for begin, end, line in _lines(text, start):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
+                fence = ""
+        elif mark:
+            fence, above = mark[1], []
+        elif title := _atx(line):
+            return _inline(title), begin, end
+        elif above and _UNDERLINE.fullmatch(line):
+            return _inline(" ".join(above)), paragraph, end
+        elif not line.strip() or _RULE.fullmatch(line):
+            above = []
+        elif above is None or (not above and _OTHER_BLOCK.match(line)):
+            above = None
+        else:
+            paragraph = paragraph if above else begin
+            above.append(line.strip())
+    return "", -1, start
+
+
+def _lines(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    while start < len(text):
+        newline = _NEWLINE.search(text, start)
+        end = newline.end() if newline else len(text)
+        yield start, end, text[start:end].rstrip("\r\n")
+        start = end
+
+
+def _atx(line: str) -> str:
+    """Return the words of a heading such as `## Words ##`, or "" if it is none."""
+    content = line.lstrip(" ").rstrip()
+    words = content.lstrip("#")
+    level = len(content) - len(words)
+    if not 1 <= level <= 6 or words[:1] not in (" ", "\t") or line.startswith("    "):
+        return ""
+    closed = words.rstrip("#")
+    return (closed if closed[-1:] in (" ", "\t") else words).strip()
+
+
+def _inline(heading: str) -> str:
+    """Return a heading without the marks of links, emphasis and code."""
+    words = _LINK.sub(r"\1", heading[:_MAX_TITLE])
+    return " ".join(_EMPHASIS.sub(r"\2", words).split())

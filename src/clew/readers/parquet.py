@@ -1,0 +1,52 @@
+"""Parquet: each row is a record; its line number is its row, from 1. Needs the extra `parquet`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clew.errors import UnreadableSource
+from clew.readers import record
+from clew.readers.extras import needs
+from clew.readers.walk import File
+from clew.types import Document, Skipped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH_ROWS = 1024
+
+
+def read(file: File) -> Iterator[Document | Skipped]:
+    """Yield the document of each row. Raises UnreadableSource if there is no text column."""
+    for line, row in enumerate(_rows(file), 1):
+        yield record.document(file, row, line)
+
+
+def _rows(file: File) -> Iterator[dict[str, object]]:
+    with needs("pyarrow", "parquet", "reading a Parquet file"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    with file.path.open("rb") as stream:
+        try:
+            table = pq.ParquetFile(stream)
+            columns = table.schema_arrow
+            if not record.has_text(columns.names):
+                raise UnreadableSource(file.source, record.lacks_text(columns.names))
+            schema = pa.schema([_in_microseconds(column) for column in columns])
+            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
+                yield from batch.cast(schema, safe=False).to_pylist()
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+            # pyarrow raises a bare OSError for damage too; ValueError for values Python cannot hold
+            reason = " ".join(str(error).split())[:120]
+            raise UnreadableSource(file.source, f"is a broken Parquet file: {reason}") from None
+
+
+def _in_microseconds(column: pa.Field) -> pa.Field:
+    """Return a column as Python can hold it: its times have no nanoseconds."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        return column.with_type(pa.timestamp("us", column.type.tz))
+    return column

@@ -1,0 +1,65 @@
+"""CSV and TSV: the first line names the columns, each further row is a record.
+
+A .csv file may use commas, semicolons or tabs: whichever its first line has most of. The line
+number of a record is that of its first line in the file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+from typing import TextIO
+
+from clew.errors import UnreadableSource
+from clew.readers import record
+from clew.readers.decode import SURROGATE, open_text
+from clew.readers.walk import File
+from clew.types import Document, Skipped
+
+_MAX_FIELD = 1 << 26  # characters; Python's own limit is 131,072
+
+
+def read(file: File) -> Iterator[Document | Skipped]:
+    """Yield the document of each row. Raises UnreadableSource if there is no text column."""
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_FIELD))
+    with open_text(file, guess=True) as stream:
+        rows = _rows(file, stream)
+        header = next(rows, None)
+        if header is None:
+            return
+        if isinstance(header, Skipped):
+            raise UnreadableSource(header.source, header.reason, header.line)
+        columns = [name.strip() for name in header[1]]
+        if not record.has_text(columns):
+            raise UnreadableSource(file.source, record.lacks_text(columns))
+        for row in rows:
+            yield row if isinstance(row, Skipped) else _read_row(file, columns, *row)
+
+
+def _rows(file: File, stream: TextIO) -> Iterator[tuple[int, list[str]] | Skipped]:
+    """Yield each row that is not blank with the number of its first line."""
+    first = stream.readline()
+    delimiter = "\t" if file.path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
+    rows = csv.reader(chain([first], stream), delimiter=delimiter, strict=True)
+    while True:
+        line = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield Skipped(source=file.source, reason=f"is not valid CSV: {error}", line=line)
+            continue
+        if any(map(str.strip, row)):
+            yield line, row
+
+
+def _read_row(file: File, columns: list[str], line: int, row: list[str]) -> Document | Skipped:
+    if len(row) > len(columns):
+        reason = f"has {len(row)} fields, where the first line has {len(columns)}"
+        return Skipped(source=file.source, reason=reason, line=line)
+    if any(SURROGATE.search(value) for value in row):
+        return Skipped(source=file.source, reason="is not valid UTF-8 text", line=line)
+    named = {name: value for name, value in zip(columns, row, strict=False) if name}
+    return record.document(file, named, line)

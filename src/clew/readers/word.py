@@ -1,0 +1,68 @@
+"""Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
+
+The cells of a row are set apart by ` | `. The title is the one in the document's properties, else
+the first paragraph in the style Title or Heading 1, else the file name. Needs the extra `docs`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+from clew.errors import UnreadableSource
+from clew.readers.extras import needs
+from clew.readers.titled import extracted
+from clew.readers.walk import File
+from clew.types import Document
+
+if TYPE_CHECKING:
+    from docx.document import Document as WordDocument
+    from docx.table import Table
+
+
+def read(file: File) -> Iterator[Document]:
+    """Yield the one document of a Word file."""
+    with needs("python-docx", "docs", "reading a Word file"):
+        import docx
+        from docx.opc.exceptions import OpcError
+
+    data = file.path.read_bytes()
+    try:
+        word = docx.Document(BytesIO(data))
+        paragraphs = [text for text in _paragraphs(word) if text.strip()]
+        title = _title(word)
+    except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
+        reason = "is a broken or encrypted Word file, or none"
+        raise UnreadableSource(file.source, reason) from None
+    except (KeyError, ValueError, NotImplementedError, RuntimeError, AttributeError, TypeError):
+        # python-docx looks parts up by name and type, and says no more where one is missing
+        raise UnreadableSource(file.source, "is not a complete Word file") from None
+    yield extracted(file, paragraphs, title)
+
+
+def _paragraphs(word: WordDocument) -> Iterator[str]:
+    from docx.text.paragraph import Paragraph
+
+    for block in word.iter_inner_content():
+        if isinstance(block, Paragraph):
+            yield block.text
+        else:
+            yield from _rows(block)
+
+
+def _rows(table: Table) -> Iterator[str]:
+    for row in table.rows:
+        cells = dict.fromkeys(cell.text.strip() for cell in row.cells)  # a merged cell comes twice
+        yield " | ".join(cell for cell in cells if cell)
+
+
+def _title(word: WordDocument) -> str:
+    headings = (
+        paragraph.text
+        for paragraph in word.paragraphs
+        if paragraph.style is not None and paragraph.style.name in ("Title", "Heading 1")
+    )
+    return word.core_properties.title or next(headings, "")

@@ -1,0 +1,302 @@
+"""Steps that methods share, from a query to hits. Rows are positions in a snapshot's layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.algo.bm25 import bm25_scores, bm25_weights
+from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
+from clew.algo.maxsim import weighted_mean
+from clew.algo.topk import positive_top_k, top_k
+from clew.models import LateReranker, Models, TokenEmbedder
+from clew.models.maxsim import blend
+from clew.text.analyze import term_spans, terms
+from clew.text.names import date_spans
+from clew.text.normalize import entity_key
+from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
+
+_MAX_KEY_WORDS = 8  # of an entity that a query is searched for
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as the models see it."""
+
+    text: str
+    vector: NDArray[np.float32]  # (d,), unit length
+    tokens: TokenVectors | None  # None where the embedder gives none
+
+
+def read_query(models: Models, text: str) -> Query:
+    """Return the query's vector, and its tokens' from the same pass where there are such."""
+    if isinstance(models.embedder, TokenEmbedder):
+        [tokens] = models.embedder.embed_tokens([text])
+        return Query(text, tokens.pooled, tokens)
+    return Query(text, models.embedder.embed([text], kind="query")[0], None)
+
+
+# -- scores of all rows ---------------------------------------------------------------------------
+
+
+def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.float64]:
+    """Return the (n,) cosines of a layer's rows to the query."""
+    return np.asarray(snapshot.layer(layer).vectors @ query.vector, dtype=np.float64)
+
+
+def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
+    """Return the (n_chunks,) BM25 scores; a query term counts once."""
+    rows = snapshot.layer("term").rows(list(dict.fromkeys(terms(query))))
+    known = np.array([row for row in rows if row >= 0], dtype=np.intp)
+    return bm25_scores(bm25(snapshot), known)
+
+
+def bm25(snapshot: Snapshot):
+    """Return the snapshot's BM25 weights, computed once."""
+    return snapshot.derived("bm25", lambda: bm25_weights(snapshot.link("chunk", "term")))
+
+
+def hybrid_scores(
+    snapshot: Snapshot, query: Query, fusion: str = "mean"
+) -> NDArray[np.float64]:
+    """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
+    both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
+    return reciprocal_rank_fusion(both) if fusion == "rrf" else mean_of_min_max(*both)
+
+
+# -- entities of the query ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """An entity that the query was linked to: through what, and how surely."""
+
+    row: int
+    mention: str
+    score: float  # 1: the same name
+
+
+def query_names(models: Models, query: str) -> list[str]:
+    """Return the names in a query by the tagger, in order, dates left out."""
+    [mentions] = models.tagger.tag([query])
+    names = [query[m.start : m.end] for m in mentions if m.label != "DATE"]
+    return list(dict.fromkeys(names))
+
+
+def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
+    """Return the index's linkable entities whose names stand in the query, letter for letter.
+
+    The longest name at a place wins; case, accents' encoding and punctuation do not matter. This
+    finds names that the query writes without capitals, in any script.
+    """
+    words = entity_key(query).split()
+    spans = [
+        (i, j)
+        for i in range(len(words))
+        for j in range(i + 1, min(i + _MAX_KEY_WORDS, len(words)) + 1)
+        if j - i > 1 or len(terms(words[i]))
+    ]
+    keys = [" ".join(words[i:j]) for i, j in spans]
+    layer = snapshot.layer("entity")
+    linkable = layer.columns["linkable"]
+    rows = layer.rows(keys)
+    found = [(j - i, i, j, row) for (i, j), row in zip(spans, rows, strict=True) if row >= 0]
+    taken: set[int] = set()
+    linked = []
+    for _, i, j, row in sorted(found, key=lambda f: (-f[0], f[1])):
+        if linkable[row] and not taken.intersection(range(i, j)):
+            taken.update(range(i, j))
+            linked.append(Linked(row, " ".join(words[i:j]), 1.0))
+    return linked
+
+
+def similar_entities(
+    snapshot: Snapshot, models: Models, names: Sequence[str], k: int
+) -> list[Linked]:
+    """Return the `k` linkable entities nearest to each name ("spreading activation" in Clue)."""
+    if not names or not len(snapshot.layer("entity")):
+        return []
+    layer = snapshot.layer("entity")
+    vectors = models.embedder.embed([entity_key(name) for name in names], kind="document")
+    similarity = vectors @ layer.vectors.T
+    similarity[:, ~layer.columns["linkable"].astype(bool)] = -1.0
+    linked = []
+    for name, scores in zip(names, similarity, strict=True):
+        linked += [Linked(int(row), name, float(scores[row])) for row in top_k(scores, k)]
+    return linked
+
+
+# -- relevance of chosen rows ---------------------------------------------------------------------
+
+
+class Relevance:
+    """How well units and chunks answer the query, by the reranker; each row is read once.
+
+    Where the index stores token vectors of the reranker's own model, no model runs.
+    """
+
+    def __init__(self, snapshot: Snapshot, models: Models, query: Query) -> None:
+        self._snapshot = snapshot
+        self._models = models
+        self._query = query
+        self._matches: dict[tuple[str, int], NDArray[np.float32]] = {}
+        self._text_scores: dict[str, float] = {}
+
+    def of_chunks(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Return the (n,) scores of chunks, read with their titles."""
+        if self._stored:
+            cosines = self._snapshot.layer("chunk").vectors[list(rows)] @ self._query.vector
+            return blend(weighted_mean(self._best("chunk", rows), self._weights), cosines)
+        return self._of_texts(titled_texts(self._snapshot, rows))
+
+    def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        """Return the (n,) scores of sets of units, each read as one text."""
+        if self._stored:
+            self._best("unit", sorted({unit for units in sets for unit in units}))
+            best = [np.max([self._matches["unit", u] for u in units], axis=0) for units in sets]
+            vectors = self._snapshot.layer("unit").vectors
+            sums = np.stack([vectors[list(units)].sum(axis=0) for units in sets])
+            cosines = sums @ self._query.vector / np.maximum(np.linalg.norm(sums, axis=1), 1e-12)
+            return blend(weighted_mean(np.stack(best), self._weights), cosines)
+        layer = self._snapshot.layer("unit")
+        return self._of_texts([" ".join(sorted(layer.texts(units))) for units in sets])
+
+    def _of_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))
+        if new:
+            scores = self._models.reranker.score(self._query.text, new)
+            self._text_scores.update(zip(new, scores.tolist(), strict=True))
+        return np.array([self._text_scores[text] for text in texts])
+
+    def _best(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Return (n, m) best matches of the query's tokens in rows of a layer."""
+        new = [row for row in dict.fromkeys(rows) if (layer, row) not in self._matches]
+        reranker, tokens = self._models.reranker, self._query.tokens
+        if new and isinstance(reranker, LateReranker) and tokens is not None:
+            stored = [self._snapshot.layer(layer).tokens(row) for row in new]
+            for row, match in zip(new, reranker.matches(tokens, stored), strict=True):
+                self._matches[layer, row] = match
+        return np.stack([self._matches[layer, row] for row in rows])
+
+    @cached_property
+    def _stored(self) -> bool:
+        recipe = self._snapshot.recipe
+        return (
+            recipe.get("vectors") == "late"
+            and isinstance(self._models.reranker, LateReranker)
+            and self._models.reranker.name == f"maxsim/{recipe.get('embedder')}"
+            and self._query.tokens is not None
+        )
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float64]:
+        """The (m,) weight of each query token: ln(1 + N / df) of the word it is part of."""
+        tokens = self._query.tokens
+        assert tokens is not None  # noqa: S101 -- only called where _stored is true
+        link = self._snapshot.link("chunk", "term")
+        df = self._snapshot.derived(
+            "df", lambda: np.bincount(link.indices, minlength=link.shape[1])
+        )
+        words = list(term_spans(self._query.text))
+        rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
+        weights = np.zeros(len(tokens.ids))
+        for (_, start, end), row in zip(words, rows, strict=True):
+            count = df[row] if row >= 0 else 0
+            inside = (tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)
+            weights[inside] = np.log1p(link.shape[0] / (count + 1))
+        common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
+        return np.where(weights > 0, weights, common)
+
+
+# -- rows to evidence -----------------------------------------------------------------------------
+
+
+def ranked(
+    snapshot: Snapshot,
+    query: str,
+    method: str,
+    scores: NDArray[np.floating],
+    k: int,
+    *,
+    positive: bool = False,
+) -> Evidence:
+    """Return the `k` best chunks of (n_chunks,) scores as evidence without paths."""
+    rows = positive_top_k(scores, k) if positive else top_k(scores, k)
+    return Evidence(query=query, method=method, hits=hits(snapshot, rows, scores[rows]))
+
+
+def titled_texts(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
+    """Return each chunk's text behind its document's title, as models read it."""
+    titled = []
+    for hit in hits(snapshot, rows, np.zeros(len(rows))):
+        head = f"{hit.title}\n" if hit.title and not hit.text.startswith(hit.title) else ""
+        titled.append(head + hit.text)
+    return titled
+
+
+def hits(
+    snapshot: Snapshot, rows: Iterable[int], scores: NDArray[np.floating]
+) -> tuple[Hit, ...]:
+    """Return chunks as hits; `scores` are those of `rows`, in the same order."""
+    rows = [int(row) for row in rows]
+    layer = snapshot.layer("chunk")
+    columns = layer.columns
+    documents = snapshot.documents([int(columns["document"][row]) for row in rows])
+    found = zip(rows, layer.ids(rows), layer.texts(rows), documents, scores, strict=True)
+    return tuple(
+        Hit(
+            chunk_id=chunk_id,
+            score=float(score),
+            document_id=document.id,
+            title=document.title,
+            source=document.source,
+            start=int(columns["start"][row]),
+            end=int(columns["end"][row]),
+            text=text,
+        )
+        for row, chunk_id, text, document, score in found
+    )
+
+
+def unit_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a unit as a stop of a path, with its place in its document."""
+    return _range_step(snapshot, "unit", row, reason, score)
+
+
+def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a chunk as a stop of a path, with its place in its document."""
+    return _range_step(snapshot, "chunk", row, reason, score)
+
+
+def _range_step(
+    snapshot: Snapshot, name: str, row: int, reason: str, score: float | None
+) -> Step:
+    layer = snapshot.layer(name)
+    chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
+    document = int(snapshot.layer("chunk").columns["document"][chunk])
+    return Step(
+        layer=name,
+        id=layer.ids([row])[0],
+        text=layer.texts([row])[0],
+        reason=reason,
+        score=score,
+        document_id=snapshot.layer("document").ids([document])[0],
+        start=int(layer.columns["start"][row]),
+        end=int(layer.columns["end"][row]),
+    )
+
+
+def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return an entity as a stop of a path."""
+    layer = snapshot.layer("entity")
+    return Step(
+        layer="entity",
+        id=layer.ids([row])[0],
+        text=layer.texts([row])[0],
+        reason=reason,
+        score=score,
+    )

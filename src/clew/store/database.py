@@ -1,0 +1,327 @@
+"""The rows of an index that are text, in one SQLite file; the only module with SQL of the store.
+
+Array rows (chunks, sentences, mentions, counts) refer to these rows by number. A transaction here
+is the only commit point of an index.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from clew.errors import DamagedIndex, IndexLocked, NotAnIndex
+from clew.types import Document, Scalar
+
+FORMAT = 1
+FILE = "index.sqlite"
+LOCK = "writer.lock"
+
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE segment (number INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE);
+CREATE TABLE document (
+    row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL, hash TEXT NOT NULL,
+    title TEXT NOT NULL, source TEXT NOT NULL, body_start INTEGER NOT NULL,
+    metadata TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX document_by_id ON document (id);
+CREATE TABLE entity (row INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, named INTEGER NOT NULL);
+CREATE TABLE term (row INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+"""
+_TABLES = {"document": "id", "entity": "key", "term": "text"}
+_BUSY_MS = 30_000  # how long a transaction waits for another process
+_VARIABLES = 500  # per statement: old SQLite builds take 999
+
+
+class Database:
+    """One connection. Use it from one thread at a time, or let its lock see to that."""
+
+    def __init__(self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None) -> None:
+        """Open the database in `folder`, or make it there when `recipe` is given."""
+        self.path = folder / FILE
+        if recipe is None and not self.path.exists():
+            raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(
+            self.path, isolation_level=None, timeout=_BUSY_MS / 1000, check_same_thread=False
+        )
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            if recipe is not None:
+                self._create(recipe)
+            found = self.meta("format")
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise NotAnIndex(f"{self.path} is not a Clew index ({error})") from error
+        if found != FORMAT:
+            self._connection.close()
+            raise NotAnIndex(
+                f"{folder} has index format {found}, this version reads {FORMAT}: index again"
+            )
+
+    def _create(self, recipe: Mapping[str, Scalar]) -> None:
+        with self.transaction():
+            if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
+                for statement in _SCHEMA.split(";"):
+                    self._connection.execute(statement)
+                self.set_meta("format", FORMAT)
+                self.set_meta("generation", 0)
+                self.set_meta("recipe", dict(recipe))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the block as one write transaction."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def freeze(self) -> None:
+        """Begin a read transaction: later commits of others stay unseen until `close`."""
+        self._connection.execute("BEGIN")
+        self.meta("generation")
+
+    def thaw(self) -> None:
+        """End the read transaction."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(statement, values).fetchall()
+
+    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        with self._lock:
+            self._connection.executemany(statement, rows)
+
+    # -- facts about the index ------------------------------------------------------------
+
+    def meta(self, name: str) -> Any:
+        """Return the JSON value kept under `name`, None where there is none."""
+        rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def set_meta(self, name: str, value: Any) -> None:
+        """Keep a JSON value under `name`."""
+        text = json.dumps(value, sort_keys=True)
+        self._all("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, text))
+
+    def segments(self) -> list[str]:
+        """Return the registered segments' folders, oldest first."""
+        return [folder for (folder,) in self._all("SELECT folder FROM segment ORDER BY number")]
+
+    def add_segment(self, folder: str) -> None:
+        self._all("INSERT INTO segment (folder) VALUES (?)", (folder,))
+
+    def count(self, table: str) -> int:
+        """Return how many rows `table` has, dead ones included; they are numbered from 0."""
+        last = self._all(f"SELECT max(row) FROM {_known(table)}")[0][0]
+        return 0 if last is None else int(last) + 1
+
+    # -- documents ----------------------------------------------------------------------------
+
+    def add_documents(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        """Add live documents; each replaces the live one of its id."""
+        self.kill([d.id for d in documents])
+        first = self.count("document")
+        self._many(
+            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
+            [
+                (first + i, d.id, content, d.title, d.source, d.body_start, _json(d.metadata), d.text)
+                for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
+            ],
+        )
+
+    def kill(self, ids: Sequence[str]) -> list[str]:
+        """Mark live documents as removed; return the ids that were live."""
+        gone = [i for i in ids if self._all("SELECT 1 FROM document WHERE id = ? AND live", (i,))]
+        self._many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
+        return gone
+
+    def revive(self, document_id: str, content: str) -> bool:
+        """Bring the removed document of this id and hash back, if there is one."""
+        rows = self._all(
+            "SELECT max(row) FROM document WHERE id = ? AND hash = ?", (document_id, content)
+        )
+        if rows[0][0] is None:
+            return False
+        self.kill([document_id])
+        self._all("UPDATE document SET live = 1 WHERE row = ?", (rows[0][0],))
+        return True
+
+    def live_documents(self) -> list[tuple[str, int]]:
+        """Return (id, row) of every live document, by id."""
+        return self._all("SELECT id, row FROM document WHERE live ORDER BY id")
+
+    def hashes(self) -> dict[str, str]:
+        """Return the content hash of each live document by id."""
+        return dict(self._all("SELECT id, hash FROM document WHERE live"))
+
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        """Return the documents in `rows`, in that order."""
+        found: dict[int, Document] = {}
+        for part in _parts(sorted(set(rows))):
+            for row, *fields in self._all(
+                "SELECT row, id, text, title, source, body_start, metadata FROM document "
+                f"WHERE row IN ({_marks(part)})",
+                part,
+            ):
+                found[row] = _document(*fields)
+        missing = next((row for row in rows if row not in found), None)
+        if missing is not None:
+            raise DamagedIndex(f"{self.path} has no document in row {missing}: index again")
+        return [found[row] for row in rows]
+
+    # -- entities and terms -------------------------------------------------------------------
+
+    def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
+        """Return the row of each key that `table` has."""
+        column = _TABLES[table]
+        found: dict[str, int] = {}
+        for part in _parts(list(keys)):
+            found.update(
+                self._all(
+                    f"SELECT {column}, row FROM {_known(table)} WHERE {column} IN ({_marks(part)})",
+                    part,
+                )
+            )
+        return found
+
+    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        """Return the key in each of `rows`."""
+        column = _TABLES[table]
+        found: dict[int, str] = {}
+        for part in _parts(sorted(set(rows))):
+            found.update(
+                self._all(
+                    f"SELECT row, {column} FROM {_known(table)} WHERE row IN ({_marks(part)})", part
+                )
+            )
+        return [found[row] for row in rows]
+
+    def named(self, keys: Sequence[str]) -> set[str]:
+        """Return those entity keys that have a name vector."""
+        found: set[str] = set()
+        for part in _parts(list(keys)):
+            rows = self._all(
+                f"SELECT key FROM entity WHERE named AND key IN ({_marks(part)})", part
+            )
+            found.update(key for (key,) in rows)
+        return found
+
+    def set_named(self, rows: Iterable[int]) -> None:
+        """Note that these entities have a name vector now."""
+        self._many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
+
+    def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
+        """Return the row of each key, adding those that `table` lacks, in order."""
+        found = self.rows(table, keys)
+        new = [key for key in keys if key not in found]
+        first = self.count(table)
+        placed = {key: first + i for i, key in enumerate(new)}
+        extra = ", 0" if table == "entity" else ""
+        self._many(
+            f"INSERT INTO {_known(table)} VALUES (?, ?{extra})",
+            [(row, key) for key, row in placed.items()],
+        )
+        found.update(placed)
+        return [found[key] for key in keys]
+
+    def replace_all(
+        self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
+    ) -> None:
+        """Keep these rows only, numbered anew in the given order, and no segment."""
+        self._all("DELETE FROM segment")
+        for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
+            self._all(f"CREATE TEMP TABLE place_{table} (old INTEGER PRIMARY KEY, new INTEGER)")
+            self._many(
+                f"INSERT INTO place_{table} VALUES (?, ?)",
+                ((int(old), new) for new, old in enumerate(rows)),
+            )
+            kept = f"row IN (SELECT old FROM place_{table})"
+            self._all(f"DELETE FROM {table} WHERE NOT {kept}")
+            # Two steps, since a new number may still be another row's old one.
+            self._all(
+                f"UPDATE {table} SET row = -1 - (SELECT new FROM place_{table} WHERE old = row)"
+            )
+            self._all(f"UPDATE {table} SET row = -1 - row")
+            self._all(f"DROP TABLE place_{table}")
+
+    def vacuum(self) -> None:
+        """Give freed pages back and empty the write-ahead log, so that deleted text is gone.
+
+        Where another process still reads an older generation, the next compaction does it.
+        """
+        with self._lock:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.OperationalError:
+                return
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+
+
+class WriterLock:
+    """Held by the one process that writes; the system frees it when that process dies."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = sqlite3.connect(
+            folder / LOCK, isolation_level=None, timeout=0.0, check_same_thread=False
+        )
+        try:
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            raise IndexLocked(
+                f"another process is writing to {folder}: wait until it is done, or stop it"
+            ) from error
+
+    def release(self) -> None:
+        self._connection.close()
+
+
+def _json(metadata: Mapping[str, Scalar]) -> str:
+    return json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False)
+
+
+def _document(
+    document_id: str, text: str, title: str, source: str, body_start: int, metadata: str
+) -> Document:
+    return Document(
+        id=document_id,
+        text=text,
+        title=title,
+        source=source,
+        body_start=body_start,
+        metadata=json.loads(metadata),
+    )
+
+
+def _known(table: str) -> str:
+    if table not in _TABLES:  # table names are ours, never a user's; this keeps it so
+        raise KeyError(table)
+    return table
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _parts(values: list[Any]) -> Iterator[list[Any]]:
+    for i in range(0, len(values), _VARIABLES):
+        yield values[i : i + _VARIABLES]

@@ -1,0 +1,1 @@
+"""Strings only: tokens, sentences, chunk windows, terms and entity keys."""

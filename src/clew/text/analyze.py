@@ -1,0 +1,81 @@
+"""One analyser for everything lexical: search terms, co-occurrence, keywords.
+
+NFKC, casefold, words of at least two characters or digit strings, no possessive ending, no
+English stop words. Numbers stay: years matter in questions that need several texts. Scripts
+written without spaces give overlapping pairs of characters, the usual terms for them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+VERSION = "1"
+
+_WORD = re.compile(r"\w[\w'’-]*", re.UNICODE)
+_POSSESSIVE = re.compile(r"(?:['’]s?|-+)$")
+# Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+"
+)
+
+STOP_WORDS = frozenset(
+    """
+    a about above across after again against all almost along already also although always am among
+    an and another any anyone anything are around as at away back be became because become been
+    before behind being below between both but by came can cannot could did do does doing done down
+    during each either else enough etc even ever every everything few first for from further gave
+    get gets give given go goes got had has have having he hence her here hers herself him himself
+    his how however i if in indeed instead into is it its itself just last later least less made
+    make many may me might mine more most much must my myself near neither never next no nobody none
+    nor not nothing now of off often on once one only onto or other others otherwise our ours
+    ourselves out over own per perhaps quite rather said same say see seem several shall she should
+    since so some someone something still such than that the their theirs them themselves then there
+    therefore these they this those though through thus to together too toward towards under until
+    up upon us very via was we well were what whatever when where whether which while who whoever
+    whole whom whose why will with within without would yet you your yours yourself yourselves
+    """.split()
+)
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of `text` in order, repeats included."""
+    return [term for term, _, _ in term_spans(text)]
+
+
+def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (term, start, end) for each term of `text`, in order."""
+    for word in _WORD.finditer(text):
+        yield from _word_terms(word.group(), word.start())
+
+
+def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
+    previous = 0
+    for run in _UNSPACED.finditer(word):
+        yield from _spaced(word[previous : run.start()], start + previous)
+        yield from _pairs(run.group(), start + run.start())
+        previous = run.end()
+    yield from _spaced(word[previous:], start + previous)
+
+
+def _spaced(word: str, start: int) -> Iterator[tuple[str, int, int]]:
+    term = _POSSESSIVE.sub("", fold(word))
+    if (len(term) > 1 or term.isdigit()) and term not in STOP_WORDS:
+        yield term, start, start + len(word)
+
+
+def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
+    if len(run) == 1:
+        yield fold(run), start, start + 1
+    for i in range(len(run) - 1):
+        yield fold(run[i : i + 2]), start + i, start + i + 2
+
+
+def fold(text: str) -> str:
+    """Return `text` in the form in which terms are compared: NFKC, casefold."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def is_uncased(text: str) -> bool:
+    """Say whether `text` is in a script that has no capital letters, such as Han or Arabic."""
+    return any(unicodedata.category(c) == "Lo" for c in text)

@@ -1,0 +1,206 @@
+"""Find names, quotations, dates and title cores in text by rules that read characters only.
+
+A name is a run of capitalised words, with lower-case connectors allowed inside ("Battle of the
+Bulge", "Erich von Drygalski"). Leading articles and pronouns are left off, so
+that "The Fram" and "Fram" are one. The parts of a connected name are names too ("Ada of Huntingdon"
+gives "Huntingdon"), and so is a name without its form of address ("Captain Scott" gives "Scott").
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clew.text.analyze import STOP_WORDS, is_uncased, term_spans
+
+Span = tuple[int, int]
+
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_YEAR = r"(?:1\d{3}|20\d{2})"
+_DATE = re.compile(
+    rf"\b{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?\b"
+    rf"|\b{_MONTH} {_DAY}(?:,? {_YEAR})?\b"
+    rf"|\b{_MONTH},? {_YEAR}\b"
+    rf"|\b{_YEAR}-\d{{2}}-\d{{2}}\b"
+    rf"|\b{_YEAR}(?:[–/-]\d{{2,4}})?s?\b"
+    r"|\b\d{1,4} (?:BCE?|AD|CE)\b"
+    r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b"
+)
+_YEAR_BEFORE = re.compile(rf"\b({_YEAR}) $")  # "1920 Summer Olympics"
+_ONLY_YEAR = re.compile(_YEAR + "$")
+_QUOTED = re.compile(
+    r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
+    r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
+)
+_WORD = re.compile(r"&|\w(?:[\w'’/-]*\w)?")
+_POSSESSIVE = re.compile(r"['’]s$")
+_INITIAL = re.compile(r"(?:\w\.)*\w$")
+_PARENTHESIS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+
+# Words that may stand between two capitalised words of one name. "Tight" ones bind always;
+# across the others both sides are names of their own as well.
+_TIGHT = frozenset(
+    "of de la le les du des da das do dos del della di van von der den zu zum zur al el ibn bin "
+    "bint af av ap upon".split()
+)
+_LOOSE = frozenset("the and & in on for to at with y e et und og och a an from".split())
+_ADDRESS = frozenset(
+    "mr mrs ms miss sir dame dr prof professor lord lady king queen prince princess emperor empress "
+    "tsar czar pope saint st captain capt lieutenant lt colonel col general gen admiral commander "
+    "major sergeant president senator governor rev reverend baron count duke duchess earl".split()
+)
+_ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co".split())
+_LEADING = STOP_WORDS | {"mr", "mrs", "ms", "sir", "dame", "dr", "prof", "rev"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    start: int
+    end: int
+    lower: str
+    capital: bool
+
+
+def date_spans(text: str) -> Iterator[Span]:
+    """Yield the dates, years, decades and centuries written in `text`."""
+    for match in _DATE.finditer(text):
+        yield match.span()
+
+
+def quoted_spans(text: str) -> Iterator[Span]:
+    """Yield what stands between quotation marks, up to 80 characters, without end marks."""
+    for match in _QUOTED.finditer(text):
+        start, end = match.span(match.lastindex or 0)
+        while end > start and text[end - 1] in ",.;:!? ":
+            end -= 1
+        if any(c.isalnum() for c in text[start:end]):
+            yield start, end
+
+
+def uncased_spans(text: str) -> Iterator[Span]:
+    """Yield the terms of `text` that are in a script without capital letters."""
+    if text.isascii():
+        return
+    for _, start, end in term_spans(text):
+        if is_uncased(text[start:end]):
+            yield start, end
+
+
+def name_spans(text: str) -> Iterator[Span]:
+    """Yield the capitalised names of `text`: each whole name, then its parts."""
+    for run in _runs(text):
+        yield from _run_names(text, run)
+        if year := _YEAR_BEFORE.search(text, max(run[0].start - 6, 0), run[0].start):
+            yield year.start(1), _name_end(text, run[-1])
+
+
+def title_span(title: str) -> Span:
+    """Return where the name proper of a document's title stands: "The Thing (1982 film)": Thing."""
+    end = len(_PARENTHESIS.sub("", title)) or len(title)
+    words = [w for w in _words(title) if w.end <= end]
+    kept = _without_leading(words)
+    return (kept[0].start, end) if kept else (0, end)
+
+
+def _words(text: str) -> list[_Word]:
+    words = []
+    for match in _WORD.finditer(text):
+        word = match.group()
+        capital = word[0].isupper() or any(c.isupper() for c in word[1:])
+        words.append(_Word(match.start(), match.end(), word.lower(), capital))
+    return words
+
+
+def _runs(text: str) -> Iterator[list[_Word]]:
+    """Yield maximal runs of capitalised words with connectors between them."""
+    run: list[_Word] = []
+    pending: list[_Word] = []  # connectors that join only if a capitalised word follows
+    for word in _words(text):
+        last = (pending or run or [None])[-1]
+        joined = last is not None and _joined(text, last, word)
+        if not joined:
+            if run:
+                yield run
+            run, pending = [], []
+        connector = word.lower in _TIGHT or word.lower in _LOOSE
+        if connector and run:
+            pending.append(word)
+            if len(pending) > 2:  # "in the court of", "for and of the": no name goes on
+                yield run
+                run, pending = [], []
+        elif (word.capital and not connector) or (run and _is_number(text, word)):
+            run = [*run, *pending, word]
+            pending = []
+        elif run:
+            yield run
+            run, pending = [], []
+    if run:
+        yield run
+
+
+def _joined(text: str, last: _Word, word: _Word) -> bool:
+    gap = text[last.end : word.start]
+    if _POSSESSIVE.search(text[last.start : last.end]):
+        return False
+    if gap in (". ", "."):  # "J. R. Smith", "St. Louis", but not "in Paris. Berlin"
+        bare = text[last.start : last.end]
+        initial = bool(_INITIAL.match(bare)) and word.lower not in STOP_WORDS
+        return initial or last.lower in _ABBREVIATED
+    return gap in (" ", "\n", "\xa0", "-", "–") or gap == ""
+
+
+def _is_number(text: str, word: _Word) -> bool:
+    digits = text[word.start : word.end]
+    return digits.isdigit() and len(digits) < 5 and not _ONLY_YEAR.match(digits)
+
+
+def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
+    parts: list[list[_Word]] = [[]]
+    loose = []  # indices of parts that begin behind a loose connector
+    for word in run:
+        if word.lower in _TIGHT or word.lower in _LOOSE:
+            if parts[-1]:
+                parts.append([])
+            if word.lower in _LOOSE and word.lower != "the":
+                loose.append(len(parts) - 1)
+        else:
+            parts[-1].append(word)
+    whole = _without_leading(run)
+    seen = set()
+    for words in (whole, _without_address(whole), *_tight_groups(parts, loose), *(_without_leading(p) for p in parts)):
+        if not words or words[0].lower in _TIGHT | _LOOSE:
+            continue
+        span = words[0].start, _name_end(text, words[-1])
+        generic = words is not whole and len(words) == 1 and words[0] is run[0]
+        if span not in seen and not generic and span[1] - span[0] > 1:
+            seen.add(span)
+            yield span
+
+
+def _tight_groups(parts: list[list[_Word]], loose: list[int]) -> Iterator[list[_Word]]:
+    """Yield what stands between loose connectors: both sides of "Duke of York and Albany"."""
+    if not loose:
+        return
+    edges = [0, *loose, len(parts)]
+    for a, b in zip(edges, edges[1:], strict=False):
+        yield _without_leading([word for part in parts[a:b] for word in part])
+
+
+def _without_leading(words: list[_Word]) -> list[_Word]:
+    i = 0
+    while i < len(words) and words[i].lower in _LEADING:
+        i += 1
+    return words[i:]
+
+
+def _without_address(words: list[_Word]) -> list[_Word]:
+    addressed = len(words) > 1 and words[0].lower in _ADDRESS and words[1].capital
+    return words[1:] if addressed else []
+
+
+def _name_end(text: str, word: _Word) -> int:
+    possessive = _POSSESSIVE.search(text[word.start : word.end])
+    return word.start + possessive.start() if possessive else word.end

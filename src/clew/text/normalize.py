@@ -1,0 +1,34 @@
+"""Make spellings of one thing equal: entity keys and plain whitespace."""
+
+import re
+import unicodedata
+
+_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’]|['’])$")
+_SPACES = re.compile(r"\s+")
+
+
+def entity_key(name: str) -> str:
+    """Return the form under which spellings of an entity's name are one.
+
+    NFKC, casefold, no trailing possessive, letters and digits of any script only, single
+    spaces. An empty key means that nothing nameable was left.
+
+    >>> entity_key("Shackleton’s")
+    'shackleton'
+    >>> entity_key("Pourquoi-Pas?")
+    'pourquoi pas'
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold().strip()
+    folded = _POSSESSIVE.sub("", folded)
+    kept = "".join(c if _is_name_character(c) else " " for c in folded)
+    return " ".join(kept.split())
+
+
+def _is_name_character(character: str) -> bool:
+    # Marks (M) carry vowels in Devanagari, Thai, Arabic and others: part of a letter.
+    return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def collapse(text: str) -> str:
+    """Return `text` with every run of white space as one space, none at the ends."""
+    return _SPACES.sub(" ", text).strip()

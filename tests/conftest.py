@@ -1,0 +1,36 @@
+"""What holds in every test: no network but this machine's own, and no settings from outside."""
+
+import os
+import sys
+
+import pytest
+from hypothesis import settings
+
+# Read by the libraries when they are imported, which may be before any fixture.
+os.environ["HF_HUB_OFFLINE"] = "1"
+for _name in [name.upper() for name in os.environ]:
+    if _name.startswith(("OPENAI_", "CLEW_")) or _name.endswith("_PROXY"):
+        os.environ.pop(_name, None)
+        os.environ.pop(_name.lower(), None)
+
+# Examples are the same in every run of CI; a busy machine makes no test fail.
+settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("clew")
+
+
+def _refuse_the_network(event, args):
+    """Fail a test that reaches out: an audit hook sees what patching `socket` would miss."""
+    if event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
+        address = args[1]
+        host = address[0] if isinstance(address, tuple) else None  # None: a Unix socket
+    elif event in {"socket.getaddrinfo", "socket.gethostbyname"}:
+        host = args[0]
+    else:
+        return
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host not in {None, "", "localhost", "::1"} and not host.startswith("127."):
+        pytest.fail(f"a test reached for {host!r}; only this machine's own addresses are allowed")
+
+
+sys.addaudithook(_refuse_the_network)

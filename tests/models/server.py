@@ -1,0 +1,100 @@
+"""A real HTTP server on the loopback address that behaves, and misbehaves, as a test says."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What to send: `body` as JSON, or as it is where it is bytes."""
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+    missing_bytes: int = 0  # promised by Content-Length and never sent
+
+
+@dataclass(frozen=True)
+class Request:
+    path: str
+    headers: Mapping[str, str]
+    json: Any
+
+
+@dataclass
+class Server:
+    """`respond` decides every answer; `requests` and `most_at_once` tell what happened."""
+
+    url: str = ""
+    respond: Callable[[Request], Answer] = lambda _: Answer({})
+    requests: list[Request] = field(default_factory=list)
+    most_at_once: int = 0
+    _at_once: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def script(self, *answers: Answer) -> None:
+        """Give these answers in turn, and the last one from then on."""
+        left = list(answers)
+        self.respond = lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+    def take(self, request: Request) -> Answer:
+        with self._lock:
+            self.requests.append(request)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            answer = self.respond(request)
+        time.sleep(answer.delay_s)
+        with self._lock:
+            self._at_once -= 1
+        return answer
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Run a server on a free port for the length of the block."""
+    server = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # headers and body in one packet
+
+        def do_POST(self):
+            size = int(self.headers["Content-Length"])
+            request = Request(self.path, dict(self.headers), json.loads(self.rfile.read(size)))
+            answer = server.take(request)
+            body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body)
+            content = body if isinstance(body, bytes) else body.encode()
+            try:
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content) + answer.missing_bytes))
+                self.end_headers()
+                self.wfile.write(content)
+                self.wfile.flush()
+            except ConnectionError:  # the client did not wait
+                self.close_connection = True
+            if answer.missing_bytes:
+                self.close_connection = True
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        httpd.daemon_threads = True
+        httpd.block_on_close = False
+        server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
+        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            httpd.shutdown()
+            thread.join()

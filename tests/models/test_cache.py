@@ -1,0 +1,146 @@
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from clew.errors import StoreError
+from clew.models.cache import CachedEmbedder
+
+
+class Counting:
+    """An embedder that remembers what it was asked, and can fail on a text."""
+
+    def __init__(self, name="counting", d=3, fails_on=None):
+        self.name, self.dimension, self.fails_on, self.asked = name, d, fails_on, []
+
+    def embed(self, texts, *, kind):
+        self.asked.append(list(texts))
+        if self.fails_on in texts:
+            raise ConnectionError
+        rows = [[len(text) + 1, kind == "query", *[1] * (self.dimension - 2)] for text in texts]
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "vectors.sqlite"
+
+
+def test_a_cached_embedder_gives_the_same_vectors(path):
+    """The cache changes nothing but the bill."""
+    texts = ["a", "bb", "", "ccc", "\ud800"]
+    plain = Counting().embed(texts, kind="document")
+    cached = CachedEmbedder(Counting(), path)
+    for _ in range(2):
+        rows = cached.embed(texts, kind="document")
+        assert rows.dtype == np.float32
+        np.testing.assert_array_equal(rows, plain)
+
+
+def test_only_new_texts_are_sent_each_once(path):
+    """Duplicates inside a batch and texts of earlier runs cost nothing."""
+    CachedEmbedder(Counting(), path).embed(["a", "b"], kind="document")
+    inner = Counting()
+    cached = CachedEmbedder(inner, path)
+    cached.embed(["b", "c", "c", "a", "d"], kind="document")
+    assert inner.asked == [["c", "d"]]
+    assert (cached.hits, cached.misses) == (3, 2)
+
+
+def test_a_full_cache_needs_no_model(path):
+    """Not even the dimension is asked of the embedder, which may have to pay for it."""
+    CachedEmbedder(Counting(), path).embed(["a"], kind="query")
+    inner = Counting(d=99)
+    cached = CachedEmbedder(inner, path)
+    assert cached.dimension == 3
+    assert cached.embed(["a"], kind="query").shape == (1, 3)
+    assert cached.embed([], kind="query").shape == (0, 3)
+    assert inner.asked == []
+
+
+def test_kinds_and_names_are_kept_apart(path):
+    """A query's vector is never a document's, nor one model's another's."""
+    inner, other = Counting(), Counting("other", d=5)
+    CachedEmbedder(inner, path).embed(["a"], kind="query")
+    CachedEmbedder(inner, path).embed(["a"], kind="document")
+    assert CachedEmbedder(other, path).embed(["a"], kind="query").shape == (1, 5)
+    assert (len(inner.asked), len(other.asked)) == (2, 1)
+    assert CachedEmbedder(other, path).name == "other"
+
+
+def test_what_was_paid_before_a_crash_is_kept(path):
+    """Blocks are committed one by one, so a failure loses only its own."""
+    texts = [f"{i}" for i in range(1500)]
+    with pytest.raises(ConnectionError):
+        CachedEmbedder(Counting(fails_on="1400"), path).embed(texts, kind="document")
+    inner = Counting()
+    CachedEmbedder(inner, path).embed(texts, kind="document")
+    assert inner.asked == [texts[1024:]]
+
+
+def test_several_processes_share_a_file(path):
+    """Writers that start at the same moment neither fail nor harm each other."""
+    program = """
+import sys, numpy as np
+from clew.models.cache import CachedEmbedder
+
+class Ones:
+    name, dimension = "ones", 8
+    def embed(self, texts, *, kind):
+        return np.full((len(texts), 8), 8**-0.5, dtype=np.float32)
+
+cached = CachedEmbedder(Ones(), sys.argv[1])
+for i in range(10):
+    rows = cached.embed([f"{i}-{j}" for j in range(20)], kind="document")
+    assert rows.shape == (20, 8) and rows.all()
+"""
+    command = [sys.executable, "-c", program, str(path)]
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
+    assert [writer.communicate()[1].decode() for writer in writers] == [""] * 6
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT count(*) FROM vectors").fetchone() == (200,)
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_file_that_is_no_database_is_refused(path):
+    """The wrong path is named, and the file is left as it was."""
+    path.write_text("these are my notes, not a cache, " * 50)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"vectors.sqlite cannot be used: file is not a database"):
+        CachedEmbedder(Counting(), path).embed(["a"], kind="query")
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_refused(path):
+    """Somebody's browser history gets no new tables."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE history (url TEXT)")
+    with pytest.raises(StoreError, match="belongs to another program"):
+        CachedEmbedder(Counting(), path).embed(["a"], kind="query")
+
+
+def test_a_damaged_file_is_refused(path):
+    """A cache cut off in the middle says so instead of giving strange vectors."""
+    CachedEmbedder(Counting(), path).embed([f"{i}" for i in range(2000)], kind="query")
+    path.write_bytes(path.read_bytes()[:20_000])
+    with pytest.raises(StoreError, match="or delete this one if it was a cache"):
+        CachedEmbedder(Counting(), path).embed([f"{i}" for i in range(2000)], kind="query")
+
+
+def test_a_vector_of_the_wrong_size_is_refused(path):
+    """A row that somebody else has changed is found by its length."""
+    CachedEmbedder(Counting(), path).embed(["a"], kind="query")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE vectors SET vector = x'00'")
+    with pytest.raises(StoreError, match="holds a damaged vector"):
+        CachedEmbedder(Counting(), path).embed(["a"], kind="query")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    """A cache in no folder is a mistake with one sentence."""
+    with pytest.raises(StoreError, match=r"gone.vectors.sqlite cannot be used.*check its folder"):
+        CachedEmbedder(Counting(), tmp_path / "gone" / "vectors.sqlite").embed(["a"], kind="query")

@@ -1,0 +1,271 @@
+import gc
+import socket
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from clew.errors import EndpointError, InputError, ModelError
+from tests.models.server import Answer, serving
+
+pytest.importorskip("httpx2")
+
+from clew.models.http import Endpoint, Refused
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving() as server:
+        yield server
+        gc.collect()  # connections close with their endpoint
+
+
+@pytest.fixture
+def waits():
+    return []
+
+
+@pytest.fixture
+def endpoint(server, waits):
+    def build(**settings):
+        standard = {"base_url": server.url, "path": "embeddings", "api_key": KEY, "attempts": 3}
+        calm = {"sleep": waits.append, "random": lambda: 0.0}
+        return Endpoint(**(standard | calm | settings))
+
+    return build
+
+
+def send(endpoint, *bodies):
+    return endpoint.run(lambda post, body: post(body), bodies)
+
+
+def test_replies_keep_the_order_of_requests(server, endpoint):
+    """The slowest request does not change whose reply is whose."""
+    server.respond = lambda r: Answer(r.json, delay_s=0.05 if r.json["n"] == 0 else 0.0)
+    bodies = [{"n": n} for n in range(20)]
+    assert send(endpoint(), *bodies) == bodies
+
+
+def test_concurrency_is_bounded_and_used(server, endpoint):
+    """As many requests run at once as were allowed, and no more."""
+    server.respond = lambda r: Answer(r.json, delay_s=0.03)
+    send(endpoint(concurrency=3), *({"n": n} for n in range(12)))
+    assert server.most_at_once == 3
+
+
+def test_the_key_is_sent_as_a_bearer_token(server, endpoint):
+    """The header is what OpenAI-compatible servers expect, at the path below the base URL."""
+    send(endpoint(), {})
+    assert server.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert server.requests[0].path == "/v1/embeddings"
+
+
+def test_the_query_of_a_base_url_stays_behind_the_path(server, endpoint):
+    """Azure puts an API version into the base URL, and errors do not show it."""
+    built = endpoint(base_url=f"{server.url}/?api-version=7")
+    send(built, {})
+    assert server.requests[0].path == "/v1/embeddings?api-version=7"
+    assert built.shown == f"{server.url}/embeddings"
+
+
+def test_no_key_sends_no_header(server, endpoint):
+    """A local server without keys is asked without one."""
+    send(endpoint(api_key=""), {})
+    assert "Authorization" not in server.requests[0].headers
+
+
+def test_the_key_is_read_from_the_named_variable(server, endpoint, monkeypatch):
+    """A key need not stand in a settings file, and its newline does no harm."""
+    monkeypatch.setenv("SOME_KEY", f"{KEY}\n")
+    send(endpoint(api_key="", api_key_env="SOME_KEY"), {})
+    assert server.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+
+
+def test_a_missing_variable_is_named(endpoint, monkeypatch):
+    """The user learns which variable to set."""
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    with pytest.raises(InputError, match="SOME_KEY is not set"):
+        send(endpoint(api_key="", api_key_env="SOME_KEY"), {})
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark(server, endpoint):
+    """Text that is no UTF-8 does not end a run."""
+    server.respond = lambda r: Answer(r.json)
+    assert send(endpoint(), {"text": "a\ud800b"}) == [{"text": "a?b"}]
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_passing_fault_is_tried_again(server, endpoint, waits, status):
+    """An overloaded server gets a second chance after a pause."""
+    server.script(Answer({}, status), Answer({"ok": 1}))
+    assert send(endpoint(), {}) == [{"ok": 1}]
+    assert waits == [0.5]
+
+
+def test_pauses_double_up_to_the_cap(server, endpoint, waits):
+    """Back-off grows, but never beyond what the user allowed."""
+    server.script(Answer({}, 500))
+    with pytest.raises(EndpointError):
+        send(endpoint(attempts=6, random=lambda: 1.0, longest_wait_s=5.0), {})
+    assert waits == [1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+def test_retry_after_in_seconds_is_honoured(server, endpoint, waits):
+    """The server knows best how long to wait."""
+    server.script(Answer({}, 429, {"Retry-After": "7"}), Answer({}))
+    send(endpoint(), {})
+    assert waits == [7.0]
+
+
+def test_retry_after_as_a_date_is_honoured(server, endpoint, waits):
+    """The other form that HTTP allows works too."""
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+    server.script(Answer({}, 503, {"Retry-After": date}), Answer({}))
+    send(endpoint(), {})
+    assert waits == [pytest.approx(19, abs=2)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [("86400", 9.0), ("-3", 0.0), ("nan", 0.5), ("x", 0.5)]
+)
+def test_a_strange_retry_after_does_no_harm(server, endpoint, waits, asked, waited):
+    """Too long is capped, the past is now, and nonsense means the usual pause."""
+    server.script(Answer({}, 429, {"Retry-After": asked}), Answer({}))
+    send(endpoint(longest_wait_s=9.0), {})
+    assert waits == [waited]
+
+
+def test_giving_up_names_address_status_and_remedy(server, endpoint):
+    """One sentence says where, what and what to do, with the server's own words."""
+    server.script(Answer({"error": {"message": "model is loading"}}, 503))
+    with pytest.raises(EndpointError) as caught:
+        send(endpoint(), {})
+    assert str(caught.value) == (
+        f"{server.url}/embeddings gave no usable answer in 3 attempts, at last HTTP 503"
+        " (model is loading). Hint: try again later"
+    )
+    assert len(server.requests) == 3
+
+
+def test_a_time_out_is_tried_again_then_named(server, endpoint):
+    """A server that hangs ends the run after the attempts, not never."""
+    server.script(Answer({}, delay_s=0.4))
+    with pytest.raises(EndpointError, match=r"in 2 attempts, at last nothing within 0.05 s"):
+        send(endpoint(timeout_s=0.05, attempts=2), {})
+
+
+def test_a_truncated_body_is_tried_again(server, endpoint):
+    """A connection that breaks inside a reply is no reply."""
+    server.script(Answer({"a": 1}, missing_bytes=10), Answer({"ok": 1}))
+    assert send(endpoint(), {}) == [{"ok": 1}]
+
+
+@pytest.mark.parametrize("body", [b"{'a': ", b"<html>gateway</html>", b"\xff\xfe", b"[" * 90_000])
+def test_a_body_that_is_no_json_is_tried_again_then_named(server, endpoint, body):
+    """A web page in place of a reply usually means a wrong base URL."""
+    server.script(Answer(body))
+    with pytest.raises(EndpointError, match=r"not JSON\. Hint: check that the base URL"):
+        send(endpoint(), {})
+    assert len(server.requests) == 3
+
+
+def test_a_refused_connection_says_to_start_the_server(endpoint):
+    """The commonest mistake with a local model gets the right hint."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(EndpointError, match=f"127.0.0.1:{port}.*that the server is running"):
+        send(endpoint(base_url=f"http://127.0.0.1:{port}"), {})
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [(400, "setting"), (401, "API key"), (403, "may use"), (404, "base URL"), (302, "base URL")],
+)
+def test_a_refusal_is_final(server, endpoint, waits, status, hint):
+    """Where asking again cannot help, it is not tried, and the hint fits the status."""
+    server.script(Answer({"detail": "no such thing"}, status))
+    with pytest.raises(Refused, match=f"HTTP {status} .no such thing.. Hint: .*{hint}") as caught:
+        send(endpoint(), {})
+    assert (caught.value.status, waits, len(server.requests)) == (status, [], 1)
+
+
+@pytest.mark.parametrize("status", [401, 500])
+def test_the_key_never_appears_in_an_error(server, endpoint, status):
+    """A server that repeats the key, even at the end of a long message, does not spread it."""
+    server.script(Answer({"error": "x" * 185 + f" wrong key {KEY}"}, status))
+    built = endpoint()
+    with pytest.raises(EndpointError) as caught:
+        send(built, {})
+    assert "sk-very" not in f"{caught.value!r} {built!r} {caught.value.__cause__!r}"
+
+
+def test_a_password_in_the_base_url_is_not_shown(server, endpoint):
+    """Errors show the address without its user and password."""
+    server.script(Answer({}, 401))
+    with pytest.raises(EndpointError) as caught:
+        send(endpoint(base_url=server.url.replace("//", "//me:hush@")), {})
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-\nInjected: 1", "sk-é"])
+def test_a_key_that_cannot_be_sent_is_not_repeated(endpoint, key):
+    """A key with a line break or an accent is a mistake that is named without showing it."""
+    with pytest.raises(InputError, match="characters that no key has") as caught:
+        send(endpoint(api_key=key), {})
+    assert key not in str(caught.value)
+
+
+def test_the_first_fatal_error_stops_the_batch(server, endpoint):
+    """A wrong key costs a few requests, not one for each text of a corpus."""
+    server.script(Answer({}, 401, delay_s=0.01))
+    with pytest.raises(Refused):
+        send(endpoint(concurrency=4), *({"n": n} for n in range(200)))
+    assert len(server.requests) <= 8
+
+
+def test_a_fatal_error_cuts_pauses_short(server, endpoint):
+    """Nobody waits out a back-off for a batch that has already failed."""
+    server.respond = lambda r: Answer({}, 500) if r.json["n"] else Answer({}, 401, delay_s=0.1)
+    began = time.monotonic()
+    with pytest.raises(Refused):
+        send(endpoint(sleep=None, first_wait_s=60.0, concurrency=2), {"n": 0}, {"n": 1})
+    assert time.monotonic() - began < 5
+
+
+def test_an_error_of_the_job_itself_is_raised_as_it_is(endpoint):
+    """What a reader of replies complains about reaches the caller unchanged."""
+
+    def job(post, item):
+        post({})
+        raise ModelError(item)
+
+    with pytest.raises(ModelError, match=r"^odd$"):
+        endpoint().run(job, ["odd"])
+
+
+def test_an_empty_batch_sends_nothing(server, endpoint):
+    """No texts, no requests, not even a look at the key."""
+    assert send(endpoint(api_key="", api_key_env="NOT_SET_AT_ALL")) == []
+    assert server.requests == []
+
+
+def test_connections_are_reused_and_threads_end(server, endpoint):
+    """Many batches through one endpoint leave no threads behind."""
+    built, before = endpoint(), threading.active_count()
+    for _ in range(5):
+        send(built, {}, {})
+    assert threading.active_count() <= before + 2  # the server's, one for each open connection
+
+
+@pytest.mark.parametrize(
+    "settings", [{"base_url": "api.example.org"}, {"attempts": 0}, {"timeout_s": 0.0}]
+)
+def test_settings_that_cannot_work_are_refused(endpoint, settings):
+    """A bad setting fails where it is made, not after an hour of indexing."""
+    with pytest.raises(InputError):
+        endpoint(**settings)

@@ -1,0 +1,72 @@
+"""Markdown: where the title is, and where the body begins."""
+
+import pytest
+
+TITLES = {
+    "# Threads #\n\nBody": ("Threads", "Body"),
+    "\n\n## Threads\r\n\r\n\r\nBody": ("Threads", "Body"),
+    "Threads\nof Ariadne\n===\nBody": ("Threads of Ariadne", "Body"),
+    "Threads\n---\n\n    code": ("Threads", "    code"),
+    "# The `clew` **of** [Ariadne](a.md)\nBody": ("The clew of Ariadne", "Body"),
+    "# C# and F#\nBody": ("C# and F#", "Body"),
+    "# a\rBody": ("a", "Body"),
+    "---\ntitle: Threads\n---\n\nBody": ("Threads", "Body"),
+    "---\r\ntitle: Threads\r\n---\r\nBody": ("Threads", "Body"),
+    "---\ntags: [a]\ntitle: 'It''s'  \n...\nBody": ("It's", "Body"),
+    '---\ntitle: "A \\"b\\": c # d"\n---\nBody': ('A "b": c # d', "Body"),
+    "---\ntitle: Threads # not this\n---\nBody": ("Threads", "Body"),
+    "---\ntitle: >-\n  Threads\n  of Ariadne\nauthor: x\n---\nBody": ("Threads of Ariadne", "Body"),
+    "---\nauthor: x\n---\n# Threads\nBody": ("Threads", "Body"),
+    "---\ntitle: Threads\n---\n# Threads\n\nBody": ("Threads", "Body"),
+    "---\ntitle: Threads\n---\n# Other\n\nBody": ("Threads", "# Other\n\nBody"),
+    "---\n---\nBody": ("a file", "Body"),
+}
+
+LATER_OR_NONE = {
+    "Words first.\n\n# Threads\n\nBody": "Threads",
+    "```\n# comment\n```\n\n## Threads\n": "Threads",
+    "~~~~ sh\n# comment\n~~~\n# comment\n~~~~\nThreads\n---\n": "Threads",
+    "```\n# never closed\n": "a file",
+    "    # code\n\n#tag\n\n####### seven\n": "a file",
+    "- item\nlazy\n---\n\n> quote\n---\n": "a file",
+    "***\n\nwords\n": "a file",
+    "1. one\n\n| a |\n---\n": "a file",
+    "#\n\n# Threads\n": "Threads",
+    "no front matter\n---\ntitle: x\n---\n": "no front matter",
+    "---\nnot keys\n---\nBody": "not keys",
+    "---\ntitle: never closed\n": "a file",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), TITLES.items(), ids=range(len(TITLES)))
+def test_the_body_begins_behind_front_matter_and_title(document, text, expected):
+    """The text is the whole file all the same."""
+    found = document("a-file.md", text)
+    assert (found.title, found.text[found.body_start :]) == expected
+    assert found.text == text
+
+
+@pytest.mark.parametrize(("text", "title"), LATER_OR_NONE.items(), ids=range(len(LATER_OR_NONE)))
+def test_a_heading_further_down_gives_a_title_only(document, text, title):
+    """What stands before the first heading belongs to the body; code and lists have no headings."""
+    found = document("a-file.markdown", text)
+    assert found.title == title
+    assert found.body_start == 0 or title == "no front matter"
+
+
+def test_a_title_alone_is_a_body(document):
+    """A file with nothing but a heading can still be found."""
+    found = document("a.md", "---\nauthor: x\n---\n# Threads\n")
+    assert found.text[found.body_start :] == "# Threads\n"
+
+
+def test_front_matter_alone_is_no_document(skipped):
+    """There is nothing to find in it."""
+    assert skipped("a.md", "---\ntitle: x\n---\n\n") == ["a.md: is empty behind its front matter"]
+
+
+@pytest.mark.parametrize("mark", ["#", "# ", "*", "`", "[", "- ", "-", "=", "> ", "---\n", "a:\n"])
+def test_long_rows_of_marks_are_read_quickly(document, mark):
+    """No pattern needs time that grows with the square of a line."""
+    document("a.md", f"# {mark * 50_000} x\n{mark * 50_000}\nbody")
+    document("b.md", f"---\n{mark * 50_000}\nbody")

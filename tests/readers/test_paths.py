@@ -1,0 +1,206 @@
+"""Which files are read, in which order, and what their documents are called."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError, MissingExtra
+from clew.readers import read
+from clew.types import Document, Skipped
+
+AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def ids(paths):
+    return [item.id for item in read(paths) if isinstance(item, Document)]
+
+
+def test_a_folder_is_read_in_the_order_of_its_names(write):
+    """Files and folders come sorted by name, however the file system lists them."""
+    for name in ("docs/b.txt", "docs/a/z.txt", "docs/c.md", "docs/a/y/x.txt", "docs/B.txt"):
+        write(name, "text")
+    assert ids(["docs"]) == [
+        "docs/B.txt",
+        "docs/a/y/x.txt",
+        "docs/a/z.txt",
+        "docs/b.txt",
+        "docs/c.md",
+    ]
+
+
+@pytest.mark.parametrize("given", ["docs", "./docs/", "other/../docs", Path("docs")])
+def test_an_id_begins_with_the_folder_however_it_is_given(write, given):
+    """The folder's own name begins the id, and the source begins as the folder was given."""
+    write("docs/in/a.txt", "text")
+    write("other/b.txt", "text")
+    (item,) = read([given])
+    assert item.id == "docs/in/a.txt"
+    assert item.source == (Path(given) / "in/a.txt").as_posix()
+
+
+def test_the_current_folder_has_its_real_name(write, tmp_path):
+    """`.` has no name of its own, so the id takes that of the folder it stands for."""
+    write("a.txt", "text")
+    (item,) = read(["."])
+    assert (item.id, item.source) == (f"{tmp_path.name}/a.txt", "a.txt")
+
+
+def test_a_named_file_is_called_by_its_name(write, tmp_path):
+    """The id of a named file is its name; its source is the whole path as given."""
+    write("docs/a.txt", "text")
+    (item,) = read([tmp_path / "docs" / "a.txt"])
+    assert (item.id, item.source) == ("a.txt", f"{tmp_path.as_posix()}/docs/a.txt")
+
+
+def test_hidden_files_are_passed_over_unless_they_are_named(write):
+    """Nothing is said about hidden files and folders, and a named one is read."""
+    write("docs/.a.txt", "text")
+    write("docs/.git/b.txt", "text")
+    assert list(read(["docs"])) == []
+    assert ids(["docs/.a.txt"]) == [".a.txt"]
+
+
+def test_suffixes_may_be_in_upper_case(document):
+    """`NOTES.TXT` is a text file too."""
+    assert document("NOTES.TXT", "text").id == "NOTES.TXT"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("a.xyz", "no reader for .xyz files"), ("Makefile", "no reader for files without suffix")],
+)
+def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason):
+    """The reason names the suffix, in a folder as for a named file."""
+    path = write(f"docs/{name}", "text")
+    assert list(read(["docs"])) == [Skipped(source=path, reason=reason)]
+    assert list(read([path])) == [Skipped(source=path, reason=reason)]
+
+
+def test_a_path_that_is_not_there_is_an_error_at_once(write):
+    """The call itself fails, before anything is read."""
+    with pytest.raises(InputError, match=r"no file or folder 'nowhere\.txt'"):
+        read([write("a.txt", "text"), "nowhere.txt"])
+
+
+@pytest.mark.parametrize("path", ["docs", Path("docs")])
+def test_one_path_in_place_of_a_list_is_an_error(path):
+    """A string would be taken for a list of its letters."""
+    with pytest.raises(InputError, match=r"read\(\['docs'\]\)"):
+        read(path)
+
+
+def test_a_second_document_of_an_id_is_skipped(write):
+    """The reason names the first, and nothing is lost silently."""
+    paths = [write("x/a.txt", "one"), write("y/a.txt", "two")]
+    first, second = read(paths)
+    assert first.text == "one"
+    assert str(second) == "y/a.txt: has the id 'a.txt', which x/a.txt has already"
+    assert second.line is None
+
+
+def test_a_loop_of_links_ends(write):
+    """A link to a folder above it is not followed."""
+    write("docs/in/a.txt", "text")
+    Path("docs/in/up").symlink_to(Path("docs").resolve())
+    Path("docs/in/top").symlink_to("/")
+    assert ids(["docs"]) == ["docs/in/a.txt"]
+
+
+def test_linked_folders_are_read_once(write):
+    """A link out of the folder is followed, links within it and further ones are not."""
+    write("docs/z/a.txt", "text")
+    write("elsewhere/b.txt", "text")
+    Path("docs/a-link").symlink_to(Path("docs/z").resolve())
+    Path("docs/more").symlink_to(Path("elsewhere").resolve())
+    Path("docs/more-again").symlink_to(Path("elsewhere").resolve())
+    Path("elsewhere/loop").symlink_to(Path("elsewhere").resolve())
+    assert ids(["docs"]) == ["docs/more/b.txt", "docs/z/a.txt"]
+
+
+def test_a_linked_folder_may_be_given(write):
+    """A folder that is given is read, whether it is a link or not; its real name is in the ids."""
+    write("docs/a.txt", "text")
+    Path("link").symlink_to(Path("docs").resolve())
+    (item,) = read(["link"])
+    assert (item.id, item.source) == ("docs/a.txt", "link/a.txt")
+
+
+def test_a_broken_link_is_skipped(write):
+    """The reason is what the operating system says, also for a named link."""
+    write("docs/a.txt", "text")
+    Path("docs/b.txt").symlink_to("nowhere")
+    Path("docs/c.txt").symlink_to("c.txt")
+    items = list(read(["docs", "docs/b.txt"]))
+    assert [str(item) for item in items[1:]] == [
+        "docs/b.txt: cannot be read: No such file or directory",
+        "docs/c.txt: cannot be read: Too many levels of symbolic links",
+        "docs/b.txt: cannot be read: No such file or directory",
+    ]
+
+
+def test_pipes_and_devices_are_skipped(write):
+    """They are not opened, as that could wait for ever."""
+    write("docs/a.txt", "text")
+    os.mkfifo("docs/pipe.txt")
+    Path("docs/null.txt").symlink_to("/dev/null")
+    items = list(read(["docs", "docs/pipe.txt"]))
+    assert [item.reason for item in items[1:]] == ["is not a regular file"] * 3
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may read everything")
+def test_what_may_not_be_read_is_skipped(write):
+    """Files and folders without permission are named, and the rest goes on."""
+    Path(write("docs/a.txt", "text")).chmod(0)
+    write("docs/b/c.txt", "text")
+    Path("docs/b").chmod(0)
+    write("docs/d.txt", "text")
+    items = list(read(["docs"]))
+    Path("docs/b").chmod(0o700)
+    reason = "cannot be read: Permission denied"
+    assert items[:2] == [Skipped(source=f"docs/{name}", reason=reason) for name in ("a.txt", "b")]
+    assert items[2].id == "docs/d.txt"
+
+
+def test_a_file_that_goes_away_is_skipped(write):
+    """What fails while a file is read is said of that file; the rest goes on."""
+    write("docs/a.txt", "text")
+    write("docs/b.txt", "text")
+    write("docs/c.txt", "text")
+    items = read(["docs"])
+    next(items)
+    Path("docs/b.txt").unlink()
+    skipped, last = items
+    assert str(skipped) == "docs/b.txt: cannot be read: No such file or directory"
+    assert last.id == "docs/c.txt"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_names_that_are_no_text_are_made_text(tmp_path):
+    """Ids and sources can be written in UTF-8, whatever bytes a file is named by."""
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
+    (item,) = read([tmp_path])
+    assert item.id == f"{tmp_path.name}/caf�.txt"
+    item.source.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "hint"),
+    [
+        ("a.pdf", "pypdf", "reading a PDF file needs the package 'pypdf'"),
+        ("a.docx", "docx", "reading a Word file needs the package 'python-docx'"),
+        ("a.parquet", "pyarrow", "reading a Parquet file needs the package 'pyarrow'"),
+    ],
+)
+def test_a_missing_extra_is_said(write, monkeypatch, name, package, hint):
+    """In a folder such a file is skipped; one that the caller named is an error."""
+    path = write(f"docs/{name}", "text")
+    write("docs/z.txt", "text")
+    monkeypatch.setitem(sys.modules, package, None)
+    skipped, document = read(["docs"])
+    assert skipped.reason.startswith(hint)
+    assert "pip install 'clew[" in skipped.reason
+    assert document.id == "docs/z.txt"
+    with pytest.raises(MissingExtra, match=hint):
+        list(read([path]))

@@ -1,0 +1,285 @@
+"""Records: JSON lines, JSON lists, CSV, TSV and Parquet."""
+
+import csv
+import datetime as dt
+import io
+import json
+import tracemalloc
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.readers import read
+from clew.types import Document, Skipped
+
+RECORD = {"id": "a1", "title": "Threads", "text": "Body é", "year": "2024"}
+
+
+def parquet(columns):
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+FILES = {
+    "a.jsonl": json.dumps(RECORD),
+    "a.ndjson": json.dumps(RECORD, ensure_ascii=False) + "\r\n\r\n",
+    "a.json": json.dumps([RECORD], indent=1),
+    "a.csv": "id,title,text,year\na1,Threads,Body é,2024\n",
+    "b.csv": 'id;"title";text;year\r\na1;Threads;"Body é";2024\r\n',
+    "c.csv": "\N{BOM}id,title,text,year\na1,Threads,Body é,2024\n",
+    "e.csv": "id,title,text,year\na1,Threads,Body é,2024\n".encode("utf-16"),
+    "a.tsv": "id\ttitle\ttext\tyear\na1\tThreads\tBody é\t2024",
+    "a.parquet": parquet({name: [value] for name, value in RECORD.items()}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_gives_the_same_document(document, name):
+    """Id, title and text are the record's own; the other columns are metadata."""
+    found = document(name, FILES[name])
+    assert (found.id, found.title, found.text) == ("a1", "Threads", "Body é")
+    assert found.metadata == {"year": "2024"}
+    assert found.body_start == 0
+    assert found.source.startswith(f"{name}:")
+
+
+def test_a_table_in_an_older_encoding_is_read(document):
+    """Spreadsheet programs still write the encodings of Windows."""
+    text = "Die Straße führt über die Brücke nach Köln, das Café öffnet um zwölf."
+    assert document("a.csv", f"id;text\n1;{text}\n".encode("cp1252")).text == text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("a.jsonl", '{"text": "a"}\n\n{"text": "b"}\n', [1, 3]),
+        ("a.json", '[{"text": "a"}, {"text": "b"}]', [1, 2]),
+        ("a.csv", 'n,text\n1,a\n2,"b\nb"\n3,c\n', [2, 3, 5]),
+        ("a.parquet", parquet({"text": ["a", "b"]}), [1, 2]),
+    ],
+)
+def test_a_record_without_id_is_called_by_its_line(write, name, content, lines):
+    """The line is the first one of the record in the file, or its place in the list."""
+    write(f"docs/{name}", content)
+    items = list(read(["docs"]))
+    assert [item.id for item in items] == [f"docs/{name}:{line}" for line in lines]
+    assert [item.source for item in items] == [item.id for item in items]
+
+
+@pytest.mark.parametrize("text", ["text", "content", "body", "contents", "passage", " Text "])
+@pytest.mark.parametrize("title", ["title", "name", "Heading"])
+@pytest.mark.parametrize("id_", ["id", "_id", "ID"])
+def test_columns_go_by_several_names(document, text, title, id_):
+    """Upper case and spaces around a name do not matter."""
+    found = document("a.jsonl", json.dumps({title: "t", text: "b", id_: 7}))
+    assert (found.id, found.title, found.text, found.metadata) == ("7", "t", "b", {})
+
+
+def test_metadata_is_scalar(document):
+    """Nested values become JSON, numbers that are none become None."""
+    record = {"text": "t", "n": 1, "x": 1.5, "ok": True, "no": None, "l": [1, {"é": None}]}
+    line = json.dumps(record, ensure_ascii=False)[:-1] + ', "nan": NaN, "big": 1e999}'
+    expected = record | {"l": '[1, {"é": null}]', "nan": None, "big": None}
+    del expected["text"]
+    assert document("a.jsonl", line).metadata == expected
+
+
+def test_parquet_values_become_scalars(document):
+    """Times are written out, bytes are left out, and nanoseconds are no trouble."""
+    columns = {
+        "text": ["t"],
+        "day": [dt.date(2024, 5, 1)],
+        "at": pa.array([1_700_000_000_000_000_001], pa.timestamp("ns", "UTC")),
+        "image": [{"bytes": b"\xff", "path": "a.png"}],
+        "raw": [b"\xff"],
+        "x": [float("nan")],
+    }
+    assert document("a.parquet", parquet(columns)).metadata == {
+        "day": "2024-05-01",
+        "at": "2023-11-14 22:13:20+00:00",
+        "image": '{"bytes": null, "path": "a.png"}',
+        "raw": None,
+        "x": None,
+    }
+
+
+def test_half_a_pair_is_replaced(document):
+    """JSON can hold half a character; the document is text that can be stored."""
+    found = document("a.jsonl", r'{"text": "cut \ud83d", "title": "\ude00", "k\ud83d": "\ud83d"}')
+    assert (found.text, found.title, found.metadata) == ("cut �", "�", {"k�": "�"})
+
+
+def test_bad_lines_are_skipped_and_the_rest_goes_on(write):
+    """Each has its line number and its reason."""
+    lines = [
+        b'{"text": "a"}',
+        b'{"text": "b"',
+        b"[1]",
+        b'{"text": " "}',
+        b'{"text": null}',
+        b'{"text": 5}',
+        b'{"x": 1, "y": 2}',
+        b"{}",
+        b'{"text": "\xff"}',
+        b'{"text": "a", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"text": "a", "x": ' + b"1" * 5000 + b"}",
+        b'{"text": "z"}',
+    ]
+    first, *bad, last = read([write("a.jsonl", b"\n".join(lines))])
+    assert (first.text, last.text, last.source) == ("a", "z", "a.jsonl:12")
+    assert [str(item).removeprefix("a.jsonl, line ") for item in bad] == [
+        "2: is not valid JSON: Expecting ',' delimiter at column 13",
+        "3: is not a JSON object",
+        "4: its 'text' is empty",
+        "5: its 'text' is empty",
+        "6: its 'text' is of type int, not a string",
+        "7: has no column text, content, body, contents or passage, only: x, y",
+        "8: has no column text, content, body, contents or passage, only: none at all",
+        "9: is not valid UTF-8 text",
+        "10: is nested too deeply",
+        "11: holds a number of too many digits",
+    ]
+
+
+def test_an_id_that_comes_twice_is_skipped(write):
+    """The reason names the record that has the id, in whichever file."""
+    paths = [
+        write("a.jsonl", '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}'),
+        write("b.csv", "id,text\n1,c\n"),
+    ]
+    first, second, third = read(paths)
+    assert first.text == "a"
+    assert str(second) == "a.jsonl, line 2: has the id '1', which a.jsonl:1 has already"
+    assert str(third) == "b.csv, line 2: has the id '1', which a.jsonl:1 has already"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.json", '{"text": "a"}', "a.json: is not a list of records"),
+        ("a.json", "[1]", "a.json, line 1: is not a JSON object"),
+        (
+            "a.json",
+            '[{"text":\n"a"]',
+            "a.json: is not valid JSON: Expecting ',' delimiter at line 2",
+        ),
+        ("a.json", "[]", "a.json: is empty: it holds no records"),
+        ("a.jsonl", "\n \n", "a.jsonl: is empty: it holds no records"),
+        ("a.csv", "\n\n", "a.csv: is empty: it holds no records"),
+        ("a.csv", "id,text\n", "a.csv: is empty: it holds no records"),
+        (
+            "a.csv",
+            "id,words\n1,a\n",
+            "a.csv: has no column text, content, body, contents or passage, only: id, words",
+        ),
+        ("a.csv", 'text,"id"x\n', "a.csv, line 1: is not valid CSV: ',' expected after '\"'"),
+        (
+            "a.parquet",
+            parquet({"id": [1]}),
+            "a.parquet: has no column text, content, body, contents or passage, only: id",
+        ),
+        (
+            "a.parquet",
+            parquet({"text": pa.array([], pa.string())}),
+            "a.parquet: is empty: it holds",
+        ),
+        ("a.parquet", b"PAR1" + b"x" * 40, "a.parquet: is a broken Parquet file: "),
+        ("a.parquet", b"x", "a.parquet: is a broken Parquet file: "),
+    ],
+)
+def test_a_file_without_records_is_skipped(skipped, name, content, reason):
+    """One sentence says what is wrong with the file, and what there is instead."""
+    (said,) = skipped(name, content)
+    assert said.startswith(reason)
+
+
+def test_bad_rows_are_skipped_and_the_rest_goes_on(write):
+    """A row with too many fields lost its quotes; one with too few may still have its text."""
+    rows = [
+        "text,id,x,",
+        "a,1,u,index",
+        "b",
+        "c,2,u,index,extra",
+        '"d"d,3,u',
+        ",4,u",
+        ",,,",
+        "e,5",
+        '"f',
+    ]
+    items = list(read([write("a.csv", "\n".join(rows))]))
+    assert [item.text for item in items if isinstance(item, Document)] == ["a", "b", "e"]
+    assert items[0].metadata == {"x": "u"}
+    assert [str(item) for item in items if isinstance(item, Skipped)] == [
+        "a.csv, line 4: has 5 fields, where the first line has 4",
+        "a.csv, line 5: is not valid CSV: ',' expected after '\"'",
+        "a.csv, line 6: its 'text' is empty",
+        "a.csv, line 9: is not valid CSV: unexpected end of data",
+    ]
+
+
+def test_a_row_that_is_no_utf8_is_skipped(write):
+    """The first megabyte decides on the encoding; a row further on may not fit it."""
+    good = "text\n" + "a" * (1 << 20)
+    first, second, third = read([write("a.csv", good.encode() + b"\n\xff\nb\n")])
+    assert (len(first.text), third.text) == (1 << 20, "b")
+    assert str(second) == "a.csv, line 3: is not valid UTF-8 text"
+
+
+def test_long_fields_are_read(document):
+    """Python's own limit for a field is 131,072 characters."""
+    assert len(document("a.csv", "text\n" + "a" * 300_000).text) == 300_000
+
+
+def test_json_lines_are_read_one_at_a_time(write):
+    """Memory does not grow with the file."""
+    line = json.dumps({"text": "word " * 2000}) + "\n"
+    path = write("a.jsonl", line * 3000)
+    size = Path(path).stat().st_size
+    tracemalloc.start()
+    n = sum(isinstance(item, Document) for item in read([path]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n == 3000
+    assert peak < size / 4
+
+
+TEXT = st.text(min_size=1).filter(str.strip)
+SCALAR = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text()
+NAMES = {"id", "_id", "title", "name", "heading", "text", "content", "body", "contents", "passage"}
+KEY = st.text().filter(lambda key: key.strip().casefold() not in NAMES)
+RECORDS = st.lists(
+    st.fixed_dictionaries({"id": TEXT, "text": TEXT, "title": st.text()})
+    | st.dictionaries(KEY, SCALAR).map(lambda extra: extra | {"text": "t"}),
+    min_size=1,
+    unique_by=lambda record: record.get("id", id(record)),
+)
+
+
+@given(RECORDS, st.booleans())
+def test_any_records_come_back(tmp_path_factory, records, escaped):
+    """What was written as JSON lines is read to the character, with its metadata."""
+    path = tmp_path_factory.mktemp("records") / "a.jsonl"
+    lines = [json.dumps(record, ensure_ascii=escaped) + "\n" for record in records]
+    path.write_bytes("".join(lines).encode())
+    for number, (record, item) in enumerate(zip(records, read([path]), strict=True), 1):
+        assert item.text == record["text"]
+        assert item.id == record.get("id", f"a.jsonl:{number}")
+        assert item.title == record.get("title", "")
+        assert item.metadata == {key: record[key] for key in record if key not in NAMES}
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], include_characters="\n\r"))
+
+
+@given(st.lists(st.tuples(WORDS.filter(str.strip), WORDS), min_size=1))
+def test_any_table_comes_back(tmp_path_factory, rows):
+    """What Python's csv module wrote is read to the character."""
+    path = tmp_path_factory.mktemp("tables") / "a.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([("text", "note"), *rows])
+    assert [(item.text, item.metadata["note"]) for item in read([path])] == rows

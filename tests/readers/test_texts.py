@@ -1,0 +1,86 @@
+"""Plain text: encodings, and what is no text."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.readers import read
+from clew.types import Document
+
+GERMAN = "Die Straße führt über die Brücke nach Köln; das Café öffnet um zwölf.\n" * 3
+RUSSIAN = "Привет, как дела? Это обычный текст на русском языке.\n" * 3
+JAPANESE = "これは日本語のテキストです。東京は日本の首都である。\n" * 3
+
+
+def test_a_text_is_the_whole_file(document):
+    """Newlines and white space stay as they stand, and the title is the file name."""
+    found = document("my-first_notes.txt", "  one\r\ntwo\rthree\n\n")
+    assert found.text == "  one\r\ntwo\rthree\n\n"
+    assert (found.title, found.body_start, found.metadata) == ("my first notes", 0, {})
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("suffix", ["txt", "md", "html"])
+def test_a_byte_order_mark_decides_and_is_dropped(document, encoding, suffix):
+    """Files of Windows programs are read as what they say they are."""
+    assert document(f"a.{suffix}", "Füße".encode(encoding)).text == "Füße"
+
+
+def test_big_endian_marks_count_too(document):
+    """The order of the bytes is the mark's."""
+    assert document("a.txt", codecs.BOM_UTF16_BE + "Füße".encode("utf-16-be")).text == "Füße"
+    assert document("b.txt", codecs.BOM_UTF32_BE + "Füße".encode("utf-32-be")).text == "Füße"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [(GERMAN, "cp1252"), (RUSSIAN, "cp1251"), (JAPANESE, "shift_jis")]
+)
+def test_other_encodings_are_guessed(document, text, encoding):
+    """A file of a few lines in an older encoding comes out right."""
+    assert document("a.txt", text.encode(encoding)).text == text
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b" \n\t\n", "is empty"),
+        (codecs.BOM_UTF8, "is empty"),
+        (b"PNG\0\1\2", "looks like a binary file"),
+        (bytes(range(1, 256)), "looks like a binary file"),
+        ("a\0b".encode("utf-16"), "looks like a binary file"),
+        (codecs.BOM_UTF16_LE + b"a\0b", "is not valid UTF-16 text; save it as UTF-8"),
+        (codecs.BOM_UTF8 + b"a\xff", "is not valid UTF-8 text; save it as UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["txt", "md", "html", "json", "jsonl", "csv"])
+def test_what_is_no_text_is_skipped(skipped, content, reason, suffix):
+    """Empty, binary and broken files are told apart, in every format of text."""
+    (said,) = skipped(f"a.{suffix}", content)
+    line_by_line = suffix in ("jsonl", "csv") and content.startswith(codecs.BOM_UTF8)
+    assert reason in said or line_by_line
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html", "json", "csv"])
+def test_an_encoding_that_cannot_be_guessed_is_skipped(skipped, suffix):
+    """No text is better than a wrong one."""
+    noise = bytes(128 + place * place * 37 % 127 for place in range(400))
+    reason = "is in an encoding that cannot be recognised; save it as UTF-8"
+    assert skipped(f"a.{suffix}", noise) == [f"a.{suffix}: {reason}"]
+
+
+@given(
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=["Cc"], include_characters="\n\r\t"),
+        min_size=1,
+    ).filter(lambda text: text.strip() and not text.startswith("\N{BOM}"))
+)
+def test_any_text_comes_back(tmp_path_factory, text):
+    """A text file in UTF-8 is read to the character."""
+    path = tmp_path_factory.mktemp("texts") / "a.txt"
+    path.write_bytes(text.encode())
+    (item,) = read([path])
+    assert isinstance(item, Document)
+    assert item.text == text
