@@ -22,6 +22,7 @@ from clew.text.chunking import Chunking
 from clew.types import Batch, Document, Scalar, Skipped
 
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
+_COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
 LATE, SEPARATE = "late", "separate"
 
 OnProgress = Callable[[int], None]  # told how many more documents are done with
@@ -38,14 +39,21 @@ class Settings:
         """Return the recipe of an index that `models` make."""
         late = self.vectors == LATE and isinstance(models.embedder, TokenEmbedder)
         return {
-            "analyzer": ANALYZER,
+            **model_recipe(models),
             "chunk_overlap": self.chunking.overlap,
             "chunk_size": self.chunking.size,
-            "dimension": models.embedder.dimension,
-            "embedder": models.embedder.name,
-            "tagger": models.tagger.name,
             "vectors": LATE if late else SEPARATE,
         }
+
+
+def model_recipe(models: Models) -> dict[str, Scalar]:
+    """Return the part of a recipe that names models."""
+    return {
+        "analyzer": ANALYZER,
+        "dimension": models.embedder.dimension,
+        "embedder": models.embedder.name,
+        "tagger": models.tagger.name,
+    }
 
 
 @dataclass(slots=True)
@@ -80,8 +88,9 @@ def add(
     """Add documents to the index, a commit per batch, and return what was done.
 
     A document that is there with the same content costs nothing; one with other content is
-    replaced.
+    replaced. Raises RecipeMismatch where the index was not built with `models`.
     """
+    check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
     report = Report()
     tell = on_progress or (lambda _: None)
@@ -100,6 +109,13 @@ def add(
     return report
 
 
+def finish(store: Store) -> None:
+    """Leave the index fast to open: compacted where much of it is dead or scattered."""
+    if store.wasted() > _COMPACT_ABOVE:
+        store.compact()
+    store.freeze()
+
+
 def build(
     documents: Sequence[Document], store: Store, models: Models, meter: Meter
 ) -> Batch:
@@ -111,7 +127,7 @@ def build(
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         counted, found_terms = terms.count_columns(cut)
     with meter.stage("entities"):
-        mentioned, keys = entities.mention_columns(cut, models.tagger)
+        mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
         named = set(entities.nameable(mentioned, len(keys)))
         unnamed = [i for i in store.unnamed(keys) if i in named]
     with meter.stage("vectors"):

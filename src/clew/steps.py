@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +15,8 @@ from clew.algo.maxsim import weighted_mean
 from clew.algo.topk import positive_top_k, top_k
 from clew.models import LateReranker, Models, TokenEmbedder
 from clew.models.maxsim import blend
+from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
-from clew.text.names import date_spans
 from clew.text.normalize import entity_key
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
@@ -79,39 +79,91 @@ class Linked:
     mention: str
     score: float  # 1: the same name
 
+    @property
+    def reason(self) -> str:
+        """Say in words why the query leads to the entity."""
+        if self.score >= 1:
+            return f"the question names it: {self.mention}"
+        return f"like “{self.mention}” in the question ({self.score:.2f})"
 
-def query_names(models: Models, query: str) -> list[str]:
-    """Return the names in a query by the tagger, in order, dates left out."""
+
+_NAMES_SCHEMA = {
+    "type": "object",
+    "properties": {"named_entities": {"type": "array", "items": {"type": "string"}}},
+    "required": ["named_entities"],
+    "additionalProperties": False,
+}
+
+
+def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names in a query, by the LLM if there is one, else by the tagger.
+
+    The tagger's dates are left out. The second value is a note where the LLM gave none.
+    """
+    notes: tuple[str, ...] = ()
+    if models.llm is not None:
+        asked = prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
+        [reply] = models.llm.complete([asked])
+        if not reply.error:
+            return list(dict.fromkeys(n for n in reply.data["named_entities"] if n.strip())), ()
+        notes = (f"the LLM named no entities ({reply.error}): the tagger's instead",)
     [mentions] = models.tagger.tag([query])
     names = [query[m.start : m.end] for m in mentions if m.label != "DATE"]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(names)), notes
 
 
 def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
-    """Return the index's linkable entities whose names stand in the query, letter for letter.
+    """Return the index's linkable entities whose names stand in the query.
 
-    The longest name at a place wins; case, accents' encoding and punctuation do not matter. This
-    finds names that the query writes without capitals, in any script.
+    The longest name at a place wins; capitals, accents' encoding and punctuation do not matter,
+    so this finds names in any script. A lone word counts where it is written with a capital and
+    is no common word at the query's start, or where the query has no capitals at all.
     """
-    words = entity_key(query).split()
-    spans = [
-        (i, j)
+    words = list(_key_words(query))
+    keys = {
+        (i, j): " ".join(word for word, _ in words[i:j])
         for i in range(len(words))
         for j in range(i + 1, min(i + _MAX_KEY_WORDS, len(words)) + 1)
-        if j - i > 1 or len(terms(words[i]))
-    ]
-    keys = [" ".join(words[i:j]) for i, j in spans]
+        if j - i > 1 or words[i][1]
+    }
     layer = snapshot.layer("entity")
     linkable = layer.columns["linkable"]
-    rows = layer.rows(keys)
-    found = [(j - i, i, j, row) for (i, j), row in zip(spans, rows, strict=True) if row >= 0]
+    rows = dict(zip(keys, layer.rows(list(keys.values())), strict=True))
     taken: set[int] = set()
     linked = []
-    for _, i, j, row in sorted(found, key=lambda f: (-f[0], f[1])):
-        if linkable[row] and not taken.intersection(range(i, j)):
+    for i, j in sorted(keys, key=lambda span: (span[0] - span[1], span[0])):
+        row = rows[i, j]
+        if row >= 0 and linkable[row] and not taken.intersection(range(i, j)):
             taken.update(range(i, j))
-            linked.append(Linked(row, " ".join(words[i:j]), 1.0))
+            if j - i > 1 or not _is_common_start(snapshot, i, keys[i, j]):
+                linked.append(Linked(row, keys[i, j], 1.0))
     return linked
+
+
+def _key_words(query: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of the query's entity key, and whether each may be a name by itself."""
+    any_capital = any(c.isupper() for c in query)
+    for word in query.split():
+        named = any(c.isupper() or not c.islower() for c in word if c.isalpha()) or not any_capital
+        for part in entity_key(word).split():
+            yield part, named and bool(terms(part))
+
+
+def _is_common_start(snapshot: Snapshot, place: int, word: str) -> bool:
+    if place > 0:
+        return False
+    layer = snapshot.layer("term")
+    [row] = layer.rows([word])
+    return row >= 0 and bool(layer.columns["common"][row])
+
+
+def same_names(snapshot: Snapshot, names: Sequence[str]) -> list[Linked]:
+    """Return the linkable entities whose keys are those of `names`."""
+    layer = snapshot.layer("entity")
+    rows = layer.rows([entity_key(name) for name in names])
+    linkable = layer.columns["linkable"]
+    pairs = zip(names, rows, strict=True)
+    return [Linked(row, name, 1.0) for name, row in pairs if row >= 0 and linkable[row]]
 
 
 def similar_entities(
@@ -223,10 +275,12 @@ def ranked(
     k: int,
     *,
     positive: bool = False,
+    notes: tuple[str, ...] = (),
 ) -> Evidence:
     """Return the `k` best chunks of (n_chunks,) scores as evidence without paths."""
     rows = positive_top_k(scores, k) if positive else top_k(scores, k)
-    return Evidence(query=query, method=method, hits=hits(snapshot, rows, scores[rows]))
+    found = hits(snapshot, rows, scores[rows])
+    return Evidence(query=query, method=method, hits=found, notes=notes)
 
 
 def titled_texts(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:

@@ -96,6 +96,7 @@ REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
     "sentence.chunk": "chunk",
     "mention.sentence": "sentence",
     "mention.entity": "entity",
+    "mention.term": "term",  # -1: surely a name
     "count.chunk": "chunk",
     "count.term": "term",
     "name.entity": "entity",
@@ -149,6 +150,7 @@ class Snapshot:
     links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, each pair once
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
     generation: int = 0
+    close: Callable[[], None] = lambda: None  # lets go of the files behind it
 
     def layer(self, name: str) -> Layer:
         try:
@@ -296,4 +298,4 @@ class Answer:
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence
-    usage: Usage
+    usage: Usage = field(default_factory=Usage)

@@ -5,8 +5,8 @@ A state is a unit set [S] with the entities of the unit that was added last [its
 what of the query its units leave unsaid [φ_v: the query vector minus the units' vectors].
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,30 @@ class UnitSet:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class UnitGraph:
+    """Units and entities, joined both ways; `vectors` are the units', (n_units, d)."""
+
+    unit_entities: csr_array
+    entity_units: csr_array
+    vectors: NDArray[np.floating]
+
+    def entities_of(self, unit: int) -> list[int]:
+        """Return the entities that a unit mentions."""
+        return _row(self.unit_entities, unit).tolist()
+
+    def units_of(self, entity: int) -> NDArray[np.integer]:
+        """Return the units that mention an entity."""
+        return _row(self.entity_units, entity)
+
+
+def _row(link: csr_array, row: int) -> NDArray[np.integer]:
+    return np.sort(link.indices[link.indptr[row] : link.indptr[row + 1]])
+
+
 def grow_unit_sets(
+    graph: UnitGraph,
     seeds: Sequence[int],
-    entity_units: csr_array,
-    unit_entities: csr_array,
-    unit_vectors: NDArray[np.floating],
     query: NDArray[np.floating],
     score: Score,
     beam: Beam,
@@ -51,7 +70,7 @@ def grow_unit_sets(
 ) -> list[UnitSet]:
     """Return the kept sets of all depths [C*], shallow first, best first inside a depth.
 
-    `seeds` are entity rows [A]. `score` gives (n,) scores for sets of units, each an ascending
+    `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units, each an ascending
     tuple of rows, in one batch per depth. Sets with the same units are one, whatever the way to
     them, and go on from the union of their frontiers. Equal scores keep the order of the rows.
     `seed_units` enter at depth one beside the units of the seeds.
@@ -62,10 +81,10 @@ def grow_unit_sets(
     for depth in range(beam.depth):
         found: dict[tuple[int, ...], UnitSet] = {}
         for state in states:
-            for via, unit in _next_units(state, entity_units, unit_vectors, beam.k):
-                _add(found, state, via, unit, unit_entities, unit_vectors, beam)
+            for via, unit in _next_units(graph, state, beam.k):
+                _add(found, _grown(graph, state, via, unit, beam))
         for unit in seed_units if depth == 0 else ():
-            _add(found, start, -1, unit, unit_entities, unit_vectors, beam)
+            _add(found, _grown(graph, start, -1, unit, beam))
         if not found:
             break
         states = _best(found, score, beam.width)
@@ -73,56 +92,39 @@ def grow_unit_sets(
     return kept
 
 
-def _next_units(
-    state: UnitSet, entity_units: csr_array, unit_vectors: NDArray[np.floating], k: int
-) -> list[tuple[int, int]]:
-    """Return (entity, unit) pairs: each frontier entity's `k` units nearest to the residual."""
-    steps = []
+def _next_units(graph: UnitGraph, state: UnitSet, k: int) -> Iterator[tuple[int, int]]:
+    """Yield (entity, unit) pairs: each frontier entity's `k` units nearest to the residual."""
     length = float(np.linalg.norm(state.residual))
     direction = state.residual / length if length > 0 else state.residual
     for entity in state.frontier:
-        units = entity_units.indices[entity_units.indptr[entity] : entity_units.indptr[entity + 1]]
-        units = np.sort(units[~np.isin(units, state.units)])
-        similarity = unit_vectors[units] @ direction
-        steps += [(entity, int(units[i])) for i in top_k(similarity, k)]
-    return steps
+        units = graph.units_of(entity)
+        units = units[~np.isin(units, state.units)]
+        for i in top_k(graph.vectors[units] @ direction, k):
+            yield entity, int(units[i])
 
 
-def _add(
-    found: dict[tuple[int, ...], UnitSet],
-    state: UnitSet,
-    via: int,
-    unit: int,
-    unit_entities: csr_array,
-    unit_vectors: NDArray[np.floating],
-    beam: Beam,
-) -> None:
-    key = tuple(sorted((*state.units, unit)))
-    row = slice(unit_entities.indptr[unit], unit_entities.indptr[unit + 1])
-    frontier = set(unit_entities.indices[row].tolist())
-    if key in found:
-        first = found[key]
-        merged = tuple(sorted(frontier.union(first.frontier)))
-        found[key] = UnitSet(first.units, first.via, merged, first.residual, 0.0)
-        return
-    said = unit_vectors[unit] if beam.query_updating else 0.0
-    found[key] = UnitSet(
+def _grown(graph: UnitGraph, state: UnitSet, via: int, unit: int, beam: Beam) -> UnitSet:
+    said = graph.vectors[unit] if beam.query_updating else 0.0
+    return UnitSet(
         (*state.units, unit),
         (*state.via, via),
-        tuple(sorted(frontier)),
+        tuple(graph.entities_of(unit)),
         state.residual - said,
         0.0,
     )
+
+
+def _add(found: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
+    """Add a state; one with the same units gets the union of both frontiers."""
+    key = tuple(sorted(state.units))
+    if key in found:
+        merged = {*found[key].frontier, *state.frontier}
+        state = replace(found[key], frontier=tuple(sorted(merged)))
+    found[key] = state
 
 
 def _best(found: dict[tuple[int, ...], UnitSet], score: Score, width: int) -> list[UnitSet]:
     keys = sorted(found)
     scores = score(keys)
     order = np.argsort(-np.round(scores, DECIMALS), kind="stable")[:width]
-    best = []
-    for i in order:
-        state = found[keys[i]]
-        best.append(
-            UnitSet(state.units, state.via, state.frontier, state.residual, float(scores[i]))
-        )
-    return best
+    return [replace(found[keys[i]], score=float(scores[i])) for i in order]

@@ -13,11 +13,15 @@ from clew.types import DATE, LABELS
 _MAX_KEY = 100  # characters: longer "names" are headings in capitals
 
 
-def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]:
+def mention_columns(
+    chunks: Chunks, tagger: Tagger, terms: Sequence[str]
+) -> tuple[Columns, list[str]]:
     """Return the mention and title columns, and the entity keys they count into.
 
     Each sentence is tagged by itself, so equal sentences have equal mentions. Start and end
-    count characters of the document.
+    count characters of the document. A lone capitalised word that begins a sentence may be no
+    name at all: its term, a position in `terms`, lets the index find out how it is written
+    elsewhere; it is -1 for every other mention.
     """
     rows: dict[str, int] = {}
     titles = [_title_row(document.title, rows) for document in chunks.documents]
@@ -26,7 +30,8 @@ def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]
         for d, window in zip(chunks.owners, chunks.windows, strict=True)
         for start, end in window.sentences
     ]
-    found: list[tuple[int, int, int, int, int]] = []
+    term_rows = {term: row for row, term in enumerate(terms)}
+    found: list[tuple[int, int, int, int, int, int]] = []
     tagged = tagger.tag([text[start:end] for text, start, end in spans])
     for s, ((text, start, _), mentions) in enumerate(zip(spans, tagged, strict=True)):
         for mention in mentions:
@@ -34,8 +39,10 @@ def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]
             key = entity_key(text[a:b])
             if key and len(key) <= _MAX_KEY:
                 entity = rows.setdefault(key, len(rows))
-                found.append((s, entity, a, b, LABELS.index(mention.label)))
-    table = np.asarray(found, dtype=np.int32).reshape(-1, 5)
+                doubtful = mention.label == "NAME" and not any(map(str.isalnum, text[start:a]))
+                term = term_rows.get(key, -1) if doubtful else -1
+                found.append((s, entity, a, b, LABELS.index(mention.label), term))
+    table = np.asarray(found, dtype=np.int32).reshape(-1, 6)
     return {
         "document.title_entity": np.asarray(titles, dtype=np.int32),
         "mention.sentence": table[:, 0].copy(),
@@ -43,6 +50,7 @@ def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]
         "mention.start": table[:, 2].copy(),
         "mention.end": table[:, 3].copy(),
         "mention.label": table[:, 4].astype(np.uint8),
+        "mention.term": table[:, 5].copy(),
     }, list(rows)
 
 

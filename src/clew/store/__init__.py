@@ -48,6 +48,14 @@ class Store(Protocol):
         """Delete documents and what only they supported; return the ids that were there."""
         ...
 
+    def wasted(self) -> float:
+        """Return the share of stored chunks that are dead or outside the largest segment."""
+        ...
+
+    def freeze(self) -> None:
+        """Save what opening the newest generation would compute."""
+        ...
+
     def compact(self) -> None:
         """Rewrite everything that is live as one segment and erase the rest."""
         ...

@@ -22,6 +22,7 @@ Segment = Mapping[str, NDArray[np.generic]]
 # A statistical term (scripts without capitals) is an entity where it joins a few chunks.
 _TERM_MIN_CHUNKS = 2
 _TERM_MAX_SHARE = 0.05
+_COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,20 @@ def assemble(segments: Sequence[Segment], documents: Rows) -> Assembly:
     )
     labels = table["mention.label"][mentions]
     entities = table["mention.entity"][mentions]
+    counts, count_chunk = follow(table["count.chunk"], chunks, len(table["chunk.document"]))
     keep = _useful(labels, entities, sentence_chunk[units][mention_unit], len(chunks))
+    keep &= ~_is_common_word(
+        table["mention.term"][mentions],
+        table["count.term"][counts],
+        table["count.n"][counts],
+        table["count.n_lower"][counts],
+    )
     mentions, mention_unit = mentions[keep], mention_unit[keep]
     labels, entities = labels[keep], entities[keep]
     titles = table["document.title_entity"][documents]
     entity_rows, entities, titles = number_entities(
         entities, sentence_chunk[units][mention_unit], chunk_document, titles
     )
-    counts, count_chunk = follow(table["count.chunk"], chunks, len(table["chunk.document"]))
     term_rows, terms = renumber(table["count.term"][counts])
 
     linkable = np.zeros(len(entity_rows), dtype=bool)
@@ -75,7 +82,11 @@ def assemble(segments: Sequence[Segment], documents: Rows) -> Assembly:
     first_mention = np.full(len(entity_rows), -1, dtype=np.int64)
     first_mention[entities[::-1]] = np.arange(len(entities))[::-1]
 
+    n_lower = np.bincount(terms, weights=table["count.n_lower"][counts], minlength=len(term_rows))
+    n_all = np.bincount(terms, weights=table["count.n"][counts], minlength=len(term_rows))
+
     columns: dict[str, NDArray[np.generic]] = {
+        "term.common": n_lower > _COMMON_WORD_SHARE * n_all,
         "document.title_entity": titles.astype(np.int32),
         "chunk.document": chunk_document.astype(np.int32),
         "unit.chunk": sentence_chunk[units].astype(np.int32),
@@ -113,7 +124,8 @@ NUMBERS = (
     "sentence.chunk", "sentence.start", "sentence.end", "sentence.key",
     "sentence.first_token", "sentence.last_token",
     "mention.sentence", "mention.entity", "mention.start", "mention.end", "mention.label",
-    "count.chunk", "count.term", "count.n",
+    "mention.term",
+    "count.chunk", "count.term", "count.n", "count.n_lower",
 )  # fmt: skip
 
 
@@ -165,6 +177,23 @@ def _useful(
     df = np.bincount(pairs[0], minlength=int(entities.max()) + 1)[entities]
     most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
     return ~is_term | ((df >= _TERM_MIN_CHUNKS) & (df <= most))
+
+
+def _is_common_word(
+    mention_terms: NDArray[np.generic],
+    terms: NDArray[np.generic],
+    counts: NDArray[np.generic],
+    lower_counts: NDArray[np.generic],
+) -> NDArray[np.bool_]:
+    """Say which mentions are words that only begin a sentence: mostly written in lower case."""
+    doubtful = mention_terms >= 0
+    if not doubtful.any():
+        return doubtful
+    size = int(max(mention_terms.max(), terms.max(initial=0))) + 1
+    n = np.bincount(terms, weights=counts, minlength=size)
+    n_lower = np.bincount(terms, weights=lower_counts, minlength=size)
+    common = n_lower > _COMMON_WORD_SHARE * n
+    return doubtful & common[np.maximum(mention_terms, 0)]
 
 
 def number_entities(

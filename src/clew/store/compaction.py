@@ -53,6 +53,8 @@ def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
         table["document.title_entity"][documents],
     )
     terms, count_term = renumber(table["count.term"][counts])
+    term_places = np.full(int(terms.max(initial=-1)) + 2, -1)  # the last one stands for -1
+    term_places[terms] = np.arange(len(terms))
     layer_rows = {"chunk": chunks, "sentence": sentences, "mention": mentions, "count": counts}
     arrays: dict[str, NDArray[np.generic] | Blocks] = {
         name: column[layer_rows[name.partition(".")[0]]]
@@ -65,6 +67,7 @@ def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
         "sentence.chunk": sentence_chunk,
         "mention.sentence": mention_sentence,
         "mention.entity": mention_entity,
+        "mention.term": term_places[table["mention.term"][mentions]],
         "count.chunk": count_chunk,
         "count.term": count_term,
     }

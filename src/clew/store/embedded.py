@@ -18,7 +18,7 @@ import numpy as np
 from clew.errors import DamagedIndex, NotAnIndex
 from clew.store import compaction, frozen, segments
 from clew.store.assemble import Assembly, assemble
-from clew.store.database import Database, WriterLock
+from clew.store.database import FILE, Database, WriterLock
 from clew.store.snapshot import Parts, build
 from clew.types import REFERENCES, Batch, Scalar, Snapshot
 
@@ -40,11 +40,15 @@ class EmbeddedStore:
         """Make an index in `folder`, which must be new, empty or an index already."""
         if folder.exists() and not folder.is_dir():
             raise NotAnIndex(f"{folder} is a file: name a folder for the index")
-        known = folder / "index.sqlite"
-        if folder.exists() and not known.exists() and _has_foreign_files(folder):
+        if folder.exists() and not cls.exists(folder) and _has_foreign_files(folder):
             raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder, Database(folder, recipe=recipe))
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Say whether `folder` looks like an index."""
+        return (folder / FILE).exists()
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -174,13 +178,18 @@ class EmbeddedStore:
         self._database.vacuum()
 
     def wasted(self) -> float:
-        """Return the share of stored chunks that are dead or outside the largest segment."""
-        registered = self._registered(self._database)
-        sizes = [len(s["chunk.document"]) for s in registered]
-        if not sum(sizes):
+        owners = [s["chunk.document"] for s in self._registered(self._database)]
+        total = sum(map(len, owners))
+        if not total:
             return 0.0
-        live = len(self._assembled(self._database, registered).stored_chunks)
-        return max(1 - max(sizes) / sum(sizes), 1 - live / sum(sizes))
+        live = np.zeros(self._database.count("document"), dtype=bool)
+        live[[row for _, row in self._database.live_documents()]] = True
+        n_live = sum(int(live[owner].sum()) for owner in owners)
+        return max(1 - max(map(len, owners)) / total, 1 - n_live / total)
+
+    def size_bytes(self) -> int:
+        """Return how much disk the index takes."""
+        return segments.size_bytes(self._folder)
 
     def snapshot(self) -> Snapshot:
         for attempt in range(_ATTEMPTS):

@@ -251,7 +251,9 @@ def build(parts: Parts, recipe: Mapping[str, Scalar], generation: int) -> Snapsh
         "entity": _Entities(parts, "entity", assembly.stored_entities),
         "term": _Keyed(parts, "term", assembly.stored_terms),
     }
-    return Snapshot(documents, layers, assembly.links, recipe, generation)
+    return Snapshot(
+        documents, layers, assembly.links, recipe, generation, parts.database.close
+    )
 
 
 def _is_identity(rows: Rows) -> bool:

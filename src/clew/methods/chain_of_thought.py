@@ -1,0 +1,23 @@
+"""No retrieval: the LLM thinks step by step, then answers. A baseline that papers compare with."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clew.models import Models
+from clew.types import Evidence, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainOfThought:
+    """Finds nothing, on purpose; without an LLM there is no answer either."""
+
+    layers: ClassVar[frozenset[str]] = frozenset()
+
+    chunks: int = 0  # chunks returned
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:  # noqa: ARG002
+        note = () if models.llm else ("chain_of_thought answers by an LLM only: name one",)
+        return Evidence(query=query, method="chain_of_thought", notes=note)
+
+
+METHOD = ChainOfThought

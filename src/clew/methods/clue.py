@@ -1,0 +1,200 @@
+"""Clue-RAG: from the query's entities to units to entities, keeping what reads well together.
+
+Su et al. (2025), arXiv:2507.08445, Algorithms 3 and 4. Choices where the paper is silent, and the
+options beside it: docs/methods/clue.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.beam import Beam, UnitGraph, UnitSet, grow_unit_sets
+from clew.algo.fusion import min_max
+from clew.algo.topk import DECIMALS, top_k
+from clew.errors import InputError
+from clew.models import Models
+from clew.types import Evidence, Path, Snapshot, Step
+
+CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clue:
+    """Clue-RAG's retrieval. The first seven fields are the paper's."""
+
+    layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+
+    chunks: int = 10  # chunks returned [N]
+    k: int = 3  # units per entity, entities per query name, anchored units [K]
+    depth: int = 3  # units in a set [D]
+    width: int = 5  # unit sets kept per depth [M]
+    entity_anchoring: bool = True  # seeds: entities similar to the query's names [S-A]
+    unit_anchoring: bool = True  # seeds: entities of the units nearest to the query [K-A]
+    query_updating: bool = True  # search on for what the units leave unsaid [Q-U]
+
+    # Ours: what each is worth, and the paper's setting, stand in docs/methods/clue.md.
+    exact_names: bool = True  # seeds: entities whose name stands in the query
+    seed_units: bool = True  # anchored units are states of depth one
+    title_links: bool = True  # every unit mentions its document's title
+    ranking: Literal["sets", "chunks"] = "sets"  # by the sets a chunk supports, or by itself
+    fill: bool = True  # where fewer chunks than asked for were found, hybrid ones follow
+
+    @classmethod
+    def paper(cls) -> Clue:
+        """Return the setting of the paper's Algorithms 3 and 4."""
+        return cls(
+            chunks=5,
+            exact_names=False,
+            seed_units=False,
+            title_links=False,
+            ranking="chunks",
+            fill=False,
+        )
+
+    def __post_init__(self) -> None:
+        if self.ranking not in ("sets", "chunks"):
+            raise InputError(f"ranking is 'sets' or 'chunks', not {self.ranking!r}")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        relevance = steps.Relevance(snapshot, models, asked)
+        graph = _graph(snapshot, title_links=self.title_links)
+        linked, notes = self._linked(query, snapshot, models)
+        anchored = top_k(steps.dense_scores(snapshot, "unit", asked), self.k).tolist()
+        seeds = {link.row for link in linked}
+        if self.unit_anchoring:
+            seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
+        sets = grow_unit_sets(
+            graph,
+            sorted(seeds),
+            asked.vector,
+            relevance.of_unit_sets,
+            Beam(
+                depth=self.depth, width=self.width, k=self.k, query_updating=self.query_updating
+            ),
+            seed_units=anchored if self.unit_anchoring and self.seed_units else (),
+        )
+        if not sets:
+            scores = steps.dense_scores(snapshot, "chunk", asked)
+            notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
+            return steps.ranked(snapshot, query, "clue", scores, self.chunks, notes=notes)
+        support = _supports(snapshot, sets)
+        rows, scores = self._ranked(relevance, support)
+        paths = [
+            _path(snapshot, query, support[row].best, row, _reasons(linked)) for row in rows
+        ]
+        if self.fill and len(rows) < self.chunks:
+            more, below = _following(steps.hybrid_scores(snapshot, asked), rows, self.chunks)
+            rows, scores = rows + more, np.concatenate([scores, below])
+        return Evidence(
+            query=query,
+            method="clue",
+            hits=steps.hits(snapshot, rows, scores),
+            paths=tuple(paths),
+            seeds=tuple(
+                steps.entity_step(snapshot, row, reason)
+                for row, reason in sorted(_reasons(linked).items())
+            ),
+            notes=notes,
+        )
+
+    def _ranked(
+        self, relevance: steps.Relevance, support: Mapping[int, _Support]
+    ) -> tuple[list[int], NDArray[np.float64]]:
+        """Return the best chunks that some kept set holds, and their scores."""
+        rows = sorted(support)
+        scores = relevance.of_chunks(rows)
+        if self.ranking == "sets":
+            votes = np.array([support[row].votes for row in rows])
+            scores = min_max(votes) + CHUNK_SHARE * min_max(scores)
+        best = top_k(scores, self.chunks)
+        return [rows[i] for i in best], scores[best]
+
+    def _linked(
+        self, query: str, snapshot: Snapshot, models: Models
+    ) -> tuple[list[steps.Linked], tuple[str, ...]]:
+        linked = steps.named_entities(snapshot, query) if self.exact_names else []
+        if not self.entity_anchoring:
+            return linked, ()
+        names, notes = steps.query_names(models, query)
+        return linked + steps.similar_entities(snapshot, models, names, self.k), notes
+
+
+def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
+    return snapshot.derived(f"clue {title_links}", lambda: _build_graph(snapshot, title_links))
+
+
+def _build_graph(snapshot: Snapshot, title_links: bool) -> UnitGraph:  # noqa: FBT001
+    unit_entities = snapshot.link("unit", "entity")
+    if title_links:
+        chunks = snapshot.layer("unit").columns["chunk"]
+        documents = snapshot.layer("chunk").columns["document"][chunks]
+        titles = csr_array(snapshot.link("document", "entity")[documents])
+        unit_entities = csr_array(unit_entities + titles)
+        unit_entities.sort_indices()
+    return UnitGraph(unit_entities, unit_entities.T.tocsr(), snapshot.layer("unit").vectors)
+
+
+@dataclass(slots=True)
+class _Support:
+    """What the kept sets say for a chunk."""
+
+    best: UnitSet  # the first of the best sets that hold a unit of the chunk
+    votes: float = 0.0  # the sum of the scores of all of them, once per unit
+
+
+def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
+    unit_chunks = snapshot.link("unit", "chunk")
+    support: dict[int, _Support] = {}
+    for state in sorted(sets, key=lambda state: -round(state.score, DECIMALS)):
+        for unit in state.units:
+            row = slice(unit_chunks.indptr[unit], unit_chunks.indptr[unit + 1])
+            for chunk in unit_chunks.indices[row].tolist():
+                support.setdefault(chunk, _Support(state)).votes += state.score
+    return support
+
+
+def _following(
+    scores: NDArray[np.float64], rows: Sequence[int], k: int
+) -> tuple[list[int], NDArray[np.float64]]:
+    """Return the best chunks of `scores`, at most 1, that are not in `rows`, to make `k`.
+
+    Their own scores come out at or below zero: behind everything that a set supports.
+    """
+    order = top_k(scores, k)
+    more = [row for row in order.tolist() if row not in set(rows)][: k - len(rows)]
+    return more, scores[more] - 1.0
+
+
+def _reasons(linked: Sequence[steps.Linked]) -> dict[int, str]:
+    """Return why each entity is a seed, in words."""
+    return {link.row: link.reason for link in reversed(linked)}
+
+
+def _path(
+    snapshot: Snapshot, query: str, state: UnitSet, chunk: int, reasons: dict[int, str]
+) -> Path:
+    path = [Step(layer="query", id="", text=query)]
+    unit_chunks = snapshot.link("unit", "chunk")
+    for i, (unit, via) in enumerate(zip(state.units, state.via, strict=True)):
+        if via >= 0:
+            reason = reasons.get(via, "in the sentence before" if i else "in a sentence near the question")
+            path.append(steps.entity_step(snapshot, via, reason))
+            path.append(steps.unit_step(snapshot, unit, "mentions it"))
+        else:
+            path.append(steps.unit_step(snapshot, unit, "near the question"))
+        row = slice(unit_chunks.indptr[unit], unit_chunks.indptr[unit + 1])
+        if chunk in unit_chunks.indices[row]:
+            break
+    path.append(steps.chunk_step(snapshot, chunk, "holds it"))
+    return Path(tuple(path), state.score)
+
+
+METHOD = Clue

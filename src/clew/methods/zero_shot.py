@@ -1,0 +1,23 @@
+"""No retrieval: the LLM answers from what it knows. A baseline that papers compare with."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clew.models import Models
+from clew.types import Evidence, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroShot:
+    """Finds nothing, on purpose; without an LLM there is no answer either."""
+
+    layers: ClassVar[frozenset[str]] = frozenset()
+
+    chunks: int = 0  # chunks returned
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:  # noqa: ARG002
+        note = () if models.llm else ("zero_shot answers by an LLM only: name one",)
+        return Evidence(query=query, method="zero_shot", notes=note)
+
+
+METHOD = ZeroShot

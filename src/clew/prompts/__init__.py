@@ -1,0 +1,42 @@
+"""The prompts, one file each: a version line, a system part, a user part.
+
+A change of a prompt's words changes its version, which enters every cache key. Values are put in
+for $names; a value is never read as a template itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from clew.models import Prompt
+
+_FILE = re.compile(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
+
+
+def prompt(
+    name: str, *, schema: Mapping[str, Any] | None = None, max_tokens: int = 512, **values: str
+) -> Prompt:
+    """Return the prompt in `name`.md with its $names filled in."""
+    version, system, user = _parts(name)
+    return Prompt(
+        system=system.strip(),
+        user=Template(user).substitute(values).strip(),
+        schema=schema,
+        max_tokens=max_tokens,
+        version=f"{name}-{version}",
+    )
+
+
+@cache
+def _parts(name: str) -> tuple[str, str, str]:
+    text = (files(__name__) / f"{name}.md").read_text(encoding="utf-8")
+    match = _FILE.match(text)
+    if match is None:
+        raise ValueError(f"the prompt file {name}.md lacks its version, system or user part")
+    version, system, user = match.groups()
+    return version, system, user

@@ -1,0 +1,121 @@
+"""Describe an index, or one row of it with its neighbours, as plain values for people and JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.errors import InputError
+from clew.store.embedded import EmbeddedStore
+from clew.text.normalize import entity_key
+from clew.types import Snapshot
+
+_MOST = 20  # neighbours shown of one kind
+
+
+def describe_index(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
+    """Return what the index holds, what it was built with and how big it is."""
+    return {
+        "folder": str(store.folder),
+        "generation": snapshot.generation,
+        "size_bytes": store.size_bytes(),
+        "layers": {name: len(layer) for name, layer in snapshot.layers.items()},
+        "links": {"-".join(pair): int(link.nnz) for pair, link in snapshot.links.items()},
+        "wasted": round(store.wasted(), 4),
+        "recipe": dict(snapshot.recipe),
+        "documents": snapshot.layer("document").ids(range(min(len(snapshot.layer("document")), _MOST))),
+    }
+
+
+def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    """Return a document, chunk, unit or entity by its id or name, with its neighbours."""
+    for kind, describe in (("document", _document), ("chunk", _chunk), ("unit", _unit)):
+        [row] = snapshot.layer(kind).rows([name])
+        if row >= 0:
+            return describe(snapshot, row)
+    key = entity_key(name)
+    [row] = snapshot.layer("entity").rows([key]) if key else [-1]
+    if row >= 0:
+        return _entity(snapshot, row)
+    raise InputError(f"the index has no document, chunk, unit or entity {name!r}")
+
+
+def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    [document] = snapshot.documents([row])
+    chunks = np.flatnonzero(snapshot.layer("chunk").columns["document"] == row)
+    return {
+        "kind": "document",
+        "id": document.id,
+        "title": document.title,
+        "source": document.source,
+        "n_characters": len(document.text),
+        "metadata": dict(document.metadata),
+        "chunks": snapshot.layer("chunk").ids(chunks.tolist()),
+    }
+
+
+def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    units = _neighbours(snapshot.link("chunk", "unit"), row)
+    entities = sorted({e for u in units for e in _neighbours(snapshot.link("unit", "entity"), u)})
+    return {
+        **_range(snapshot, "chunk", row),
+        "n_tokens": int(snapshot.layer("chunk").columns["n_tokens"][row]),
+        "units": snapshot.layer("unit").ids(units[:_MOST]),
+        "entities": snapshot.layer("entity").texts(entities[:_MOST]),
+    }
+
+
+def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    return {
+        **_range(snapshot, "unit", row),
+        "chunks": snapshot.layer("chunk").ids(_neighbours(snapshot.link("unit", "chunk"), row)),
+        "entities": snapshot.layer("entity").texts(
+            _neighbours(snapshot.link("unit", "entity"), row)
+        ),
+    }
+
+
+def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    layer = snapshot.layer("entity")
+    units = _neighbours(snapshot.link("entity", "unit"), row)
+    titled = _neighbours(snapshot.link("entity", "document"), row)
+    near = snapshot.link("unit", "entity")[units].sum(axis=0) if units else np.zeros(len(layer))
+    near = np.asarray(near).ravel()
+    near[row] = 0
+    others = [int(i) for i in np.argsort(-near, kind="stable")[:_MOST] if near[i] > 0]
+    mentions = snapshot.layer("unit")
+    return {
+        "kind": "entity",
+        "id": layer.ids([row])[0],
+        "name": layer.texts([row])[0],
+        "linkable": bool(layer.columns["linkable"][row]),
+        "title_of": snapshot.layer("document").ids(titled),
+        "n_units": len(units),
+        "units": [
+            {"id": i, "text": t}
+            for i, t in zip(mentions.ids(units[:_MOST]), mentions.texts(units[:_MOST]), strict=True)
+        ],
+        "together_with": layer.texts(others),
+    }
+
+
+def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
+    layer = snapshot.layer(kind)
+    chunk = row if kind == "chunk" else int(layer.columns["chunk"][row])
+    [document] = snapshot.documents([int(snapshot.layer("chunk").columns["document"][chunk])])
+    return {
+        "kind": kind,
+        "id": layer.ids([row])[0],
+        "document": document.id,
+        "title": document.title,
+        "source": document.source,
+        "start": int(layer.columns["start"][row]),
+        "end": int(layer.columns["end"][row]),
+        "text": layer.texts([row])[0],
+    }
+
+
+def _neighbours(link: csr_array, row: int) -> list[int]:
+    return [int(i) for i in link.indices[link.indptr[row] : link.indptr[row + 1]]]

@@ -1,0 +1,138 @@
+"""Models by name: "minilm", "spacy", "openai:gpt-4o-mini@https://api.openai.com/v1".
+
+A spec is KIND, KIND:NAME or KIND:NAME@URL. The spec of an index's embedder and tagger is saved in
+its recipe, so that it is named once. API keys are read from the environment (OPENAI_API_KEY), and
+never saved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.models import LLM, Embedder, Models, Reranker, Tagger, TokenEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.types import Scalar
+
+OPENAI_URL = "https://api.openai.com/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specs:
+    """Which models to use. None leaves the choice to the index, or to the default."""
+
+    embedder: str | None = None
+    tagger: str | None = None
+    reranker: str | None = None
+    llm: str | None = None
+
+
+def load(specs: Specs, *, cache: Path | None = None) -> Models:
+    """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
+
+    Paid embeddings are cached in `cache`. Raises InputError for a spec that names nothing.
+    """
+    embedder = load_embedder(specs.embedder or "minilm", cache=cache)
+    return Models(
+        embedder=embedder,
+        tagger=load_tagger(specs.tagger or "rules"),
+        reranker=load_reranker(specs.reranker, embedder),
+        llm=load_llm(specs.llm) if specs.llm else None,
+    )
+
+
+def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
+    """Return `specs` with what they leave open as the index was built."""
+    return Specs(
+        embedder=specs.embedder or _text(recipe.get("embedder_spec")),
+        tagger=specs.tagger or _text(recipe.get("tagger_spec")),
+        reranker=specs.reranker,
+        llm=specs.llm,
+    )
+
+
+def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
+    kind, name, url = _parts(spec)
+    if kind == "minilm":
+        from clew.models.minilm import MiniLM
+
+        return MiniLM(name or None)
+    if kind == "sentence-transformers" and name:
+        from clew.models.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(name)
+    if kind == "static" and name:
+        from clew.models.static import StaticEmbedder
+
+        return StaticEmbedder(Path(name))
+    if kind == "openai" and name:
+        from clew.models.cache import CachedEmbedder
+        from clew.models.openai import OpenAIEmbeddings
+
+        paid = OpenAIEmbeddings(base_url=url or OPENAI_URL, model=name, api_key_env=KEY_VARIABLE)
+        return CachedEmbedder(paid, cache) if cache else paid
+    known = "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL"
+    raise InputError(f"there is no embedder {spec!r}: take one of {known}")
+
+
+def load_tagger(spec: str) -> Tagger:
+    from clew.models.rules import RuleTagger
+
+    kind, name, _ = _parts(spec)
+    if kind == "rules":
+        return RuleTagger()
+    if kind == "spacy":
+        from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, union
+
+        return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
+    raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
+
+
+def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
+    late = isinstance(embedder, TokenEmbedder)
+    kind, name, url = _parts(spec or ("maxsim" if late else "cosine"))
+    if kind == "maxsim" and isinstance(embedder, TokenEmbedder):
+        from clew.models.maxsim import MaxSim
+
+        return MaxSim(embedder)
+    if kind == "maxsim":
+        raise InputError(f"maxsim needs token vectors, which {embedder.name} does not give")
+    if kind == "cosine":
+        from clew.models.cosine import Cosine
+
+        return Cosine(embedder)
+    if kind == "cross-encoder" and name:
+        from clew.models.sentence_transformers import CrossEncoderReranker
+
+        return CrossEncoderReranker(name)
+    if kind == "endpoint" and name and url:
+        from clew.models.rerank_api import RerankEndpoint
+
+        return RerankEndpoint(base_url=url, model=name, api_key_env=KEY_VARIABLE)
+    known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
+    raise InputError(f"there is no reranker {spec!r}: take one of {known}")
+
+
+def load_llm(spec: str) -> LLM:
+    kind, name, url = _parts(spec)
+    if kind == "openai" and name:
+        from clew.models.openai import OpenAIChat
+
+        return OpenAIChat(base_url=url or OPENAI_URL, model=name, api_key_env=KEY_VARIABLE)
+    raise InputError(f"there is no LLM {spec!r}: take openai:MODEL or openai:MODEL@URL")
+
+
+def _parts(spec: str) -> tuple[str, str, str]:
+    kind, _, rest = spec.partition(":")
+    name, _, url = rest.partition("@")
+    return kind, name, url
+
+
+def _text(value: Scalar) -> str | None:
+    return value if isinstance(value, str) else None
