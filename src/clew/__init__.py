@@ -1,8 +1,8 @@
 """Clew: graph-based retrieval for questions that need several texts, with the thread behind each.
 
-    index = clew.open("my.clew")
-    index.add("docs/")
-    answer = index.ask("Who built the ship that ...?")
+index = clew.open("my.clew")
+index.add("docs/")
+answer = index.ask("Who built the ship that ...?")
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.api import Index, open_index as open  # noqa: A004
+    from clew.api import Index
+    from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
 
 __all__ = ["Index", "__version__", "open"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -68,9 +67,7 @@ def _prompt(question: str, context: Context, method: str) -> Prompt:
     if method in WITHOUT_RETRIEVAL:
         return prompt(method, question=question, max_tokens=MAX_ANSWER_TOKENS)
     passages = context.text or "(no passage was found)"
-    return prompt(
-        "short_answer", context=passages, question=question, max_tokens=MAX_ANSWER_TOKENS
-    )
+    return prompt("short_answer", context=passages, question=question, max_tokens=MAX_ANSWER_TOKENS)
 
 
 def after_marker(reply: str) -> str:

@@ -5,20 +5,23 @@ The command line and the server call these same functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from clew import answer as answering
 from clew import index, methods, readers, specs
 from clew.errors import InputError, MissingLayer
 from clew.index import OnProgress, Report, Settings
-from clew.models import Models
 from clew.models.metered import Meter, metered
 from clew.store.embedded import EmbeddedStore
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from clew.models import Models
 
 DEFAULT_METHOD = "clue"
 _EMBEDDINGS = "embeddings.sqlite"
@@ -130,9 +133,7 @@ class Index:
 
     # -- read ---------------------------------------------------------------------------------
 
-    def search(
-        self, query: str, *, method: str = DEFAULT_METHOD, **parameters: Any
-    ) -> Evidence:
+    def search(self, query: str, *, method: str = DEFAULT_METHOD, **parameters: Scalar) -> Evidence:
         """Return the chunks that a method finds for `query`, and why.
 
         `parameters` are the method's own, such as `chunks=5`; see `clew methods`. Raises
@@ -155,7 +156,7 @@ class Index:
         *,
         method: str = DEFAULT_METHOD,
         budget_tokens: int = 4_000,
-        **parameters: Any,
+        **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
 
@@ -236,7 +237,7 @@ class Index:
         return store
 
 
-def build_method(name: str, parameters: Mapping[str, Any]) -> methods.Method:
+def build_method(name: str, parameters: Mapping[str, Scalar]) -> methods.Method:
     """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one."""
     kind = methods.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
@@ -252,7 +253,7 @@ def build_method(name: str, parameters: Mapping[str, Any]) -> methods.Method:
             raise InputError(
                 f"{given} of the method {name!r} is a {type(default).__name__}, not {value!r}"
             )
-    return kind(**parameters)
+    return kind(**parameters)  # type: ignore[call-arg]
 
 
 def _items(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from clew.algo.links import neighbours
+from clew.algo.topk import positive_top_k
 from clew.errors import InputError
 from clew.store.embedded import EmbeddedStore
 from clew.text.normalize import entity_key
@@ -17,6 +18,7 @@ _MOST = 20  # neighbours shown of one kind
 
 def describe_index(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
     """Return what the index holds, what it was built with and how big it is."""
+    documents = snapshot.layer("document")
     return {
         "folder": str(store.folder),
         "generation": snapshot.generation,
@@ -25,7 +27,7 @@ def describe_index(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
         "links": {"-".join(pair): int(link.nnz) for pair, link in snapshot.links.items()},
         "wasted": round(store.wasted(), 4),
         "recipe": dict(snapshot.recipe),
-        "documents": snapshot.layer("document").ids(range(min(len(snapshot.layer("document")), _MOST))),
+        "documents": documents.ids(range(min(len(documents), _MOST))),
     }
 
 
@@ -57,8 +59,9 @@ def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
 
 
 def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
-    units = _neighbours(snapshot.link("chunk", "unit"), row)
-    entities = sorted({e for u in units for e in _neighbours(snapshot.link("unit", "entity"), u)})
+    units = neighbours(snapshot.link("chunk", "unit"), row).tolist()
+    named = snapshot.link("unit", "entity")
+    entities = sorted({e for u in units for e in neighbours(named, u).tolist()})
     return {
         **_range(snapshot, "chunk", row),
         "n_tokens": int(snapshot.layer("chunk").columns["n_tokens"][row]),
@@ -70,21 +73,23 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
 def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
     return {
         **_range(snapshot, "unit", row),
-        "chunks": snapshot.layer("chunk").ids(_neighbours(snapshot.link("unit", "chunk"), row)),
+        "chunks": snapshot.layer("chunk").ids(
+            neighbours(snapshot.link("unit", "chunk"), row).tolist()
+        ),
         "entities": snapshot.layer("entity").texts(
-            _neighbours(snapshot.link("unit", "entity"), row)
+            neighbours(snapshot.link("unit", "entity"), row).tolist()
         ),
     }
 
 
 def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     layer = snapshot.layer("entity")
-    units = _neighbours(snapshot.link("entity", "unit"), row)
-    titled = _neighbours(snapshot.link("entity", "document"), row)
-    near = snapshot.link("unit", "entity")[units].sum(axis=0) if units else np.zeros(len(layer))
-    near = np.asarray(near).ravel()
+    units = neighbours(snapshot.link("entity", "unit"), row).tolist()
+    titled = neighbours(snapshot.link("entity", "document"), row).tolist()
+    shared = snapshot.link("unit", "entity")[units].indices  # with repeats
+    near = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     near[row] = 0
-    others = [int(i) for i in np.argsort(-near, kind="stable")[:_MOST] if near[i] > 0]
+    others = positive_top_k(near, _MOST).tolist()
     mentions = snapshot.layer("unit")
     return {
         "kind": "entity",
@@ -115,7 +120,3 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
         "end": int(layer.columns["end"][row]),
         "text": layer.texts([row])[0],
     }
-
-
-def _neighbours(link: csr_array, row: int) -> list[int]:
-    return [int(i) for i in link.indices[link.indptr[row] : link.indptr[row + 1]]]

@@ -58,6 +58,7 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
 
 
 def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
+    """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
     if kind == "minilm":
         from clew.models.minilm import MiniLM
@@ -82,6 +83,7 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
 
 
 def load_tagger(spec: str) -> Tagger:
+    """Return the tagger that `spec` names; a spaCy pipeline is united with the rules."""
     from clew.models.rules import RuleTagger
 
     kind, name, _ = _parts(spec)
@@ -95,6 +97,7 @@ def load_tagger(spec: str) -> Tagger:
 
 
 def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
+    """Return the reranker that `spec` names, by default the best for `embedder`."""
     late = isinstance(embedder, TokenEmbedder)
     kind, name, url = _parts(spec or ("maxsim" if late else "cosine"))
     if kind == "maxsim" and isinstance(embedder, TokenEmbedder):
@@ -120,6 +123,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
 
 
 def load_llm(spec: str) -> LLM:
+    """Return the LLM that `spec` names."""
     kind, name, url = _parts(spec)
     if kind == "openai" and name:
         from clew.models.openai import OpenAIChat

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
@@ -19,6 +18,12 @@ from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
 from clew.text.normalize import entity_key
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
@@ -55,14 +60,12 @@ def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     return bm25_scores(bm25(snapshot), known)
 
 
-def bm25(snapshot: Snapshot):
+def bm25(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
     """Return the snapshot's BM25 weights, computed once."""
     return snapshot.derived("bm25", lambda: bm25_weights(snapshot.link("chunk", "term")))
 
 
-def hybrid_scores(
-    snapshot: Snapshot, query: Query, fusion: str = "mean"
-) -> NDArray[np.float64]:
+def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:
     """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
     both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
     return reciprocal_rank_fusion(both) if fusion == "rrf" else mean_of_min_max(*both)
@@ -292,9 +295,7 @@ def titled_texts(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
     return titled
 
 
-def hits(
-    snapshot: Snapshot, rows: Iterable[int], scores: NDArray[np.floating]
-) -> tuple[Hit, ...]:
+def hits(snapshot: Snapshot, rows: Iterable[int], scores: NDArray[np.floating]) -> tuple[Hit, ...]:
     """Return chunks as hits; `scores` are those of `rows`, in the same order."""
     rows = [int(row) for row in rows]
     layer = snapshot.layer("chunk")
@@ -326,9 +327,7 @@ def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = 
     return _range_step(snapshot, "chunk", row, reason, score)
 
 
-def _range_step(
-    snapshot: Snapshot, name: str, row: int, reason: str, score: float | None
-) -> Step:
+def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
     layer = snapshot.layer(name)
     chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
     document = int(snapshot.layer("chunk").columns["document"][chunk])

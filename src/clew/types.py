@@ -126,7 +126,7 @@ class Layer(Protocol):
         ...
 
     @property
-    def columns(self) -> Mapping[str, NDArray[np.generic]]:
+    def columns(self) -> Mapping[str, NDArray[Any]]:
         """Numbers about each row by name, each (n,): a chunk's document, start, end, ..."""
         ...
 

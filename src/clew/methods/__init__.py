@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from clew.errors import UnknownMethod
-from clew.models import Models
-from clew.types import Evidence, Snapshot
+
+if TYPE_CHECKING:
+    from clew.models import Models
+    from clew.types import Evidence, Snapshot
 
 
 class Method(Protocol):

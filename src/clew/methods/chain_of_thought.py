@@ -15,7 +15,7 @@ class ChainOfThought:
 
     chunks: int = 0  # chunks returned
 
-    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:  # noqa: ARG002
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         note = () if models.llm else ("chain_of_thought answers by an LLM only: name one",)
         return Evidence(query=query, method="chain_of_thought", notes=note)
 

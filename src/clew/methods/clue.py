@@ -6,21 +6,26 @@ options beside it: docs/methods/clue.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.beam import Beam, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
+from clew.algo.links import neighbours
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
-from clew.models import Models
 from clew.types import Evidence, Path, Snapshot, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
 
 CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
 
@@ -76,9 +81,7 @@ class Clue:
             sorted(seeds),
             asked.vector,
             relevance.of_unit_sets,
-            Beam(
-                depth=self.depth, width=self.width, k=self.k, query_updating=self.query_updating
-            ),
+            Beam(depth=self.depth, width=self.width, k=self.k, query_updating=self.query_updating),
             seed_units=anchored if self.unit_anchoring and self.seed_units else (),
         )
         if not sets:
@@ -87,9 +90,7 @@ class Clue:
             return steps.ranked(snapshot, query, "clue", scores, self.chunks, notes=notes)
         support = _supports(snapshot, sets)
         rows, scores = self._ranked(relevance, support)
-        paths = [
-            _path(snapshot, query, support[row].best, row, _reasons(linked)) for row in rows
-        ]
+        paths = [_path(snapshot, query, support[row].best, row, _reasons(linked)) for row in rows]
         if self.fill and len(rows) < self.chunks:
             more, below = _following(steps.hybrid_scores(snapshot, asked), rows, self.chunks)
             rows, scores = rows + more, np.concatenate([scores, below])
@@ -155,8 +156,7 @@ def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support
     support: dict[int, _Support] = {}
     for state in sorted(sets, key=lambda state: -round(state.score, DECIMALS)):
         for unit in state.units:
-            row = slice(unit_chunks.indptr[unit], unit_chunks.indptr[unit + 1])
-            for chunk in unit_chunks.indices[row].tolist():
+            for chunk in neighbours(unit_chunks, unit).tolist():
                 support.setdefault(chunk, _Support(state)).votes += state.score
     return support
 
@@ -185,13 +185,14 @@ def _path(
     unit_chunks = snapshot.link("unit", "chunk")
     for i, (unit, via) in enumerate(zip(state.units, state.via, strict=True)):
         if via >= 0:
-            reason = reasons.get(via, "in the sentence before" if i else "in a sentence near the question")
+            reason = reasons.get(
+                via, "in the sentence before" if i else "in a sentence near the question"
+            )
             path.append(steps.entity_step(snapshot, via, reason))
             path.append(steps.unit_step(snapshot, unit, "mentions it"))
         else:
             path.append(steps.unit_step(snapshot, unit, "near the question"))
-        row = slice(unit_chunks.indptr[unit], unit_chunks.indptr[unit + 1])
-        if chunk in unit_chunks.indices[row]:
+        if chunk in neighbours(unit_chunks, unit):
             break
     path.append(steps.chunk_step(snapshot, chunk, "holds it"))
     return Path(tuple(path), state.score)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clew import steps
-from clew.algo.topk import top_k
 from clew.models import Models
 from clew.types import Evidence, Snapshot
 

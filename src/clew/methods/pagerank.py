@@ -7,19 +7,24 @@ docs/methods/pagerank.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array, diags_array
 
 from clew import steps
+from clew.algo.links import neighbours
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.topk import positive_top_k, top_k
-from clew.models import Models
 from clew.types import Evidence, Path, Snapshot, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
 
 _MAX_STOPS = 3  # entities on a path
 
@@ -77,9 +82,9 @@ class PageRank:
         scores = steps.dense_scores(snapshot, "unit", asked)
         units = snapshot.link("unit", "entity")
         for unit in positive_top_k(scores, self.anchored_units):
-            for entity in units.indices[units.indptr[unit] : units.indptr[unit + 1]]:
-                weight, reason = seeds.get(int(entity), (0.0, "in a sentence near the question"))
-                seeds[int(entity)] = (weight + float(scores[unit]), reason)
+            for entity in neighbours(units, int(unit)).tolist():
+                weight, reason = seeds.get(entity, (0.0, "in a sentence near the question"))
+                seeds[entity] = (weight + float(scores[unit]), reason)
         return seeds, notes
 
     def _graph(self, snapshot: Snapshot) -> _Graph:
@@ -108,16 +113,19 @@ def _build_graph(snapshot: Snapshot, title_weight: float, *, unit_nodes: bool) -
     df = np.bincount(links.indices, minlength=links.shape[1])
     rarity = diags_array(np.log1p(links.shape[0] / np.maximum(df, 1)))
     links = csr_array(links @ rarity)
-    if not unit_nodes:
-        adjacency = block_array([[None, links], [links.T, None]])
-        return _Graph(transition(csr_array(adjacency)), links, links.T.tocsr(), links.shape[0])
-    units, named = csr_array(unit_entities @ rarity), csr_array(titles @ rarity)
-    adjacency = block_array(
-        [[None, chunk_units, named], [chunk_units.T, None, units], [named.T, units.T, None]]
-    )
-    return _Graph(
-        transition(csr_array(adjacency)), links, links.T.tocsr(), sum(chunk_units.shape)
-    )
+    blocks: list[list[Any]]
+    if unit_nodes:
+        units, named = csr_array(unit_entities @ rarity), csr_array(titles @ rarity)
+        blocks = [
+            [None, chunk_units, named],
+            [chunk_units.T, None, units],
+            [named.T, units.T, None],
+        ]
+    else:
+        blocks = [[None, links], [links.T, None]]
+    adjacency = csr_array(block_array(blocks))
+    first_entity = adjacency.shape[0] - links.shape[1]
+    return _Graph(transition(adjacency), links, links.T.tocsr(), first_entity)
 
 
 def _path(
@@ -164,9 +172,7 @@ def _strongest(
 def _mentions(snapshot: Snapshot, chunk: int, entity: int) -> Iterator[Step]:
     """Yield the first unit of the chunk that mentions the entity; none where its title does."""
     chunk_units, entity_units = snapshot.link("chunk", "unit"), snapshot.link("entity", "unit")
-    mine = chunk_units.indices[chunk_units.indptr[chunk] : chunk_units.indptr[chunk + 1]]
-    its = entity_units.indices[entity_units.indptr[entity] : entity_units.indptr[entity + 1]]
-    both = np.intersect1d(mine, its)
+    both = np.intersect1d(neighbours(chunk_units, chunk), neighbours(entity_units, entity))
     if len(both):
         yield steps.unit_step(snapshot, int(both[0]), "mentions it")
 

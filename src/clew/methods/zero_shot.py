@@ -15,7 +15,7 @@ class ZeroShot:
 
     chunks: int = 0  # chunks returned
 
-    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:  # noqa: ARG002
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         note = () if models.llm else ("zero_shot answers by an LLM only: name one",)
         return Evidence(query=query, method="zero_shot", notes=note)
 

@@ -1,0 +1,13 @@
+"""Read sparse links."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+
+def neighbours(link: "csr_array[Any, tuple[int, int]]", row: int) -> NDArray[np.intp]:
+    """Return the columns of the stored entries of a row, ascending."""
+    columns = link.indices[link.indptr[row] : link.indptr[row + 1]]
+    return np.sort(columns).astype(np.intp)
