@@ -20,7 +20,7 @@ MIN_WORDS, MAX_WORDS = 80, 150
 MIN_SENTENCES, MAX_SENTENCES = 4, 8
 EXPECTED_TYPES = {"bridge": 18, "comparison": 10, "compositional": 12}
 EXPECTED_HOPS = {2: 24, 3: 11, 4: 5}
-FIELDS = {"id", "question", "answers", "type", "hops", "supporting_ids", "gold_sentences"}
+FIELDS = {"id", "question", "answers", "type", "hop_count", "supporting_ids", "gold_sentences"}
 NOT_A_NAME = {"yes", "no"}
 SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.) (?=[^\W\d_a-z])")
 
@@ -60,7 +60,7 @@ def check_question(item: dict[str, Any], documents: dict[str, str]) -> list[str]
         return [f"{name}: fields are {sorted(item)}"]
     problems = []
     supporting: list[str] = item["supporting_ids"]
-    if len(supporting) != item["hops"] or len(set(supporting)) != len(supporting):
+    if len(supporting) != item["hop_count"] or len(set(supporting)) != len(supporting):
         problems.append(f"{name}: {len(supporting)} supporting documents for {item['hops']} hops")
     problems += [f"{name}: no such document: {doc}" for doc in supporting if doc not in documents]
     covered = set()
@@ -102,7 +102,7 @@ def main() -> int:
     for key in ("id", "question"):
         repeated = [value for value, n in Counter(item[key] for item in items).items() if n > 1]
         problems += [f"{key} not unique: {value}" for value in repeated]
-    types, hops = Counter(item["type"] for item in items), Counter(item["hops"] for item in items)
+    types, hops = Counter(item["type"] for item in items), Counter(item["hop_count"] for item in items)
     if types != EXPECTED_TYPES:
         problems.append(f"questions per type: {dict(types)}, expected {EXPECTED_TYPES}")
     if hops != EXPECTED_HOPS:

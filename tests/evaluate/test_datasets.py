@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -107,8 +108,22 @@ def test_malformed_corpus_is_named_too(folder: Path) -> None:
 
 def test_missing_files_and_empty_datasets_are_refused(folder: Path, tmp_path: Path) -> None:
     """A folder that is no dataset is said to be none."""
+    empty = tmp_path / "none"
+    empty.mkdir()
     with pytest.raises(InputError, match=r"corpus\.jsonl: No such file"):
-        load(tmp_path)
+        load(empty)
     (folder / "questions.jsonl").write_text("\n")
     with pytest.raises(InputError, match="no questions"):
         load(folder)
+
+
+def test_a_folder_of_files_can_be_the_corpus(tmp_path: Path) -> None:
+    """Without corpus.jsonl the one folder beside the questions holds the documents."""
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "fram.md").write_text("# Fram\n\nA ship.\n", encoding="utf-8")
+    question = {"id": "q1", "question": "What is it?", "supporting_ids": ["texts/fram.md"]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(question), encoding="utf-8")
+    dataset = load(tmp_path)
+    assert dataset.n_documents == 1
+    assert dataset.unknown_ids == ()
+    assert dataset.corpus_path == tmp_path / "texts"

@@ -1,6 +1,7 @@
-"""A folder with `corpus.jsonl` and `questions.jsonl` becomes a Dataset.
+"""A folder with a corpus and `questions.jsonl` becomes a Dataset.
 
-corpus.jsonl     {"id", "title", "text"}, a document a line
+corpus.jsonl     {"id", "title", "text"}, a document a line; or, where there is no such file, the
+                 one folder beside the questions, whose readable files are the documents
 questions.jsonl  {"id", "question", "answers", "type", "supporting_ids", "hop_count", "split"};
                  all but the first two may be missing, other keys are ignored
 """
@@ -12,8 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew import readers
 from clew.errors import InputError
 from clew.evaluate.metrics import distinct, normalize_answer
+from clew.types import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Questions over a corpus. The corpus itself stays in its file."""
+    """Questions over a corpus. The corpus itself stays in its file or folder."""
 
     name: str
     corpus_path: Path
@@ -56,7 +59,7 @@ def load(folder: str | Path, *, split: str | None = None, limit: int | None = No
     occurs twice, a split that no question has, and where no question is left.
     """
     root = Path(folder)
-    corpus_path, questions_path = root / "corpus.jsonl", root / "questions.jsonl"
+    corpus_path, questions_path = _corpus_path(root), root / "questions.jsonl"
     documents = _document_ids(corpus_path)
     everything, dropped = _questions(questions_path)
     kept = _choose(everything, questions_path, split, limit)
@@ -110,7 +113,18 @@ class _Line:
         return value
 
 
+def _corpus_path(root: Path) -> Path:
+    file = root / "corpus.jsonl"
+    if not file.exists() and root.is_dir():
+        folders = [p for p in root.iterdir() if p.is_dir() and not p.name.startswith((".", "_"))]
+        if len(folders) == 1:
+            return folders[0]
+    return file
+
+
 def _document_ids(path: Path) -> frozenset[str]:
+    if path.is_dir():
+        return frozenset(item.id for item in readers.read([path]) if isinstance(item, Document))
     return frozenset(line.text("id") for line in _unique_lines(path))
 
 

@@ -1,0 +1,44 @@
+"""The command line. It knows no more than `clew.api` does: it opens, asks and prints.
+
+Modules that take time to load (numpy and scipy come with them) are imported by the commands that
+need them, so that `clew --help` is quick.
+"""
+
+import os
+
+import click
+
+from clew import __version__
+from clew.cli.asking import ask, search
+from clew.cli.building import compact, index, remove
+from clew.cli.looking import methods, show
+from clew.cli.measuring import evaluation
+from clew.cli.options import open_index
+from clew.cli.program import Program
+
+__all__ = ["main"]
+
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=Program, context_settings=_SETTINGS)
+@click.version_option(__version__, message="clew %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Search your own documents by a graph, and see the thread behind every answer.
+
+    \b
+      clew index docs/            read documents into my.clew
+      clew ask "Who built ...?"   the answer, its sources, and how it was found
+
+    No key, no network and no LLM are needed. The exit status is 0 for success, 1 for an error,
+    2 for a command that was written wrongly, and 3 where some input was skipped.
+    """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
+    context.obj = context.obj or open_index
+    if os.environ.get("NO_COLOR"):
+        context.color = False
+
+
+for _command in (index, ask, search, show, methods, remove, compact, evaluation):
+    main.add_command(_command)

@@ -1,0 +1,66 @@
+"""Values to text that a terminal shows and does not obey, and to JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+
+import click
+
+MAX_COLUMNS = 100
+
+# Control characters (a terminal's escape sequences begin with one), marks that turn the direction
+# of what follows, and halves of surrogate pairs.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def one_line(text: str) -> str:
+    """Return `text` without line breaks and without anything that a terminal would obey."""
+    return _OBEYED.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+
+
+def columns() -> int:
+    """Return how wide the output may be."""
+    return min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
+
+
+def wrapped(text: str, *, first: str = "", rest: str = "", max_lines: int | None = None) -> str:
+    """Return `text`, safe to print, in lines behind `first` and `rest`, cut at `max_lines`."""
+    width = max(columns() - max(len(first), len(rest)), 20)
+    lines = textwrap.wrap(
+        one_line(text), width, break_on_hyphens=False, max_lines=max_lines, placeholder=" …"
+    )
+    marks = [first, *[rest] * (len(lines) - 1)]
+    return "\n".join(mark + line for mark, line in zip(marks, lines, strict=True)) or first
+
+
+def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
+    """Return rows of equal length as columns; the last one wraps below itself."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    lines = []
+    for *cells, last in rows:
+        padded = [one_line(c).ljust(width) for c, width in zip(cells, widths, strict=True)]
+        head = indent + "".join(f"{cell}  " for cell in padded)
+        lines.append(wrapped(last, first=head, rest=" " * len(head)).rstrip())
+    return "\n".join(lines)
+
+
+def heading(text: str) -> str:
+    """Return `text` in bold type, where the terminal has such."""
+    return click.style(text, bold=True)
+
+
+def dim(text: str) -> str:
+    """Return `text` in faint type: what is good to know and not the point."""
+    return click.style(text, dim=True)
+
+
+def echo_json(value: object) -> None:
+    """Print one JSON document; everything outside ASCII is escaped, so nothing can obey it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    click.echo(json.dumps(value, indent=2))

@@ -1,0 +1,47 @@
+"""What ends a command early becomes one line on stderr and an exit status."""
+
+from __future__ import annotations
+
+import errno
+from typing import IO, Any
+
+import click
+
+from clew.cli.plain import one_line
+from clew.errors import ClewError
+
+SKIPPED = 3  # the exit status where some input gave no document
+
+
+class Failure(click.ClickException):
+    """An error that is told in one line: `clew: <message>`."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
+
+
+class Stopped(Failure):
+    """The user pressed Ctrl-C."""
+
+    exit_code = 130  # 128 + SIGINT, as shells have it
+
+
+class Program(click.Group):
+    """The group of all commands, in the order in which a newcomer needs them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except ClewError as error:
+            raise Failure(str(error)) from error
+        except KeyboardInterrupt as error:
+            kept = "what was committed is kept, and the same command goes on from there"
+            raise Stopped(f"stopped; {kept}") from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            raise Failure(f"{place}{error.strerror or error}") from error

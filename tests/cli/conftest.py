@@ -1,0 +1,63 @@
+"""An index of six short articles, made and opened with a model that needs no download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from clew.api import open_index
+from clew.cli import main
+from clew.testing import models
+
+ARTICLES = {
+    "fram.md": "# Fram\n\nColin Archer built the Fram for Nansen. She was launched in 1892.",
+    "archer.md": "# Colin Archer\n\nColin Archer was a naval architect. He was born in Larvik.",
+    "nansen.md": "# Fridtjof Nansen\n\nNansen crossed Greenland in 1888. He was born in Oslo.",
+    "belgica.md": "# Belgica\n\nThe Belgica wintered in the pack ice. Adrien de Gerlache led her.",
+    "larvik.md": "# Larvik\n\nLarvik is a town in Norway. Ships were built in Larvik early.",
+    "quest.md": "# Quest\n\nErnest Shackleton died aboard the Quest. She sank in 1962.",
+}
+
+
+def open_with_doubles(folder, *, specs=None, settings=None):
+    return open_index(folder, models=models(), specs=specs, settings=settings)
+
+
+@pytest.fixture(scope="session")
+def articles(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("articles") / "polar"
+    folder.mkdir()
+    for name, text in ARTICLES.items():
+        (folder / name).write_text(f"{text}\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_index(tmp_path_factory, articles) -> Path:
+    """Return an index that tests may read and may not change."""
+    folder = tmp_path_factory.mktemp("shared") / "shared.clew"
+    with open_with_doubles(folder) as index:
+        index.add(articles)
+    return folder
+
+
+@pytest.fixture
+def own_index(tmp_path, articles) -> Path:
+    """Return an index that a test may change."""
+    folder = tmp_path / "own.clew"
+    with open_with_doubles(folder) as index:
+        index.add(articles)
+    return folder
+
+
+@pytest.fixture
+def clew(tmp_path, monkeypatch):
+    """Return a function that runs the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, obj=open_with_doubles, **options):
+        return CliRunner().invoke(main, [str(a) for a in arguments], obj=obj, **options)
+
+    return run

@@ -1,0 +1,111 @@
+"""`clew index`, `clew remove` and `clew compact`."""
+
+import json
+
+import pytest
+
+from clew.api import open_index
+from clew.cli.options import command_line
+
+
+def test_index_says_what_it_did_and_how_to_go_on(clew, articles):
+    """The summary counts documents and chunks, costs no tokens, and ends with a command."""
+    result = clew("index", articles)
+    assert result.exit_code == 0
+    assert "my.clew: 6 documents, 6 chunks" in result.stdout
+    assert "6 added, 0 changed, 0 restored, 0 unchanged, 0 skipped" in result.stdout
+    assert "0 tokens" in result.stdout
+    assert result.stdout.endswith('clew ask "..."\n')
+    assert not result.stderr
+
+
+def test_indexing_again_changes_nothing(clew, articles):
+    """What is there already is counted as unchanged."""
+    clew("index", articles)
+    result = clew("index", articles)
+    assert "0 added, 0 changed, 0 restored, 6 unchanged, 0 skipped" in result.stdout
+
+
+def test_index_json_is_one_document(clew, articles):
+    """With --json stdout is one JSON document, and nothing else."""
+    data = json.loads(clew("index", articles, "--into", "a.clew", "--json").stdout)
+    assert data["index"] == "a.clew"
+    assert len(data["report"]["added"]) == data["n_documents"] == 6
+    assert data["usage"]["llm_calls"] == 0
+
+
+def test_the_command_to_go_on_names_the_folder(clew, articles):
+    """Where the index is not the usual one, the next command says so, quoted for a shell."""
+    result = clew("index", articles, "--into", "my notes.clew")
+    assert result.stdout.endswith("clew ask \"...\" --index 'my notes.clew'\n")
+
+
+def test_the_variable_names_the_folder_of_index_and_search(clew, articles, tmp_path):
+    """CLEW_INDEX stands for --into and --index alike."""
+    env = {"CLEW_INDEX": "other.clew"}
+    clew("index", articles, env=env)
+    assert (tmp_path / "other.clew").is_dir()
+    assert clew("search", "Fram", env=env).exit_code == 0
+
+
+def test_the_next_command_knows_the_variable(monkeypatch, tmp_path):
+    """No --index is written where CLEW_INDEX says it already."""
+    monkeypatch.setenv("CLEW_INDEX", str(tmp_path))
+    assert command_line("clew ask", folder=tmp_path) == "clew ask"
+
+
+def test_chunk_size_and_overlap_decide_on_chunks(clew, articles):
+    """Smaller chunks are more of them; the overlap alone can be given too."""
+    clew("index", articles, "--into", "small.clew", "--chunk-size", 16, "--chunk-overlap", 0)
+    shown = json.loads(clew("show", "--index", "small.clew", "--json").stdout)
+    assert shown["layers"]["chunk"] > 6
+    assert shown["recipe"]["chunk_size"] == 16
+    clew("index", articles, "--into", "lapped.clew", "--chunk-overlap", 8)
+    shown = json.loads(clew("show", "--index", "lapped.clew", "--json").stdout)
+    assert (shown["recipe"]["chunk_size"], shown["recipe"]["chunk_overlap"]) == (256, 8)
+
+
+def test_skipped_input_is_named_and_gives_status_3(clew, articles, tmp_path):
+    """What cannot be read is one line on stderr; the rest is indexed."""
+    (tmp_path / "broken.md").write_bytes(b"\0\1\2" * 100)
+    (tmp_path / "empty.txt").touch()
+    result = clew("index", articles, tmp_path / "broken.md", tmp_path / "empty.txt")
+    assert result.exit_code == 3
+    lines = result.stderr.splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["clew:", "clew:"]
+    assert "broken.md" in lines[0]
+    assert "empty.txt: is empty" in lines[1]
+    assert "6 added" in result.stdout
+    assert "2 skipped" in result.stdout
+
+
+def test_remove_deletes_documents(clew, own_index):
+    """A removed document is found no more; compacting keeps the rest."""
+    result = clew("remove", "polar/fram.md", "polar/quest.md", "--index", own_index)
+    assert "Removed 2 documents" in result.stdout
+    result = clew("compact", "--index", own_index, "--json")
+    assert json.loads(result.stdout)["size_bytes"] > 0
+    shown = json.loads(clew("show", "--index", own_index, "--json").stdout)
+    assert shown["layers"]["document"] == 4
+    assert "polar/fram.md" not in shown["documents"]
+
+
+def test_remove_json_names_what_is_gone(clew, own_index):
+    """The ids that were deleted are in the JSON."""
+    result = clew("remove", "polar/fram.md", "--index", own_index, "--json")
+    assert json.loads(result.stdout)["removed"] == ["polar/fram.md"]
+
+
+def test_compact_says_both_sizes(clew, own_index):
+    """The size before and after is in the line."""
+    assert "MB before" in clew("compact", "--index", own_index).stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"), [(["remove", "polar/fram.md", "no-such.md"], 6), (["compact"], 6)]
+)
+def test_a_command_that_fails_or_compacts_deletes_nothing(clew, own_index, command, kept):
+    """An unknown id leaves all documents where they are."""
+    clew(*command, "--index", own_index)
+    with open_index(own_index) as index:
+        assert len(index.snapshot().layer("document")) == kept

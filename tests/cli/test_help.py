@@ -1,0 +1,90 @@
+"""What the commands say about themselves, and how quickly."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from clew.cli import main
+
+COMMANDS = {
+    "index": "--into --chunk-size --chunk-overlap --embedder --tagger --json",
+    "ask": "--index --method --chunks --param --budget-tokens --llm --reranker --json",
+    "search": "--index --method --chunks --param --llm --reranker --json",
+    "show": "--index --json",
+    "methods": "--json",
+    "remove": "--index --json",
+    "compact": "--index --json",
+    "eval": "--methods --index --split --limit --ks --param --answers --seed --rows --llm "
+    "--reranker --json",
+}
+
+
+def test_the_commands_are_these():
+    """No command is missing, and none is untested."""
+    assert main.list_commands(click.Context(main)) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_its_options(command):
+    """A command has the options that are promised, and no other."""
+    options = {p.opts[0] for p in main.commands[command].params if isinstance(p, click.Option)}
+    assert options == set(COMMANDS[command].split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_text_is_complete(clew, command):
+    """The help names every option and says something about each."""
+    result = clew(command, "--help")
+    assert result.exit_code == 0
+    for parameter in main.commands[command].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.opts[0] in result.stdout
+            assert parameter.help
+
+
+@pytest.mark.parametrize("command", ["ask", "search", "show", "remove", "compact"])
+def test_help_names_the_variable_of_the_index(clew, command):
+    """The help says which environment variable sets --index."""
+    assert "CLEW_INDEX" in clew(command, "--help").stdout
+
+
+def test_help_fits_a_hundred_columns(clew):
+    """No line of the help is longer than a hundred columns."""
+    for command in COMMANDS:
+        text = clew(command, "--help", env={"COLUMNS": "200"}).stdout
+        assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_first_help_shows_two_commands(clew):
+    """A newcomer sees what to type, a line for each."""
+    lines = clew("--help").stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("    clew ")] == ["index", "ask"]
+
+
+def test_version(clew):
+    """`clew --version` says which version this is."""
+    assert clew("--version").stdout == "clew 0.1.0\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments):
+    """Help comes without numpy, scipy, rich or a model runtime."""
+    script = (
+        "import sys\nfrom clew.cli import main\n"
+        f"try: main({arguments!r})\n"
+        "except SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in result.stderr.split()}
+    assert not loaded & {"numpy", "scipy", "rich", "onnxruntime", "tiktoken", "sqlite3"}
+
+
+def test_it_runs_as_a_module():
+    """`python -m clew` is the command line, by its own name."""
+    command = [sys.executable, "-m", "clew", "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Usage: clew [OPTIONS]")

@@ -1,0 +1,34 @@
+"""Read the documentation: its pages, their links, and what stands in their fences."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+_FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)[^)]*\)")
+
+
+def name(page):
+    """Return a page's path below the repository, as a test's id."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page, *languages):
+    """Yield (line, text) of each fenced block of a page in one of `languages`."""
+    text = page.read_text(encoding="utf-8")
+    for match in _FENCE.finditer(text):
+        if match[1] in languages:
+            yield text.count("\n", 0, match.start(2)) + 1, match[2]
+
+
+def links(page):
+    """Return the relative links of a page, without what only looks like one in code."""
+    prose = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return _LINK.findall(re.sub(r"`[^`\n]*`", "", prose))
+
+
+def all_text():
+    """Return the text of all pages together."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

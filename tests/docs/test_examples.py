@@ -1,0 +1,63 @@
+"""The documentation's examples run, and its commands exist."""
+
+import shlex
+from contextlib import suppress
+from importlib.util import find_spec
+
+import click
+import pytest
+
+import clew
+from tests.docs.pages import PAGES, all_text, blocks, name
+
+COMMANDS = [
+    pytest.param(line.removeprefix("$ clew "), id=f"{name(page)}:{start + i}")
+    for page in PAGES
+    for start, text in blocks(page, "console", "bash")
+    for i, line in enumerate(text.splitlines())
+    if line.startswith("$ clew ")
+]
+
+
+@pytest.fixture
+def main():
+    """Return the group of all commands."""
+    if find_spec("clew.cli") is None:
+        pytest.skip("there is no clew.cli yet")
+    from clew.cli import main
+
+    return main
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name)
+@pytest.mark.usefixtures("index_folder")
+def test_python_blocks_run(page):
+    """The Python blocks of a page run, one after the other, in one namespace."""
+    namespace = {"__name__": name(page)}
+    try:
+        for line, code in blocks(page, "python"):
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)  # noqa: S102
+    finally:
+        for value in namespace.values():
+            if isinstance(value, clew.Index):
+                with suppress(Exception):
+                    value.close()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_exist(main, command):
+    """A command in the documentation has a name, options and arguments that the program takes."""
+    words = shlex.split(command, comments=True)
+    try:
+        main.commands[words[0]].make_context(words[0], words[1:])
+    except click.ClickException as error:
+        pytest.fail(error.format_message())
+
+
+def test_every_command_is_shown(main):
+    """Each command, and each of its options, is somewhere in the documentation."""
+    text = all_text()
+    for command in main.commands.values():
+        assert f"clew {command.name}" in text
+        options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts]
+        assert not [option for option in options if option not in text]

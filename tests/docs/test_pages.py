@@ -1,0 +1,107 @@
+"""What the documentation says is there, is there; and what is there is in the documentation."""
+
+import re
+import sqlite3
+import tomllib
+from contextlib import closing
+from dataclasses import fields
+from pkgutil import iter_modules
+
+import pytest
+
+import clew
+from clew import errors, methods
+from clew.store import segments
+from tests.docs.pages import PAGES, ROOT, all_text, blocks, links, name
+
+COMING = {ROOT / "docs" / "results.md"}  # made from the reports of an evaluation
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    """Every relative link of a page leads to a file or folder."""
+    targets = {page.parent / link for link in links(page)} - COMING
+    assert not [str(target) for target in targets if not target.exists()]
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").iterdir()), ids=name)
+def test_decisions_are_short(page):
+    """A decision has its context, its choice, what was refused, and at most 14 lines."""
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 14
+    assert all(f"**{part}.**" in text for part in ("Context", "Choice", "Refused"))
+    assert text.startswith(f"# {page.name[:4]}: ")
+
+
+@pytest.mark.parametrize("module", [m.name for m in iter_modules(clew.__path__)])
+def test_modules_are_documented(module):
+    """The table in `architecture.md` has every module."""
+    if module.startswith("_"):
+        pytest.skip("not public")
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\|[^|]*`{module}`[^|]*\|", text, re.MULTILINE)
+
+
+def test_import_rule_is_the_contract():
+    """The list in `architecture.md` is that of `.importlinter`."""
+    contract = (ROOT / ".importlinter").read_text(encoding="utf-8")
+    layers = contract.partition("layers =\n")[2].partition("\n#")[0].splitlines()
+    present = [re.sub(r" \| \(\w+\)|\(\w+\) \| ", "", line.strip()) for line in layers]
+    page = ROOT / "docs" / "architecture.md"
+    assert "\n".join(present) in [text.strip() for _, text in blocks(page, "")]
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_methods_are_documented(method):
+    """A method has a page with each of its parameters and its default."""
+    text = (ROOT / "docs" / "methods" / f"{method}.md").read_text(encoding="utf-8")
+    for field in fields(methods.load(method)):
+        row = re.search(rf"^\|[^|]*\| `{field.name}` \| ([^|]*)\|", text, re.MULTILINE)
+        assert row, f"no row for {field.name}"
+        default = field.default
+        written = ("off", "on")[default] if isinstance(default, bool) else str(default)
+        assert row[1].replace("`", "").replace('"', "").split()[0] == written
+    assert f"<!-- numbers: {method} -->" in text
+
+
+def test_errors_are_documented():
+    """`errors.md` has the tree as the module draws it, and a row for every error."""
+    text = (ROOT / "docs" / "guides" / "errors.md").read_text(encoding="utf-8")
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert sorted(rows) == sorted(k.__name__ for k in kinds if k is not errors.ClewError)
+    drawn = re.compile(r"^ *((?:[│ ]*[├└]── )?[A-Z]\w+)(?: {3}|$)", re.MULTILINE)
+    tree = errors.__doc__.partition("ClewError")[2]
+    assert drawn.findall(tree) == drawn.findall(
+        text.partition("\nClewError")[2].partition("```")[0]
+    )
+
+
+def test_format_is_documented(index_folder):
+    """`format.md` has every array of an index and every table and column of its database."""
+    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    arrays = [a for path in (index_folder / "segments").iterdir() for a in segments.read(path)]
+    assert not [array for array in set(arrays) if f"`{array}`" not in text]
+    with closing(sqlite3.connect(index_folder / "index.sqlite")) as database:
+        tables = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+            assert f"| `{table}` | {', '.join(f'`{c}`' for c in columns)} |" in text
+        (version,) = database.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    assert f"format number **{version}**" in text
+
+
+def test_make_targets_and_extras_exist():
+    """Each `make` target and each extra in the documentation exists."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    shell = "\n".join(text for page in PAGES for _, text in blocks(page, "bash"))
+    targets = re.findall(r"^make ([\w-]+)", shell, re.MULTILINE)
+    assert targets
+    assert not [t for t in targets if not re.search(rf"^{t}:", makefile, re.MULTILINE)]
+    extras = {e for found in re.findall(r"\.\[([\w,-]+)\]", all_text()) for e in found.split(",")}
+    assert extras <= set(project["optional-dependencies"])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert not [
+        extra for extra in project["optional-dependencies"] if f"| `{extra}` |" not in readme
+    ]
