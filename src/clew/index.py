@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -95,17 +96,14 @@ def add(
     report = Report()
     tell = on_progress or (lambda _: None)
     known = store.hashes()
-    for batch in _batches(_changed(items, known, report, tell)):
-        documents = list(batch)
-        back = set(store.revive({document.id: content for document, content in documents}))
-        report.restored += [d.id for d, _ in documents if d.id in back]
-        new = [(d, content) for d, content in documents if d.id not in back]
-        report.skipped += _commit(store, new, models, meter)
-        wordless = {s.source for s in report.skipped}
-        for document, _ in new:
-            if document.source not in wordless:
-                (report.changed if document.id in known else report.added).append(document.id)
-        tell(len(documents))
+    changed = _changed(items, store, known, report, tell)
+    for batch in _batches(_not_restored(changed, store, report, tell)):
+        rows = build([document for document, _ in batch], store, models, meter)
+        with meter.stage("store"):
+            store.commit(rows, [content for _, content in batch])
+        for document, _ in batch:
+            (report.changed if document.id in known else report.added).append(document.id)
+        tell(len(batch))
     return report
 
 
@@ -116,9 +114,7 @@ def finish(store: Store) -> None:
     store.freeze()
 
 
-def build(
-    documents: Sequence[Document], store: Store, models: Models, meter: Meter
-) -> Batch:
+def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
     """Return the rows of `documents`, without committing them."""
     recipe, models = store.recipe, metered(models, meter)
     chunking = Chunking(size=_int(recipe, "chunk_size"), overlap=_int(recipe, "chunk_overlap"))
@@ -145,28 +141,9 @@ def build(
     )
 
 
-def _commit(
-    store: Store, documents: Sequence[tuple[Document, str]], models: Models, meter: Meter
-) -> list[Skipped]:
-    """Commit the documents that have words; return the others."""
-    worded = [(d, content) for d, content in documents if _has_words(d)]
-    if worded:
-        batch = build([d for d, _ in worded], store, models, meter)
-        with meter.stage("store"):
-            store.commit(batch, [content for _, content in worded])
-    return [
-        Skipped(source=d.source or d.id, reason="has no words to index")
-        for d, _ in documents
-        if not _has_words(d)
-    ]
-
-
-def _has_words(document: Document) -> bool:
-    return any(c.isalnum() for c in document.text[document.body_start :])
-
-
 def _changed(
     items: Iterable[Document | Skipped],
+    store: Store,
     known: Mapping[str, str],
     report: Report,
     tell: OnProgress,
@@ -185,8 +162,35 @@ def _changed(
         if known.get(document.id) == content:
             report.n_unchanged += 1
             tell(1)
-        else:
+        elif _has_words(document):
             yield document, content
+        else:
+            if document.id in known:  # its old text must not answer for it
+                store.remove([document.id])
+            source = document.source or document.id
+            report.skipped.append(Skipped(source=source, reason="has no words to index"))
+            tell(1)
+
+
+def _has_words(document: Document) -> bool:
+    return any(c.isalnum() for c in document.text[document.body_start :])
+
+
+def _not_restored(
+    documents: Iterable[tuple[Document, str]], store: Store, report: Report, tell: OnProgress
+) -> Iterator[tuple[Document, str]]:
+    """Bring back what the store still holds as removed; yield the rest.
+
+    This comes before batches are cut, so that a resumed run cuts them at the same places.
+    """
+    for group in _batches(documents):
+        back = set(store.revive({document.id: content for document, content in group}))
+        for document, content in group:
+            if document.id in back:
+                report.restored.append(document.id)
+                tell(1)
+            else:
+                yield document, content
 
 
 def content_hash(document: Document) -> str:
@@ -197,13 +201,32 @@ def content_hash(document: Document) -> str:
 
 def _encodable(document: Document) -> Document:
     """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
-    texts = {"text": document.text, "title": document.title, "id": document.id}
-    broken = {n: t for n, t in texts.items() if any("\ud800" <= c <= "\udfff" for c in t)}
-    if not broken:
+    fields = (document.id, document.text, document.title, document.source)
+    metadata = {
+        _whole(name): _whole(value) if isinstance(value, str) else value
+        for name, value in document.metadata.items()
+    }
+    if tuple(map(_whole, fields)) == fields and metadata == document.metadata:
         return document
-    mended = {n: t.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-              for n, t in broken.items()}
-    return replace(document, **mended)
+    return replace(
+        document,
+        id=_whole(document.id),
+        text=_whole(document.text),
+        title=_whole(document.title),
+        source=_whole(document.source),
+        body_start=len(_whole(document.text[: document.body_start])),
+        metadata=metadata,
+    )
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _whole(text: str) -> str:
+    """Return `text` with its surrogates joined where they are pairs, else replaced."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _batches(

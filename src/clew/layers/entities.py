@@ -6,6 +6,7 @@ import numpy as np
 
 from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
+from clew.text.analyze import counted_terms
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
 from clew.types import DATE, LABELS
@@ -21,7 +22,7 @@ def mention_columns(
     Each sentence is tagged by itself, so equal sentences have equal mentions. Start and end
     count characters of the document. A lone capitalised word that begins a sentence may be no
     name at all: its term, a position in `terms`, lets the index find out how it is written
-    elsewhere; it is -1 for every other mention.
+    elsewhere; it is -1 for every other mention, and where its chunk does not have that term.
     """
     rows: dict[str, int] = {}
     titles = [_title_row(document.title, rows) for document in chunks.documents]
@@ -31,6 +32,8 @@ def mention_columns(
         for start, end in window.sentences
     ]
     term_rows = {term: row for row, term in enumerate(terms)}
+    of_chunk = [set(counted_terms(text)) for text, _ in chunks.titled_texts()]
+    owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
     found: list[tuple[int, int, int, int, int, int]] = []
     tagged = tagger.tag([text[start:end] for text, start, end in spans])
     for s, ((text, start, _), mentions) in enumerate(zip(spans, tagged, strict=True)):
@@ -40,7 +43,7 @@ def mention_columns(
             if key and len(key) <= _MAX_KEY:
                 entity = rows.setdefault(key, len(rows))
                 doubtful = mention.label == "NAME" and not any(map(str.isalnum, text[start:a]))
-                term = term_rows.get(key, -1) if doubtful else -1
+                term = term_rows[key] if doubtful and key in of_chunk[owners[s]] else -1
                 found.append((s, entity, a, b, LABELS.index(mention.label), term))
     table = np.asarray(found, dtype=np.int32).reshape(-1, 6)
     return {
@@ -65,6 +68,6 @@ def nameable(columns: Columns, n_entities: int) -> Sequence[int]:
     labels, entities = columns["mention.label"], columns["mention.entity"]
     named = np.zeros(n_entities, dtype=bool)
     named[entities[labels != DATE]] = True
-    titles = columns["document.title_entity"]
+    titles = columns["document.title_entity"].astype(np.int64)
     named[titles[titles >= 0]] = True
     return np.flatnonzero(named).tolist()

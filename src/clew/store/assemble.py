@@ -7,17 +7,21 @@ for byte, those of a fresh build of the same documents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.types import DATE, TERM
 
-Rows = NDArray[np.int64]
-Segment = Mapping[str, NDArray[np.generic]]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+    Segment = Mapping[str, NDArray[Any]]
 
 # A statistical term (scripts without capitals) is an entity where it joins a few chunks.
 _TERM_MIN_CHUNKS = 2
@@ -37,7 +41,7 @@ class Assembly:
     stored_sentences: Rows  # of each unit: the sentence that it was first written as
     stored_entities: Rows
     stored_terms: Rows
-    columns: Mapping[str, NDArray[np.generic]]
+    columns: Mapping[str, NDArray[Any]]
     links: Mapping[tuple[str, str], csr_array]
 
 
@@ -85,7 +89,7 @@ def assemble(segments: Sequence[Segment], documents: Rows) -> Assembly:
     n_lower = np.bincount(terms, weights=table["count.n_lower"][counts], minlength=len(term_rows))
     n_all = np.bincount(terms, weights=table["count.n"][counts], minlength=len(term_rows))
 
-    columns: dict[str, NDArray[np.generic]] = {
+    columns: dict[str, NDArray[Any]] = {
         "term.common": n_lower > _COMMON_WORD_SHARE * n_all,
         "document.title_entity": titles.astype(np.int32),
         "chunk.document": chunk_document.astype(np.int32),
@@ -98,8 +102,10 @@ def assemble(segments: Sequence[Segment], documents: Rows) -> Assembly:
     }
     for name in ("chunk.start", "chunk.end", "chunk.n_tokens"):
         columns[name] = table[name][chunks]
-    for name in ("start", "end", "first_token", "last_token"):
-        if len(table[f"sentence.{name}"]) == len(table["sentence.chunk"]):
+    for name in ("start", "end"):
+        columns[f"unit.{name}"] = table[f"sentence.{name}"][unit_sentences]
+    for name in ("first_token", "last_token"):
+        if len(units) and len(table[f"sentence.{name}"]) == len(table["sentence.chunk"]):
             columns[f"unit.{name}"] = table[f"sentence.{name}"][unit_sentences]
     for name in ("mention.start", "mention.end"):
         columns[name] = table[name][mentions]
@@ -113,9 +119,7 @@ def assemble(segments: Sequence[Segment], documents: Rows) -> Assembly:
             count_chunk, terms, len(chunks), len(term_rows), table["count.n"][counts]
         ),
     }
-    return Assembly(
-        documents, chunks, unit_sentences, entity_rows, term_rows, columns, links
-    )
+    return Assembly(documents, chunks, unit_sentences, entity_rows, term_rows, columns, links)
 
 
 NUMBERS = (
@@ -129,14 +133,15 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def concatenated(segments: Sequence[Segment], name: str) -> NDArray[np.generic]:
+def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:
+    """Return a column of all segments end to end; empty where none has it."""
     parts = [segment[name] for segment in segments if name in segment]
     if len(parts) == 1:
         return np.asarray(parts[0])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
 
-def follow(parent: NDArray[np.generic], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
+def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
     """Return the stored rows whose parent is one of `parents`, in the parents' order.
 
     `parent` holds the stored parent of each row. The second array holds each returned row's
@@ -151,7 +156,7 @@ def follow(parent: NDArray[np.generic], parents: Rows, n_stored: int) -> tuple[R
     return rows, position[rows]
 
 
-def first_of_equal(keys: NDArray[np.generic]) -> tuple[Rows, Rows]:
+def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return where each distinct key first stands, in that order, and each row's group."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -160,14 +165,14 @@ def first_of_equal(keys: NDArray[np.generic]) -> tuple[Rows, Rows]:
     return first[order].astype(np.int64), rank[inverse]
 
 
-def renumber(values: NDArray[np.generic]) -> tuple[Rows, Rows]:
+def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return the distinct `values` by first occurrence, and each value's place among them."""
     first, groups = first_of_equal(values)
     return values[first].astype(np.int64), groups
 
 
 def _useful(
-    labels: NDArray[np.generic], entities: NDArray[np.generic], chunks: Rows, n_chunks: int
+    labels: NDArray[Any], entities: NDArray[Any], chunks: Rows, n_chunks: int
 ) -> NDArray[np.bool_]:
     """Drop statistical terms that stand in one chunk only, or in too many."""
     is_term = labels == TERM
@@ -176,28 +181,28 @@ def _useful(
     pairs = np.unique(np.stack([entities.astype(np.int64), chunks]), axis=1)
     df = np.bincount(pairs[0], minlength=int(entities.max()) + 1)[entities]
     most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
-    return ~is_term | ((df >= _TERM_MIN_CHUNKS) & (df <= most))
+    return np.asarray(~is_term | ((df >= _TERM_MIN_CHUNKS) & (df <= most)))
 
 
 def _is_common_word(
-    mention_terms: NDArray[np.generic],
-    terms: NDArray[np.generic],
-    counts: NDArray[np.generic],
-    lower_counts: NDArray[np.generic],
+    mention_terms: NDArray[Any],
+    terms: NDArray[Any],
+    counts: NDArray[Any],
+    lower_counts: NDArray[Any],
 ) -> NDArray[np.bool_]:
     """Say which mentions are words that only begin a sentence: mostly written in lower case."""
     doubtful = mention_terms >= 0
     if not doubtful.any():
-        return doubtful
+        return np.asarray(doubtful)
     size = int(max(mention_terms.max(), terms.max(initial=0))) + 1
     n = np.bincount(terms, weights=counts, minlength=size)
     n_lower = np.bincount(terms, weights=lower_counts, minlength=size)
     common = n_lower > _COMMON_WORD_SHARE * n
-    return doubtful & common[np.maximum(mention_terms, 0)]
+    return np.asarray(doubtful & common[np.maximum(mention_terms, 0)])
 
 
 def number_entities(
-    entities: NDArray[np.generic], chunks: Rows, chunk_document: Rows, titles: NDArray[np.generic]
+    entities: NDArray[Any], chunks: Rows, chunk_document: Rows, titles: NDArray[Any]
 ) -> tuple[Rows, Rows, Rows]:
     """Number entities by first occurrence, a document's title before its text.
 
@@ -216,15 +221,16 @@ def number_entities(
 
 
 def _link(
-    a: NDArray[np.integer],
-    b: NDArray[np.integer],
+    a: NDArray[Any],
+    b: NDArray[Any],
     n_a: int,
     n_b: int,
-    weights: NDArray[np.generic] | None = None,
+    weights: NDArray[Any] | None = None,
 ) -> csr_array:
     """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
     data = np.ones(len(a), dtype=np.float32) if weights is None else weights.astype(np.float32)
-    link = csr_array((data, (a, b)), shape=(n_a, n_b))
+    index: type[Any] = np.int32 if max(n_a, n_b, len(a)) < 2**31 else np.int64
+    link = csr_array((data, (a.astype(index), b.astype(index))), shape=(n_a, n_b))
     link.sum_duplicates()
     link.sort_indices()
     if weights is None:

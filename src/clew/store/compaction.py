@@ -6,22 +6,27 @@ by first occurrence, so the bytes do not depend on how the index came about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.store.assemble import (
     NUMBERS,
-    Rows,
-    Segment,
     concatenated,
     follow,
     number_entities,
     renumber,
 )
 from clew.store.segments import Blocks
+from clew.types import DATE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.store.assemble import Rows, Segment
 
 _BLOCK_ROWS = 4096
 
@@ -30,10 +35,11 @@ _BLOCK_ROWS = 4096
 class Compacted:
     """The one new segment, and which stored rows its numbers stand for."""
 
-    arrays: Mapping[str, NDArray[np.generic] | Blocks]
+    arrays: Mapping[str, NDArray[Any] | Blocks]
     documents: Rows
     entities: Rows
     terms: Rows
+    named: list[int]  # the new rows of entities that have a name vector
 
 
 def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
@@ -56,10 +62,10 @@ def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
     term_places = np.full(int(terms.max(initial=-1)) + 2, -1)  # the last one stands for -1
     term_places[terms] = np.arange(len(terms))
     layer_rows = {"chunk": chunks, "sentence": sentences, "mention": mentions, "count": counts}
-    arrays: dict[str, NDArray[np.generic] | Blocks] = {
+    arrays: dict[str, NDArray[Any] | Blocks] = {
         name: column[layer_rows[name.partition(".")[0]]]
         for name, column in table.items()
-        if name != "document.title_entity" and len(column)
+        if name != "document.title_entity" and any(name in segment for segment in segments)
     }
     numbered = {
         "document.title_entity": titles,
@@ -72,51 +78,60 @@ def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
         "count.term": count_term,
     }
     arrays |= {name: column.astype(np.int32) for name, column in numbered.items()}
-    arrays |= _vectors(segments, chunks, sentences, entities)
-    return Compacted(arrays, documents, entities, terms)
+    arrays |= _vectors(segments, chunks, sentences)
+    names = np.zeros(len(entities), dtype=bool)
+    names[mention_entity[table["mention.label"][mentions] != DATE]] = True
+    names[titles[titles >= 0]] = True
+    named = _names(segments, entities, np.flatnonzero(names))
+    rows = np.asarray(named.get("name.entity", ())).tolist()
+    return Compacted(arrays | named, documents, entities, terms, rows)
 
 
 def _vectors(
-    segments: Sequence[Segment], chunks: Rows, sentences: Rows, entities: Rows
-) -> dict[str, NDArray[np.generic] | Blocks]:
-    arrays: dict[str, NDArray[np.generic] | Blocks] = {}
+    segments: Sequence[Segment], chunks: Rows, sentences: Rows
+) -> dict[str, NDArray[Any] | Blocks]:
+    arrays: dict[str, NDArray[Any] | Blocks] = {}
     for name, rows in (("chunk.vectors", chunks), ("sentence.vectors", sentences)):
         if any(name in segment for segment in segments):
             arrays[name] = _gathered([s[name] for s in segments], rows)
     if any("token.vectors" in segment for segment in segments):
-        counts = concatenated(segments, "chunk.n_stored")
-        arrays["chunk.n_stored"] = counts[chunks]
-        ends = np.cumsum(counts.astype(np.int64))
+        counts = concatenated(segments, "chunk.n_stored").astype(np.int64)
+        arrays["chunk.n_stored"] = counts[chunks].astype(np.int32)
+        ends = np.cumsum(counts)
         ranges = np.stack([ends[chunks] - counts[chunks], ends[chunks]], axis=1)
         arrays["token.vectors"] = _ranges([s["token.vectors"] for s in segments], ranges)
-    owners = [s["name.entity"] for s in segments if "name.entity" in s]
-    if owners:
-        owner = np.concatenate(owners).astype(np.int64)
-        place = np.full(max(int(owner.max(initial=-1)), int(entities.max(initial=-1))) + 1, -1)
-        place[owner] = np.arange(len(owner))
-        rows = place[entities]
-        named = np.flatnonzero(rows >= 0)
-        arrays["name.entity"] = named.astype(np.int32)
-        arrays["name.vectors"] = _gathered(
-            [s["name.vectors"] for s in segments if "name.entity" in s], rows[named]
-        )
     return arrays
 
 
-def _gathered(parts: Sequence[NDArray[np.generic]], rows: Rows) -> Blocks:
+def _names(
+    segments: Sequence[Segment], entities: Rows, wanted: Rows
+) -> dict[str, NDArray[Any] | Blocks]:
+    """Return the name vectors of those of `entities` (stored rows) that are `wanted`."""
+    parts = [s for s in segments if "name.entity" in s]
+    if not parts:
+        return {}
+    owner = np.concatenate([s["name.entity"] for s in parts]).astype(np.int64)
+    place = np.full(max(int(owner.max(initial=-1)), int(entities.max(initial=-1))) + 1, -1)
+    place[owner] = np.arange(len(owner))
+    named = wanted[place[entities[wanted]] >= 0]
+    return {
+        "name.entity": named.astype(np.int32),
+        "name.vectors": _gathered([s["name.vectors"] for s in parts], place[entities[named]]),
+    }
+
+
+def _gathered(parts: Sequence[NDArray[Any]], rows: Rows) -> Blocks:
     """Return `rows` of the parts put end to end."""
     return _ranges(parts, np.stack([rows, rows + 1], axis=1))
 
 
-def _ranges(parts: Sequence[NDArray[np.generic]], ranges: NDArray[np.int64]) -> Blocks:
+def _ranges(parts: Sequence[NDArray[Any]], ranges: NDArray[np.int64]) -> Blocks:
     """Return the row ranges of the parts put end to end; no range crosses a part's end."""
     n = int((ranges[:, 1] - ranges[:, 0]).sum())
     return Blocks((n, *parts[0].shape[1:]), parts[0].dtype, _pieces(parts, ranges))
 
 
-def _pieces(
-    parts: Sequence[NDArray[np.generic]], ranges: NDArray[np.int64]
-) -> Iterator[NDArray[np.generic]]:
+def _pieces(parts: Sequence[NDArray[Any]], ranges: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
     ends = np.cumsum([len(part) for part in parts])
     owners = np.searchsorted(ends, ranges[:, 0], side="right")
     starts = ends - [len(part) for part in parts]

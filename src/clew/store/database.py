@@ -10,11 +10,12 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clew.errors import DamagedIndex, IndexLocked, NotAnIndex
+from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.types import Document, Scalar
 
 FORMAT = 1
@@ -23,7 +24,10 @@ LOCK = "writer.lock"
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE segment (number INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE);
+CREATE TABLE segment (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, level INTEGER NOT NULL,
+    n_chunks INTEGER NOT NULL, n_sentences INTEGER NOT NULL
+);
 CREATE TABLE document (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL, hash TEXT NOT NULL,
     title TEXT NOT NULL, source TEXT NOT NULL, body_start INTEGER NOT NULL,
@@ -38,41 +42,72 @@ _BUSY_MS = 30_000  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A registered segment; its level is how many merges it went through."""
+
+    name: str
+    level: int
+    n_chunks: int
+    n_sentences: int
+
+
+def is_blank(path: Path) -> bool:
+    """Say whether there is no database, or one that a killed process left without tables."""
+    if not path.exists():
+        return True
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_MS / 1000)) as connection:
+            return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+    except sqlite3.Error:
+        return False  # opening it will say what is wrong
+
+
 class Database:
     """One connection. Use it from one thread at a time, or let its lock see to that."""
 
     def __init__(self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None) -> None:
         """Open the database in `folder`, or make it there when `recipe` is given."""
         self.path = folder / FILE
-        if recipe is None and not self.path.exists():
+        if recipe is None and is_blank(self.path):
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
-        self._connection = sqlite3.connect(
-            self.path, isolation_level=None, timeout=_BUSY_MS / 1000, check_same_thread=False
-        )
+        with _explained(self.path):
+            self._connection = sqlite3.connect(
+                self.path, isolation_level=None, timeout=_BUSY_MS / 1000, check_same_thread=False
+            )
         try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
             if recipe is not None:
                 self._create(recipe)
-            found = self.meta("format")
-        except sqlite3.DatabaseError as error:
+            self._check_format(folder)
+            self._all("PRAGMA synchronous = FULL")
+        except BaseException:
             self._connection.close()
-            raise NotAnIndex(f"{self.path} is not a Clew index ({error})") from error
-        if found != FORMAT:
-            self._connection.close()
-            raise NotAnIndex(
-                f"{folder} has index format {found}, this version reads {FORMAT}: index again"
-            )
+            raise
 
     def _create(self, recipe: Mapping[str, Scalar]) -> None:
+        if self._all("SELECT 1 FROM sqlite_master"):  # ours or not: nothing to make
+            return
+        self._all("PRAGMA journal_mode = WAL")
         with self.transaction():
-            if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
+            if not self._all("SELECT 1 FROM sqlite_master"):  # nobody else made it meanwhile
                 for statement in _SCHEMA.split(";"):
-                    self._connection.execute(statement)
+                    self._all(statement)
                 self.set_meta("format", FORMAT)
                 self.set_meta("generation", 0)
                 self.set_meta("recipe", dict(recipe))
+
+    def _check_format(self, folder: Path) -> None:
+        try:
+            found = self.meta("format")
+        except DamagedIndex as error:
+            raise NotAnIndex(f"{self.path} is not a Clew index ({error.__cause__})") from error
+        if found is None:
+            raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
+        if found != FORMAT:
+            raise NotAnIndex(
+                f"{folder} has index format {found}, this version reads {FORMAT}: index again"
+            )
 
     def close(self) -> None:
         self._connection.close()
@@ -81,50 +116,60 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """Run the block as one write transaction."""
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._all("BEGIN IMMEDIATE")
             try:
                 yield
+                self._all("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite may have ended it: a full disk
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
-        self._connection.execute("BEGIN")
+        self._all("BEGIN")
         self.meta("generation")
 
-    def thaw(self) -> None:
-        """End the read transaction."""
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock:
+        with self._lock, _explained(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._lock:
+        with self._lock, _explained(self.path):
             self._connection.executemany(statement, rows)
 
     # -- facts about the index ------------------------------------------------------------
 
-    def meta(self, name: str) -> Any:
+    def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
         """Return the JSON value kept under `name`, None where there is none."""
         rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
-        return json.loads(rows[0][0]) if rows else None
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except (TypeError, ValueError) as error:
+            raise DamagedIndex(f"{self.path} has no readable {name!r}: index again") from error
 
-    def set_meta(self, name: str, value: Any) -> None:
+    def set_meta(self, name: str, value: object) -> None:
         """Keep a JSON value under `name`."""
         text = json.dumps(value, sort_keys=True)
         self._all("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, text))
 
-    def segments(self) -> list[str]:
-        """Return the registered segments' folders, oldest first."""
-        return [folder for (folder,) in self._all("SELECT folder FROM segment ORDER BY number")]
+    def segments(self) -> list[Segment]:
+        """Return the registered segments, oldest first."""
+        columns = "name, level, n_chunks, n_sentences"
+        return [
+            Segment(*row) for row in self._all(f"SELECT {columns} FROM segment ORDER BY number")
+        ]
 
-    def add_segment(self, folder: str) -> None:
-        self._all("INSERT INTO segment (folder) VALUES (?)", (folder,))
+    def add_segment(self, segment: Segment) -> None:
+        """Register a segment behind all others."""
+        self._all(
+            "INSERT INTO segment (name, level, n_chunks, n_sentences) VALUES (?, ?, ?, ?)",
+            (segment.name, segment.level, segment.n_chunks, segment.n_sentences),
+        )
+
+    def drop_segments(self, names: Iterable[str]) -> None:
+        """Forget segments; their rows must have moved."""
+        self._many("DELETE FROM segment WHERE name = ?", [(name,) for name in names])
 
     def count(self, table: str) -> int:
         """Return how many rows `table` has, dead ones included; they are numbered from 0."""
@@ -140,23 +185,34 @@ class Database:
         self._many(
             "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
             [
-                (first + i, d.id, content, d.title, d.source, d.body_start, _json(d.metadata), d.text)
+                (
+                    first + i,
+                    d.id,
+                    content,
+                    d.title,
+                    d.source,
+                    d.body_start,
+                    _json(d.metadata),
+                    d.text,
+                )
                 for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
             ],
         )
 
     def kill(self, ids: Sequence[str]) -> list[str]:
         """Mark live documents as removed; return the ids that were live."""
-        gone = [i for i in ids if self._all("SELECT 1 FROM document WHERE id = ? AND live", (i,))]
+        live = "SELECT 1 FROM document WHERE id = ? AND live"
+        gone = [i for i in dict.fromkeys(ids) if self._all(live, (i,))]
         self._many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
         return gone
 
     def revive(self, document_id: str, content: str) -> bool:
         """Bring the removed document of this id and hash back, if there is one."""
         rows = self._all(
-            "SELECT max(row) FROM document WHERE id = ? AND hash = ?", (document_id, content)
+            "SELECT row, live FROM document WHERE id = ? AND hash = ? ORDER BY live DESC, row DESC",
+            (document_id, content),
         )
-        if rows[0][0] is None:
+        if not rows or rows[0][1]:
             return False
         self.kill([document_id])
         self._all("UPDATE document SET live = 1 WHERE row = ?", (rows[0][0],))
@@ -164,7 +220,10 @@ class Database:
 
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
-        return self._all("SELECT id, row FROM document WHERE live ORDER BY id")
+        rows: list[tuple[str, int]] = self._all(
+            "SELECT id, row FROM document WHERE live ORDER BY id"
+        )
+        return rows
 
     def hashes(self) -> dict[str, str]:
         """Return the content hash of each live document by id."""
@@ -210,6 +269,9 @@ class Database:
                     f"SELECT row, {column} FROM {_known(table)} WHERE row IN ({_marks(part)})", part
                 )
             )
+        missing = next((row for row in rows if row not in found), None)
+        if missing is not None:
+            raise DamagedIndex(f"{self.path} has no {table} in row {missing}: index again")
         return [found[row] for row in rows]
 
     def named(self, keys: Sequence[str]) -> set[str]:
@@ -241,10 +303,11 @@ class Database:
         return [found[key] for key in keys]
 
     def replace_all(
-        self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
+        self, documents: Iterable[int], entities: Iterable[int], terms: Iterable[int]
     ) -> None:
-        """Keep these rows only, numbered anew in the given order, and no segment."""
+        """Keep these rows only, numbered anew in the given order; no segment, no name vector."""
         self._all("DELETE FROM segment")
+        self._all("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
             self._all(f"CREATE TEMP TABLE place_{table} (old INTEGER PRIMARY KEY, new INTEGER)")
             self._many(
@@ -280,19 +343,61 @@ class WriterLock:
     """Held by the one process that writes; the system frees it when that process dies."""
 
     def __init__(self, folder: Path) -> None:
-        self._connection = sqlite3.connect(
-            folder / LOCK, isolation_level=None, timeout=0.0, check_same_thread=False
-        )
+        path = folder / LOCK
+        with _explained(path):
+            self._connection = sqlite3.connect(
+                path, isolation_level=None, timeout=0.0, check_same_thread=False
+            )
         try:
             self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             self._connection.close()
+            if _code(error) != sqlite3.SQLITE_BUSY:
+                raise StoreError(
+                    f"{path} cannot be locked ({error}): check its folder, or delete that file"
+                ) from error
             raise IndexLocked(
                 f"another process is writing to {folder}: wait until it is done, or stop it"
             ) from error
 
     def release(self) -> None:
         self._connection.close()
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a mistake of ours, such as using what is closed
+    except sqlite3.Error as error:
+        code = _code(error)
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise IndexLocked(f"another process uses {path}: try again when it is done") from error
+        if code in _UNUSABLE:
+            raise StoreError(
+                f"{path} cannot be used ({error}): check its folder and the free space"
+            ) from error
+        if code == sqlite3.SQLITE_NOTADB:
+            raise NotAnIndex(f"{path} is not a Clew index ({error}): name another") from error
+        raise DamagedIndex(
+            f"{path} is damaged ({error}): rebuild the index from its documents"
+        ) from error
+
+
+_UNUSABLE = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
 def _json(metadata: Mapping[str, Scalar]) -> str:

@@ -1,29 +1,39 @@
 """The embedded store: one folder, no server.
 
-    index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
-    segments/NNN    what one commit added, as arrays
-    frozen/NNN      the assembled links of one generation, so that opening is mapping
-    writer.lock     held while a process writes
+index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
+segments/NNN    what one commit added, as arrays; every eight of a size become one
+frozen/NNN      the assembled links of one generation, so that opening is mapping
+writer.lock     held while a process writes
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from clew.errors import DamagedIndex, NotAnIndex
+from clew.errors import NotAnIndex, StoreError
 from clew.store import compaction, frozen, segments
-from clew.store.assemble import Assembly, assemble
-from clew.store.database import FILE, Database, WriterLock
+from clew.store.assemble import assemble
+from clew.store.database import FILE, Database, Segment, WriterLock, is_blank
 from clew.store.snapshot import Parts, build
 from clew.types import REFERENCES, Batch, Scalar, Snapshot
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.store.segments import Arrays, Blocks
+
+T = TypeVar("T")
+
 _SEGMENTS = "segments"
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its files
+_FAN_IN = 8  # segments of one level that are merged into one of the next
+_COMPACTED = -1  # the level of a compacted segment, which is never merged
 
 
 class EmbeddedStore:
@@ -40,15 +50,18 @@ class EmbeddedStore:
         """Make an index in `folder`, which must be new, empty or an index already."""
         if folder.exists() and not folder.is_dir():
             raise NotAnIndex(f"{folder} is a file: name a folder for the index")
-        if folder.exists() and not cls.exists(folder) and _has_foreign_files(folder):
-            raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            if folder.exists() and not cls.exists(folder) and _has_foreign_files(folder):
+                raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
         return cls(folder, Database(folder, recipe=recipe))
 
     @staticmethod
     def exists(folder: Path) -> bool:
         """Say whether `folder` looks like an index."""
-        return (folder / FILE).exists()
+        return not is_blank(folder / FILE)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -87,44 +100,70 @@ class EmbeddedStore:
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         self._write_lock()
-        number = int(self._database.meta("next_segment") or 0)
-        folder = f"{number:06d}"
+        self._merge()
         with self._database.transaction():
             arrays = self._placed(batch)
-            segments.write(self._folder / _SEGMENTS / folder, arrays)
+            self._write(arrays, level=0)
             self._database.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
                 self._database.set_named(arrays["name.entity"].tolist())
-            self._database.add_segment(folder)
-            self._database.set_meta("next_segment", number + 1)
             return self._advance()
 
-    def _placed(self, batch: Batch) -> dict[str, np.ndarray]:
+    def _placed(self, batch: Batch) -> dict[str, NDArray[Any]]:
         """Return the batch's columns with the store's rows; adds its entities and terms."""
         rows = {
             "entity": np.asarray(self._database.add_keys("entity", batch.entities), np.int32),
             "term": np.asarray(self._database.add_keys("term", batch.terms), np.int32),
         }
-        first = {"document": self._database.count("document"), **self._stored_rows()}
-        arrays = {}
+        stored = self._database.segments()
+        first = {
+            "document": self._database.count("document"),
+            "chunk": sum(segment.n_chunks for segment in stored),
+            "sentence": sum(segment.n_sentences for segment in stored),
+        }
+        arrays: dict[str, NDArray[Any]] = {}
         for name, column in batch.columns.items():
             layer = REFERENCES.get(name)
             if layer in rows:
                 local = column.astype(np.int64)
-                column = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
+                arrays[name] = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
             elif layer is not None:
-                column = (column + first[layer]).astype(np.int32)
-            arrays[name] = column
+                arrays[name] = (column.astype(np.int64) + first[layer]).astype(np.int32)
+            else:
+                arrays[name] = column
         return arrays
 
-    def _stored_rows(self) -> dict[str, int]:
-        """Return how many chunks and sentences the registered segments hold."""
-        counts = {"chunk": 0, "sentence": 0}
-        for folder in self._database.segments():
-            for layer, column in (("chunk", "chunk.document"), ("sentence", "sentence.chunk")):
-                path = self._folder / _SEGMENTS / folder / f"{column}.npy"
-                counts[layer] += len(np.load(path, mmap_mode="r"))
-        return counts
+    def _write(self, arrays: Mapping[str, NDArray[Any] | Blocks], *, level: int) -> None:
+        """Write a segment and register it, inside a transaction."""
+        number = int(self._database.meta("next_segment") or 0)
+        name = f"{number:06d}"
+        segments.write(self._path(name), arrays)
+        n_chunks, n_sentences = (
+            arrays[column].shape[0] if column in arrays else 0
+            for column in ("chunk.document", "sentence.chunk")
+        )
+        self._database.add_segment(Segment(name, level, n_chunks, n_sentences))
+        self._database.set_meta("next_segment", number + 1)
+
+    def _merge(self) -> None:
+        """Put the newest segments end to end while there are many of one size.
+
+        So an index of n commits has O(log n) segments: few files to open, however long a run is.
+        No row changes its number, and so no generation begins.
+        """
+        while True:
+            stored = self._database.segments()
+            newest = stored[-_FAN_IN:]
+            if len(newest) < _FAN_IN or len({segment.level for segment in newest}) > 1:
+                return
+            parts = [segments.read(self._path(segment.name)) for segment in newest]
+            with self._database.transaction():
+                self._database.drop_segments(segment.name for segment in newest)
+                self._write(segments.joined(parts), level=newest[0].level + 1)
+            self._sweep()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / _SEGMENTS / f"{name}{segments.SUFFIX}"
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         self._write_lock()
@@ -149,41 +188,41 @@ class EmbeddedStore:
 
     def freeze(self) -> None:
         """Save the newest generation's links, so that readers map them and compute nothing."""
+        if frozen.load(self._folder, self._database) is not None:
+            return
         self._write_lock()
         generation = self.generation
-        if self._database.meta("frozen") != generation:
-            registered = self._registered(self._database)
-            assembly = self._assembled(self._database, registered)
-            frozen.save(self._folder, generation, assembly)
-            with self._database.transaction():
-                self._database.set_meta("frozen", generation)
-            frozen.sweep(self._folder, generation)
+        assembly = assemble(self._registered(self._database), _live_rows(self._database))
+        frozen.save(self._folder, generation, assembly)
+        with self._database.transaction():
+            self._database.set_meta("frozen", generation)
+        self._sweep()
 
     def compact(self) -> None:
         self._write_lock()
-        rows = [row for _, row in self._database.live_documents()]
-        live = compaction.compacted(
-            self._registered(self._database), np.asarray(rows, dtype=np.int64)
-        )
-        number = int(self._database.meta("next_segment") or 0)
-        folder = f"{number:06d}"
-        segments.write(self._folder / _SEGMENTS / folder, live.arrays)
+        rows = _live_rows(self._database)
+        live = compaction.compacted(self._registered(self._database), rows)
         with self._database.transaction():
             self._database.replace_all(live.documents, live.entities, live.terms)
-            self._database.set_named(np.asarray(live.arrays.get("name.entity", ())).tolist())
-            self._database.add_segment(folder)
-            self._database.set_meta("next_segment", number + 1)
+            self._database.set_named(live.named)
+            if len(rows):
+                self._write(live.arrays, level=_COMPACTED)
             self._advance()
         self._sweep()
         self._database.vacuum()
 
     def wasted(self) -> float:
-        owners = [s["chunk.document"] for s in self._registered(self._database)]
-        total = sum(map(len, owners))
-        if not total:
-            return 0.0
-        live = np.zeros(self._database.count("document"), dtype=bool)
-        live[[row for _, row in self._database.live_documents()]] = True
+        return _retried(self._wasted)
+
+    def _wasted(self) -> float:
+        with closing(Database(self._folder)) as database:
+            database.freeze()
+            owners = [s["chunk.document"] for s in self._registered(database)]
+            total = sum(map(len, owners))
+            if not total:
+                return 0.0
+            live = np.zeros(database.count("document"), dtype=bool)
+            live[_live_rows(database)] = True
         n_live = sum(int(live[owner].sum()) for owner in owners)
         return max(1 - max(map(len, owners)) / total, 1 - n_live / total)
 
@@ -192,32 +231,23 @@ class EmbeddedStore:
         return segments.size_bytes(self._folder)
 
     def snapshot(self) -> Snapshot:
-        for attempt in range(_ATTEMPTS):
-            database = Database(self._folder)
+        return _retried(self._snapshot)
+
+    def _snapshot(self) -> Snapshot:
+        database = Database(self._folder)
+        try:
             database.freeze()
-            try:
-                registered = self._registered(database)
-                assembly = frozen.load(self._folder, database) or self._assembled(
-                    database, registered
-                )
-            except FileNotFoundError as error:  # a compaction finished in between
-                database.close()
-                if attempt == _ATTEMPTS - 1:
-                    raise DamagedIndex(
-                        f"{error.filename} is missing: rebuild the index from its documents"
-                    ) from error
-            else:
-                parts = Parts(assembly, registered, database)
-                return build(parts, self._recipe, int(database.meta("generation")))
-        raise AssertionError  # the loop returns or raises
+            registered = self._registered(database)
+            saved = frozen.load(self._folder, database)
+            assembly = saved or assemble(registered, _live_rows(database))
+            parts = Parts(assembly, registered, database)
+            return build(parts, self._recipe, int(database.meta("generation")))
+        except BaseException:
+            database.close()
+            raise
 
-    def _registered(self, database: Database) -> list[segments.Arrays]:
-        names = database.segments()
-        return [segments.read(self._folder / _SEGMENTS / name) for name in names]
-
-    def _assembled(self, database: Database, registered: Sequence[segments.Arrays]) -> Assembly:
-        rows = [row for _, row in database.live_documents()]
-        return assemble(registered, np.asarray(rows, dtype=np.int64))
+    def _registered(self, database: Database) -> list[Arrays]:
+        return [segments.read(self._path(segment.name)) for segment in database.segments()]
 
     def _write_lock(self) -> None:
         if self._lock is None:
@@ -225,7 +255,10 @@ class EmbeddedStore:
             self._sweep()
 
     def _sweep(self) -> None:
-        segments.sweep(self._folder / _SEGMENTS, self._database.segments())
+        """Delete the files that no transaction registered, or that one has replaced."""
+        names = [segment.name for segment in self._database.segments()]
+        segments.sweep(self._folder / _SEGMENTS, names)
+        frozen.sweep(self._folder, self._database.meta("frozen"))
 
     def close(self) -> None:
         self._database.close()
@@ -234,9 +267,22 @@ class EmbeddedStore:
             self._lock = None
 
 
-def _take(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+def _live_rows(database: Database) -> NDArray[np.int64]:
+    """Return the stored rows of the live documents, in the order of their ids."""
+    return np.asarray([row for _, row in database.live_documents()], dtype=np.int64)
+
+
+def _retried(read: Callable[[], T]) -> T:
+    """Return what `read` gives, tried again while compactions take its files away."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(segments.MissingSegment):
+            return read()
+    return read()
+
+
+def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
     """Return rows[positions], any value where a position is -1."""
-    return rows[np.maximum(positions, 0)] if len(rows) else positions
+    return np.asarray(rows[np.maximum(positions, 0)]) if len(rows) else positions
 
 
 def _has_foreign_files(folder: Path) -> bool:

@@ -1,20 +1,24 @@
 """Save the assembled rows and links of a generation, to be mapped at the next opening.
 
-Everything here can be computed again from the segments, so nothing breaks where it is missing or
-belongs to another generation.
+Everything here can be computed again from the segments, so nothing breaks where it is missing,
+damaged, or belongs to another generation.
 """
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.errors import DamagedIndex
 from clew.store import segments
 from clew.store.assemble import Assembly
-from clew.store.database import Database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.store.database import Database
 
 _FOLDER = "frozen"
 _STORED = ("documents", "chunks", "sentences", "entities", "terms")
@@ -29,7 +33,7 @@ def save(folder: Path, generation: int, assembly: Assembly) -> None:
         arrays[f"link.{a}-{b}.indices"] = link.indices
         arrays[f"link.{a}-{b}.data"] = link.data
         arrays[f"link.{a}-{b}.shape"] = np.asarray(link.shape)
-    segments.write(folder / _FOLDER / f"{generation:06d}", arrays)
+    segments.write(_path(folder, generation), arrays)
 
 
 def load(folder: Path, database: Database) -> Assembly | None:
@@ -37,8 +41,11 @@ def load(folder: Path, database: Database) -> Assembly | None:
     generation = int(database.meta("generation"))
     if database.meta("frozen") != generation:
         return None
-    arrays = segments.read(folder / _FOLDER / f"{generation:06d}")
-    stored = [np.asarray(arrays[f"stored.{name}"], dtype=np.int64) for name in _STORED]
+    try:
+        arrays = segments.read(_path(folder, generation))
+    except DamagedIndex:
+        return None
+    stored = {f"stored_{name}": arrays[f"stored.{name}"] for name in _STORED}
     columns = {
         name.removeprefix("column."): array
         for name, array in arrays.items()
@@ -50,14 +57,19 @@ def load(folder: Path, database: Database) -> Assembly | None:
             pair = name.removeprefix("link.").removesuffix(".indptr")
             a, _, b = pair.partition("-")
             parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
-            shape = tuple(int(n) for n in arrays[f"link.{pair}.shape"])
-            links[a, b] = csr_array(tuple(parts), shape=shape, copy=False)
-    return Assembly(*stored, columns, links)
+            n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
+            links[a, b] = csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
+    return Assembly(**stored, columns=columns, links=links)
 
 
-def sweep(folder: Path, generation: int) -> None:
+def sweep(folder: Path, generation: int | None) -> None:
     """Delete what was saved of other generations."""
-    keep = f"{generation:06d}"
-    for path in (folder / _FOLDER).iterdir():
-        if path.name != keep:
-            shutil.rmtree(path, ignore_errors=True)
+    segments.sweep(folder / _FOLDER, [] if generation is None else [_name(generation)])
+
+
+def _path(folder: Path, generation: int) -> Path:
+    return folder / _FOLDER / f"{_name(generation)}{segments.SUFFIX}"
+
+
+def _name(generation: int) -> str:
+    return f"{generation:06d}"

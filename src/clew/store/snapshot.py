@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.errors import MissingLayer
-from clew.store.assemble import Assembly, Rows, Segment
-from clew.store.database import Database
 from clew.text.names import title_span
 from clew.types import Document, Layer, Scalar, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.store.assemble import Assembly, Rows, Segment
+    from clew.store.database import Database
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Parts:
     database: Database
     _documents: dict[int, Document] = field(default_factory=dict)
 
-    def columns(self, layer: str) -> dict[str, NDArray[np.generic]]:
+    def columns(self, layer: str) -> dict[str, NDArray[Any]]:
         """Return the columns of one layer by their short names."""
         prefix = f"{layer}."
         named = self.assembly.columns.items()
@@ -96,7 +101,7 @@ class _StoredLayer:
         return self._size
 
     @property
-    def columns(self) -> Mapping[str, NDArray[np.generic]]:
+    def columns(self) -> Mapping[str, NDArray[Any]]:
         return self._columns
 
     @cached_property
@@ -225,12 +230,12 @@ class _Entities(_Keyed):
         return title[start:end]
 
     def _vectors(self) -> NDArray[np.float32]:
-        """Return (n, d) name vectors; zero for an entity that is only ever a date."""
+        """Return (n, d) name vectors; zero for an entity that no query can be linked to."""
         owners = [s["name.entity"] for s in self._parts.segments if "name.entity" in s]
         stored = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
         place = np.full(self._parts.database.count("entity"), -1, dtype=np.int64)
         place[stored] = np.arange(len(stored))
-        wanted = place[self._stored]
+        wanted = np.where(self._columns["linkable"], place[self._stored], -1)
         if np.all(wanted >= 0):
             return self._parts.gather("name.vectors", wanted)
         named = wanted >= 0
@@ -251,9 +256,7 @@ def build(parts: Parts, recipe: Mapping[str, Scalar], generation: int) -> Snapsh
         "entity": _Entities(parts, "entity", assembly.stored_entities),
         "term": _Keyed(parts, "term", assembly.stored_terms),
     }
-    return Snapshot(
-        documents, layers, assembly.links, recipe, generation, parts.database.close
-    )
+    return Snapshot(documents, layers, assembly.links, recipe, generation, parts.database.close)
 
 
 def _is_identity(rows: Rows) -> bool:

@@ -1,0 +1,67 @@
+"""Small indexes for tests: in memory where the machine allows, so that syncing costs nothing."""
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew import index, testing
+from clew.store.embedded import EmbeddedStore
+from clew.types import Document
+
+MODELS = testing.models()
+RECIPE = index.Settings().recipe(MODELS)
+
+
+@contextmanager
+def scratch():
+    """Give a folder that is gone afterwards."""
+    ram = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made below
+    with tempfile.TemporaryDirectory(dir=ram if ram.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def create(folder):
+    return EmbeddedStore.create(folder, RECIPE)
+
+
+def add(store, documents, models=MODELS):
+    return index.add(store, documents, models)
+
+
+def document(name, text, **fields):
+    return Document(id=name, text=text, source=f"{name}.txt", **fields)
+
+
+@contextmanager
+def indexed(*documents, models=MODELS, settings=None):
+    """Give the snapshot of a new index of `documents`, and the report."""
+    with scratch() as folder:
+        recipe = (settings or index.Settings()).recipe(models)
+        with EmbeddedStore.create(folder / "index", recipe) as store:
+            report = index.add(store, documents, models)
+            snapshot = store.snapshot()
+            yield snapshot, report
+            snapshot.close()
+
+
+def contents(store):
+    """Return all that the newest generation holds, as `clew.testing.contents` gives it."""
+    snapshot = store.snapshot()
+    try:
+        testing.check_consistent(snapshot)
+        return testing.contents(snapshot)
+    finally:
+        snapshot.close()
+
+
+def files(folder, *below):
+    """Return the bytes of every file below `folder`, by name."""
+    roots = [folder / name for name in below] or [folder]
+    paths = [path for root in roots for path in root.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths)}
+
+
+def is_one_sentence(error):
+    """Say whether an error's message is one line that a person can read."""
+    message = str(error)
+    return 20 < len(message) < 400 and "\n" not in message and "Traceback" not in message

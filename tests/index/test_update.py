@@ -1,0 +1,115 @@
+"""An updated index equals a fresh build of the same documents, byte for byte."""
+
+from functools import lru_cache
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from clew import index, testing
+from clew.store.embedded import EmbeddedStore
+from clew.types import Document
+from tests.index.build import MODELS, contents, files, scratch
+
+# Two versions of each. Names that are dates elsewhere, words that are names only at the start of a
+# sentence, sentences that several share, scripts without capitals, and texts without a word.
+TEXTS = {
+    "1912": ("The year 1912 was cold. Amber Lane froze.", "Nothing is known of 1912."),
+    "amber": ("Amber Lane met Bo Dahl in 1912.", "Amber is a resin. Amber floats."),
+    "bo": ("Bo Dahl sailed. Dahl's ship sank in May 1912.", "Bo Dahl sailed. He sank."),
+    "cafe": ("Cafe\u0301 society. Cafe owners met.", "They met in a cafe. A cafe was shut."),
+    "dup": ("Bo Dahl sailed. Amber Lane froze.", "Bo  Dahl\nsailed. Amber Lane froze."),
+    "empty": ("...", "Not empty now. Bo Dahl wrote it."),
+    "foo": ("Foo_ is odd. Foo_ again.", "foo is a word. foo, foo."),
+    "han": ("南极洲 很冷。探险家 去了南极洲。", "探险家 死了。"),
+    "ice": ("Ice covers it. The ice is old.", "Ice, ice and more ice. Ice."),
+    "lower": ("amber lane was a street. ice lay on it.", "—"),
+    "may": ("May came late.", "It came in may. It may come again."),
+    "résumé": ("Ola's “Red Book” is lost.", "The “Red Book” was found in 1912."),
+}
+NAMES = st.sampled_from(sorted(TEXTS))
+ACTIONS = st.one_of(
+    st.tuples(st.just("add"), st.dictionaries(NAMES, st.integers(0, 1), min_size=1, max_size=6)),
+    st.tuples(st.just("remove"), st.lists(NAMES, min_size=1, max_size=4)),
+    st.tuples(st.just("compact"), st.none()),
+    st.tuples(st.just("freeze"), st.none()),
+    st.tuples(st.just("reopen"), st.none()),
+)
+
+
+def version(name, number):
+    title = name if number else f"The {name.capitalize()} (disambiguation)"
+    return Document(id=name, title=title, text=TEXTS[name][number], source=f"{name}.md")
+
+
+@lru_cache(maxsize=1000)
+def fresh(wanted, late):
+    """Return a fresh build's contents, and its segments' bytes when it is compacted."""
+    with scratch() as folder, EmbeddedStore.create(folder, recipe(late)) as store:
+        index.add(store, [version(name, number) for name, number in wanted], MODELS)
+        built = contents(store)
+        store.compact()
+        return built, list(files(folder, "segments").values())
+
+
+def recipe(late):
+    return index.Settings(vectors=index.LATE if late else index.SEPARATE).recipe(MODELS)
+
+
+@settings(max_examples=60)
+@given(actions=st.lists(ACTIONS, min_size=2, max_size=12), late=st.booleans())
+@example(
+    actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)], late=True
+)
+@example(actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)], late=True)
+@example(actions=[("add", {"empty": 1}), ("add", {"empty": 0})], late=False)
+@example(actions=[("add", {"1912": 0, "lower": 0}), ("remove", ["1912"])], late=True)
+@example(
+    actions=[("add", {"bo": 0}), ("remove", ["bo"]), ("compact", None), ("add", {"bo": 0})],
+    late=True,
+)
+def test_update_equals_fresh_build(actions, late):
+    """Whatever was added, changed, removed and compacted, the rest is as if built at once."""
+    with scratch() as folder:
+        store = EmbeddedStore.create(folder, recipe(late))
+        wanted = {}
+        for action, value in actions:
+            if action == "add":
+                index.add(store, [version(name, n) for name, n in value.items()], MODELS)
+                wanted.update(value)
+            elif action == "remove":
+                there = [name for name in dict.fromkeys(value) if name in store.hashes()]
+                assert store.remove(value) == there
+                for name in value:
+                    wanted.pop(name, None)
+            elif action == "reopen":
+                store.close()
+                store = EmbeddedStore.open(folder)
+            else:
+                getattr(store, action)()
+        key = tuple(sorted(wanted.items()))
+        built, segments = fresh(key, late)
+        assert contents(store) == built
+        store.freeze()
+        assert contents(store) == built
+        store.compact()
+        assert contents(store) == built
+        assert list(files(folder, "segments").values()) == segments
+        store.freeze()
+        assert contents(store) == built
+        store.close()
+
+
+def test_order_of_documents_leaves_no_trace():
+    """Documents in any order, in one batch or in many, give the same rows."""
+    documents = testing.small_documents()
+    with scratch() as folder:
+        found = []
+        for name, order in (("a", documents), ("b", documents[::-1])):
+            with EmbeddedStore.create(folder / name, recipe(late=True)) as store:
+                if name == "a":
+                    index.add(store, order, MODELS)
+                else:
+                    for document in order:
+                        index.add(store, [document], MODELS)
+                found.append(contents(store))
+        assert found[0] == found[1]

@@ -1,0 +1,168 @@
+"""Many commits stay cheap: few files, no cost that grows with the number of commits."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from clew.errors import DamagedIndex
+from clew.store import segments
+from clew.store.embedded import EmbeddedStore
+from clew.types import Batch, Document
+from tests.index.build import add, contents, create, document, files, scratch
+
+N_COMMITS = 1_000
+
+
+def tiny_batch(number):
+    """Return one document of one chunk, one sentence, one entity and one term."""
+    text = f"Person{number % 50} came."
+    one = np.zeros(1, dtype=np.int32)
+    columns = {
+        "document.title_entity": one - 1,
+        "chunk.document": one, "chunk.start": one, "chunk.end": one + len(text),
+        "chunk.n_tokens": one + 4, "chunk.vectors": np.ones((1, 4), dtype=np.float32) / 2,
+        "sentence.chunk": one, "sentence.start": one, "sentence.end": one + len(text),
+        "sentence.key": np.array([number], dtype=np.uint64),
+        "sentence.vectors": np.ones((1, 4), dtype=np.float32) / 2,
+        "mention.sentence": one, "mention.entity": one, "mention.start": one,
+        "mention.end": one + 6, "mention.label": one.astype(np.uint8), "mention.term": one - 1,
+        "count.chunk": one, "count.term": one, "count.n": one + 1, "count.n_lower": one,
+    }  # fmt: skip
+    entity = f"person{number % 50}"
+    return Batch(
+        documents=[Document(id=f"d{number:04d}", text=text)],
+        entities=[entity],
+        terms=[entity],
+        columns=columns,
+    )
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Give a folder after many tiny commits, and how long each of them took."""
+    with scratch() as folder:
+        times = []
+        with create(folder) as store:
+            for number in range(N_COMMITS):
+                batch = tiny_batch(number)
+                began = time.perf_counter()
+                store.commit(batch, ["hash"])
+                times.append(time.perf_counter() - began)
+        yield folder, times
+
+
+def test_cost_of_a_commit_does_not_grow(many):
+    """The last of a thousand commits cost about what the first ones did."""
+    _, times = many
+    assert np.median(times[-200:]) < 4 * np.median(times[:200])
+
+
+def test_opening_stays_fast(many):
+    """An index of a thousand commits has few files and opens in a fraction of a second."""
+    folder, _ = many
+    assert len(list((folder / "segments").iterdir())) <= 28
+    with EmbeddedStore.open(folder) as store:
+        began = time.perf_counter()
+        snapshot = store.snapshot()
+        assert time.perf_counter() - began < 1
+        assert len(snapshot.layer("chunk")) == N_COMMITS
+        assert snapshot.layer("document").ids([0, 999]) == ["d0000", "d0999"]
+        assert snapshot.layer("chunk").texts([7]) == ["Person7 came."]
+        assert snapshot.link("unit", "entity").sum(axis=0).tolist() == [20.0] * 50
+        snapshot.close()
+
+
+def test_few_files_are_open(many):
+    """A reader of many commits keeps within the few open files that systems allow."""
+    folder, _ = many
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 -- it changes while it is listed
+        pytest.skip("this system does not list open files")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- the same
+    with EmbeddedStore.open(folder) as store:
+        snapshot = store.snapshot()
+        assert len(os.listdir("/proc/self/fd")) - before < 60  # noqa: PTH208 -- the same
+        snapshot.close()
+
+
+def test_merging_changes_no_row():
+    """Segments that were merged give the rows that they gave, removed documents left out."""
+    documents = [document(f"d{i:02d}", f"Bo Dahl saw {i} ships. Then ice.") for i in range(30)]
+    with scratch() as folder:
+        with create(folder / "one") as store:
+            add(store, documents[3:])
+            built = contents(store)
+        with create(folder / "many") as store:
+            for i, one in enumerate(documents):
+                add(store, [one])
+                if i == 5:
+                    store.remove([d.id for d in documents[:3]])
+            assert len(files(folder / "many", "segments")) < 15
+            assert contents(store) == built
+            generation = store.generation
+        with EmbeddedStore.open(folder / "many") as store:
+            assert store.generation == generation == 31
+            store.compact()
+            assert contents(store) == built
+
+
+def test_compacting_everything_away():
+    """An index whose documents were all removed compacts to nothing, and takes new ones."""
+    with scratch() as folder, create(folder) as store:
+        add(store, [document("a", "Bo Dahl.")])
+        store.remove(["a"])
+        assert store.wasted() == 1
+        for change in (store.freeze, store.compact, store.freeze):
+            change()
+            assert contents(store)["documents"] == []
+        assert files(folder, "segments") == {}
+        assert store.wasted() == 0
+        add(store, [document("b", "Ada Quist.")])
+        assert contents(store)["entity"]["ids"] == ["ada quist"]
+
+
+ARRAYS = {
+    "a": np.arange(6, dtype=np.int32).reshape(2, 3),
+    "b": np.array([True, False, True]),
+    "c": np.array([2**63], dtype=np.uint64),
+    "d": np.zeros((0, 7), dtype=np.float32),
+    "e": np.array([-1], dtype=np.int8),
+    "f": np.asfortranarray(np.arange(4.0).reshape(2, 2)),
+    "g": np.array([1, 2], dtype=">i4"),
+}
+
+
+def test_segments_give_what_was_written(tmp_path):
+    """Arrays of every kind come back with their values, shapes and types, and read-only."""
+    segments.write(tmp_path / "below" / "x", ARRAYS)
+    back = segments.read(tmp_path / "below" / "x")
+    assert sorted(back) == sorted(ARRAYS)
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(back[name], array)
+        assert back[name].shape == array.shape
+        assert back[name].dtype == array.dtype.newbyteorder("<")
+        assert not back[name].flags.writeable
+        assert back[name].flags.aligned
+
+
+def test_segments_are_safetensors(tmp_path):
+    """The layout is that of safetensors: a length, a JSON header, the bytes end to end."""
+    import json
+
+    segments.write(tmp_path / "x", {"a": ARRAYS["a"], "c": ARRAYS["c"]})
+    data = (tmp_path / "x").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    assert header.pop("__metadata__")
+    assert header == {
+        "c": {"dtype": "U64", "shape": [1], "data_offsets": [0, 8]},
+        "a": {"dtype": "I32", "shape": [2, 3], "data_offsets": [8, 32]},
+    }
+    assert data[8 + length + 8 :] == ARRAYS["a"].tobytes()
+
+
+def test_missing_segment(tmp_path):
+    """A segment that is gone is an error that names it."""
+    with pytest.raises(DamagedIndex, match="x is missing"):
+        segments.read(tmp_path / "x")

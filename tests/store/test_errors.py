@@ -1,0 +1,303 @@
+"""What is wrong with an index is said in one sentence that names the place."""
+
+import os
+import random
+import resource
+import signal
+import sqlite3
+import time
+import warnings
+from contextlib import closing
+
+import pytest
+
+from clew import index, testing
+from clew.errors import (
+    ClewError,
+    DamagedIndex,
+    IndexLocked,
+    NotAnIndex,
+    RecipeMismatch,
+    StoreError,
+)
+from clew.store.embedded import EmbeddedStore
+from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
+
+DOCUMENTS = testing.small_documents()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Give a folder with an index of two segments, closed."""
+    place = tmp_path / "notes.clew"
+    with create(place) as store:
+        add(store, DOCUMENTS[:6])
+        add(store, DOCUMENTS[6:])
+    return place
+
+
+def in_child(work):
+    """Start `work` in a child; it exits with 0, with 3 for a StoreError, else with 1."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except StoreError as error:
+            status = 3 if is_one_sentence(error) else 4
+        finally:
+            os._exit(status)
+    return child
+
+
+def test_other_models_are_refused(folder):
+    """Adding with another embedder is an error that names both, and changes nothing."""
+    with EmbeddedStore.open(folder) as store:
+        generation = store.generation
+        other = testing.models(testing.HashEmbedder(32))
+        with pytest.raises(RecipeMismatch, match="'hash-tokens-64', not 'hash-32'|64, not 32") as e:
+            index.add(store, DOCUMENTS, other)
+        assert is_one_sentence(e.value)
+        assert store.generation == generation
+
+
+@pytest.mark.parametrize("name", ["letter.txt", "index.sqlite"])
+def test_foreign_folder(tmp_path, name):
+    """A folder with something else in it is refused and left as it was."""
+    (tmp_path / name).write_text("Dear Sif, the ice has gone. " * 400)
+    before = files(tmp_path)
+    for attempt in (lambda: create(tmp_path), lambda: EmbeddedStore.open(tmp_path)):
+        with pytest.raises(NotAnIndex, match=str(tmp_path)) as e:
+            attempt()
+        assert is_one_sentence(e.value)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("table", ["meta (name, value)", "meta (a)", "letters (a)"])
+def test_foreign_database(tmp_path, table):
+    """Another program's database of the same name is refused and left as it was."""
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as connection:
+        connection.execute(f"CREATE TABLE {table}")
+    before = files(tmp_path)
+    for attempt in (lambda: EmbeddedStore.open(tmp_path), lambda: create(tmp_path)):
+        with pytest.raises(NotAnIndex, match="index.sqlite is not a Clew index") as e:
+            attempt()
+        assert is_one_sentence(e.value)
+    assert files(tmp_path) == before
+
+
+def test_file_instead_of_folder(tmp_path):
+    """A file is no place for an index, nor is a folder below a file."""
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear Sif")
+    with pytest.raises(NotAnIndex, match="letter.txt is a file"):
+        create(path)
+    with pytest.raises(NotAnIndex, match="letter.txt is not a Clew index"):
+        EmbeddedStore.open(path)
+    with pytest.raises(StoreError, match="letter.txt.below") as e:
+        create(path / "below")
+    assert is_one_sentence(e.value)
+
+
+def test_nothing_there(tmp_path):
+    """Opening nothing says how to make an index, and makes none."""
+    with pytest.raises(NotAnIndex, match="clew index PATH"):
+        EmbeddedStore.open(tmp_path / "absent")
+    assert not (tmp_path / "absent").exists()
+
+
+def test_folder_instead_of_database(tmp_path):
+    """A folder where the database should be is named."""
+    (tmp_path / "index.sqlite").mkdir()
+    for attempt in (lambda: EmbeddedStore.open(tmp_path), lambda: create(tmp_path)):
+        with pytest.raises(StoreError, match="index.sqlite cannot be used") as e:
+            attempt()
+        assert is_one_sentence(e.value)
+
+
+def test_blank_database_is_no_index_yet(tmp_path):
+    """What a process leaves that was killed while it made an index can be made anew."""
+    (tmp_path / "index.sqlite").touch()
+    assert not EmbeddedStore.exists(tmp_path)
+    with pytest.raises(NotAnIndex, match="is not a Clew index"):
+        EmbeddedStore.open(tmp_path)
+    with create(tmp_path) as store:
+        add(store, DOCUMENTS)
+    assert EmbeddedStore.exists(tmp_path)
+
+
+def test_newer_format(folder):
+    """An index of a newer version says so."""
+    with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
+        connection.commit()
+    with pytest.raises(NotAnIndex, match="format 99, this version reads 1") as e:
+        EmbeddedStore.open(folder)
+    assert is_one_sentence(e.value)
+
+
+def cut(path, n):
+    path.write_bytes(path.read_bytes()[:n])
+
+
+@pytest.mark.parametrize("n", [0, 4, 8, 100, -1])
+def test_truncated_segment(folder, n):
+    """A segment that was cut off anywhere is named."""
+    path = min((folder / "segments").iterdir())
+    cut(path, n)
+    with EmbeddedStore.open(folder) as store:
+        for attempt in (store.snapshot, store.compact, store.freeze, store.wasted):
+            with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
+                attempt()
+            assert is_one_sentence(e.value)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_overwritten_segment_header(folder, seed):
+    """A segment whose header was overwritten is named."""
+    path = min((folder / "segments").iterdir())
+    rng = random.Random(seed)  # noqa: S311 -- damage needs no secrecy
+    data = bytearray(path.read_bytes())
+    for _ in range(3):
+        place = rng.randrange(600)
+        data[place] = (data[place] + 1 + rng.randrange(255)) % 256
+    path.write_bytes(data)
+    with EmbeddedStore.open(folder) as store:
+        with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
+            store.snapshot()
+        assert is_one_sentence(e.value)
+
+
+def test_deleted_segment(folder):
+    """A segment that is gone is named."""
+    path = min((folder / "segments").iterdir())
+    path.unlink()
+    with EmbeddedStore.open(folder) as store:
+        for attempt in (store.snapshot, store.compact, store.freeze, store.wasted):
+            with pytest.raises(DamagedIndex, match=f"{path.name} is missing") as e:
+                attempt()
+            assert is_one_sentence(e.value)
+
+
+@pytest.mark.parametrize("damage", ["cut", "deleted", "empty"])
+def test_frozen_files_are_only_a_help(folder, damage):
+    """What was frozen may be lost or damaged: it is computed again, and saved again."""
+    with EmbeddedStore.open(folder) as store:
+        store.freeze()
+        before = contents(store)
+    [path] = (folder / "frozen").iterdir()
+    if damage == "deleted":
+        path.unlink()
+    else:
+        cut(path, 1000 if damage == "cut" else 0)
+    with EmbeddedStore.open(folder) as store:
+        assert contents(store) == before
+        store.freeze()
+        assert contents(store) == before
+    assert path.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_damaged_database(folder, seed):
+    """A database with garbage in it gives errors of ours, never of SQLite."""
+    path = folder / "index.sqlite"
+    rng = random.Random(seed)  # noqa: S311 -- damage needs no secrecy
+    data = bytearray(path.read_bytes())
+    for _ in range(3):
+        start = rng.randrange(len(data))
+        data[start : start + 500] = rng.randbytes(min(500, len(data) - start))
+    path.write_bytes(data)
+    error = error_of(use_everything, folder)
+    if error is not None:
+        assert is_one_sentence(error)
+        assert str(folder) in str(error)
+
+
+def use_everything(folder):
+    with EmbeddedStore.open(folder) as store:
+        store.hashes()
+        snapshot = store.snapshot()
+        try:
+            testing.contents(snapshot)
+        finally:
+            snapshot.close()
+        add(store, [DOCUMENTS[0], *DOCUMENTS[9:]])
+        store.compact()
+
+
+def error_of(work, *arguments):
+    """Return the error of ours that `work` raises, None where it raises none."""
+    try:
+        work(*arguments)
+    except ClewError as error:
+        return error
+    return None
+
+
+def test_damaged_lock(folder):
+    """A lock file that is no lock file is named."""
+    (folder / "writer.lock").write_text("not a database " * 100)
+    with EmbeddedStore.open(folder) as store:
+        with pytest.raises(StoreError, match="writer.lock cannot be locked") as e:
+            store.remove([DOCUMENTS[0].id])
+        assert is_one_sentence(e.value)
+
+
+def test_full_disk(tmp_path):
+    """Where nothing more can be written, that is said, and what was committed is kept."""
+    folder = tmp_path / "index"
+    with create(folder) as store:
+        add(store, DOCUMENTS[:3])
+        before = contents(store)
+
+    def work():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        with EmbeddedStore.open(folder) as store:
+            add(store, DOCUMENTS)
+
+    _, status = os.waitpid(in_child(work), 0)
+    assert os.waitstatus_to_exitcode(status) == 3
+    with EmbeddedStore.open(folder) as store:
+        assert contents(store) == before
+        add(store, DOCUMENTS)
+        assert list(store.hashes()) == [d.id for d in DOCUMENTS]
+
+
+def test_second_writer(folder):
+    """Another process is refused at once while one writes, and reads; a kill frees the lock."""
+    ready, tell = os.pipe()
+
+    def work():
+        with EmbeddedStore.open(folder) as store:
+            store.remove([DOCUMENTS[0].id])
+            os.write(tell, b"!")
+            time.sleep(60)
+
+    child = in_child(work)
+    try:
+        assert os.read(ready, 1) == b"!"
+        with EmbeddedStore.open(folder) as store:
+            began = time.perf_counter()
+            with pytest.raises(IndexLocked, match=f"another process is writing to {folder}") as e:
+                store.remove([DOCUMENTS[1].id])
+            assert time.perf_counter() - began < 1
+            assert is_one_sentence(e.value)
+            with pytest.raises(IndexLocked):
+                index.add(store, [*DOCUMENTS, testing.small_documents()[0]][:1], MODELS)
+            assert len(contents(store)["documents"]) == len(DOCUMENTS) - 1
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            assert store.remove([DOCUMENTS[1].id]) == [DOCUMENTS[1].id]
+    finally:
+        os.close(ready)
+        os.close(tell)
+
+
+def test_recipe_is_kept(folder):
+    """Opening an index that is there keeps its own recipe."""
+    with EmbeddedStore.create(folder, {"embedder": "another"}) as store:
+        assert store.recipe == RECIPE

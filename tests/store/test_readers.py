@@ -1,0 +1,118 @@
+"""Processes that read while another writes see whole generations and never an error."""
+
+import os
+import random
+import time
+import traceback
+import warnings
+
+import pytest
+
+from clew import testing
+from clew.store.embedded import EmbeddedStore
+from tests.index.build import MODELS, RECIPE, add, scratch
+from tests.store.corpus import documents
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+SECONDS = 4
+
+
+def read_until(stop, folder):
+    """Query the index until the file `stop` is there; return how many generations were seen."""
+    [asked] = MODELS.embedder.embed(["Who crossed the Analog Sea?"], kind="query")
+    generations = []
+    while not stop.exists():
+        with EmbeddedStore.open(folder) as store:
+            snapshot = store.snapshot()
+            chunks = snapshot.layer("chunk")
+            scores = chunks.vectors @ asked
+            best = scores.argsort()[::-1][:5].tolist()
+            texts = chunks.texts(best)
+            time.sleep(0.002)  # the writer goes on
+            testing.check_consistent(snapshot)
+            assert chunks.texts(best) == texts
+            again = MODELS.embedder.embed(texts, kind="document")
+            assert len(again) == len(best)
+            assert snapshot.documents(range(len(snapshot.layer("document"))))
+            assert store.wasted() < 1
+            assert chunks.tokens(best[0]).shape[1] == MODELS.embedder.dimension
+            generations.append(snapshot.generation)
+            snapshot.close()
+    assert generations == sorted(generations)
+    return len(set(generations))
+
+
+def reader(stop, folder, report):
+    """Start a reading process that writes what it saw, or its error, to `report`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
+        child = os.fork()
+    if child == 0:
+        try:
+            report.write_text(str(read_until(stop, folder)))
+        except BaseException:  # noqa: BLE001 -- a child must not come back into pytest
+            report.write_text(traceback.format_exc())
+        finally:
+            os._exit(0)
+    return child
+
+
+def test_readers_beside_a_writer():
+    """Two readers query whole snapshots while a writer adds, removes, compacts and freezes."""
+    rng = random.Random(3)  # noqa: S311 -- what is written next needs no secrecy
+    with scratch() as scratched:
+        folder, stop = scratched / "index", scratched / "stop"
+        old, new = documents(0), documents(1)
+        with EmbeddedStore.create(folder, RECIPE) as store:
+            add(store, old[:20])
+        reports = [scratched / f"report{i}" for i in range(2)]
+        children = [reader(stop, folder, report) for report in reports]
+        end = time.monotonic() + SECONDS
+        n_changes = 0
+        with EmbeddedStore.open(folder) as store:
+            while time.monotonic() < end:
+                changes = [
+                    lambda: add(store, rng.sample(old, 10)),
+                    lambda: add(store, rng.sample(new, 10)),
+                    lambda: store.remove([d.id for d in rng.sample(old[20:], 5)]),
+                    store.compact,
+                    store.freeze,
+                ]
+                rng.choice(changes)()
+                n_changes += 1
+        stop.touch()
+        for child in children:
+            os.waitpid(child, 0)
+        assert n_changes > 10
+        for report in reports:
+            seen = report.read_text()
+            assert seen.isdigit(), seen
+            assert int(seen) > 3
+
+
+def test_snapshot_outlives_its_store():
+    """A snapshot reads on after its store was closed and its files were compacted away."""
+    with scratch() as folder:
+        with EmbeddedStore.create(folder / "index", RECIPE) as store:
+            add(store, testing.small_documents())
+            snapshot = store.snapshot()
+        with EmbeddedStore.open(folder / "index") as store:
+            before = testing.contents(store.snapshot())
+            store.remove(["comet"])
+            store.compact()
+        assert testing.contents(snapshot) == before
+        snapshot.close()
+
+
+def test_mapped_arrays_cannot_be_written():
+    """What a snapshot maps from disk cannot be changed by mistake."""
+    with scratch() as folder, EmbeddedStore.create(folder / "index", RECIPE) as store:
+        add(store, testing.small_documents())
+        store.compact()
+        store.freeze()
+        snapshot = store.snapshot()
+        for array in (snapshot.layer("chunk").vectors, snapshot.link("chunk", "unit").data):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+        snapshot.close()
