@@ -16,8 +16,8 @@ from clew.types import Answer, Citation, Context, Evidence, Passage
 
 MAX_ANSWER_TOKENS = 512
 
-_CITED = re.compile(r"\[(\d{1,3})\]")
-_MARKER = "ANSWER:"
+_CITED = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
+_MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 WITHOUT_RETRIEVAL = frozenset({"zero_shot", "chain_of_thought"})
 
 
@@ -35,20 +35,27 @@ def answer(
     `quotes` sentences of the context that support it best.
     """
     context = build_context(evidence, budget_tokens=budget_tokens)
+    if evidence.hits and not context.passages:
+        evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
         [reply] = models.llm.complete([_prompt(question, context, evidence.method)])
-        if not reply.error:
+        text = after_marker(reply.text)
+        if text and not reply.error:
             return Answer(
                 question=question,
-                text=after_marker(reply.text),
+                text=text,
                 kind="generated",
                 citations=_cited(reply.text, context),
                 context=context,
                 evidence=evidence,
             )
-        note = f"the LLM gave no answer ({reply.error}): quoted sentences instead"
-        evidence = replace(evidence, notes=(*evidence.notes, note))
+        instead = ": quoted sentences instead" if context.passages else ""
+        evidence = _noted(
+            evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
+        )
     citations = _supporting(question, context, evidence, models, quotes)
+    if not citations and not evidence.notes:
+        evidence = _noted(evidence, "nothing was found to quote")
     return Answer(
         question=question,
         text=" ".join(" ".join(c.quote.split()) for c in citations),
@@ -57,6 +64,10 @@ def answer(
         context=context,
         evidence=evidence,
     )
+
+
+def _noted(evidence: Evidence, note: str) -> Evidence:
+    return replace(evidence, notes=(*evidence.notes, note))
 
 
 def _prompt(question: str, context: Context, method: str) -> Prompt:
@@ -75,15 +86,22 @@ def after_marker(reply: str) -> str:
 
     The whole reply where there is no marker.
     """
-    _, found, tail = reply.rpartition(_MARKER)
-    line = tail.strip().partition("\n")[0] if found else reply
-    return " ".join(_CITED.sub("", line).split())
+    return " ".join(_CITED.sub("", _answer_line(reply)).replace("**", "").split())
+
+
+def _answer_line(reply: str) -> str:
+    *_, tail = _MARKER.split(reply)
+    return tail if tail is reply else tail.strip().partition("\n")[0]
 
 
 def _cited(reply: str, context: Context) -> tuple[Citation, ...]:
-    """Return the passages whose numbers the reply names; numbers of no passage are dropped."""
-    numbers = dict.fromkeys(int(n) for n in _CITED.findall(reply))
+    """Return the passages whose numbers the answer line names, else those of the whole reply.
+
+    Numbers of no passage are dropped.
+    """
     by_number = {passage.number: passage for passage in context.passages}
+    named = _CITED.findall(_answer_line(reply)) or _CITED.findall(reply)
+    numbers = dict.fromkeys(int(n) for group in named for n in group.split(","))
     return tuple(
         _citation(by_number[n], by_number[n].start, by_number[n].end)
         for n in numbers

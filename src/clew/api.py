@@ -5,20 +5,23 @@ The command line and the server call these same functions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from clew import answer as answering
 from clew import index, methods, readers, specs
-from clew.errors import InputError, MissingLayer
+from clew.errors import InputError
 from clew.index import OnProgress, Report, Settings
 from clew.models.metered import Meter, metered
 from clew.store.embedded import EmbeddedStore
+from clew.text.analyze import VERSION as ANALYZER
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from clew.models import Models
@@ -85,7 +88,7 @@ class Index:
 
     def add(
         self,
-        source: str | Path | Iterable[str | Path] | Iterable[Document],
+        source: str | Path | Document | Iterable[str | Path] | Iterable[Document],
         *,
         on_progress: OnProgress | None = None,
     ) -> Added:
@@ -145,7 +148,7 @@ class Index:
         with meter.stage("open"):
             snapshot = self.snapshot()
             models = metered(self.models, meter)
-        _check_layers(method, retriever.layers, snapshot)
+        _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
             evidence = retriever.retrieve(query, snapshot, models)
         return replace(evidence, usage=meter.usage())
@@ -163,13 +166,18 @@ class Index:
         The context holds at most `budget_tokens` tokens. Without an LLM the answer quotes the
         sentences that support it best.
         """
-        meter = Meter()
         evidence = self.search(question, method=method, **parameters)
+        found = self.answer(evidence, budget_tokens=budget_tokens)
+        return replace(found, usage=_together(evidence.usage, found.usage))
+
+    def answer(self, evidence: Evidence, *, budget_tokens: int = 4_000) -> Answer:
+        """Answer the query of `evidence`, which `search` gave; the usage is the answer's own."""
+        meter = Meter()
         with meter.stage("answer"):
             found = answering.answer(
-                question, evidence, metered(self.models, meter), budget_tokens=budget_tokens
+                evidence.query, evidence, metered(self.models, meter), budget_tokens=budget_tokens
             )
-        return replace(found, usage=_together(evidence.usage, meter.usage()))
+        return replace(found, usage=meter.usage())
 
     def show(self, name: str | None = None) -> dict[str, Any]:
         """Describe the index, or one document, chunk, unit or entity of it, as plain values.
@@ -193,13 +201,20 @@ class Index:
 
     @property
     def models(self) -> Models:
-        """The models in use, loaded when they are first asked for."""
+        """The models in use, loaded when they are first asked for.
+
+        Raises RecipeMismatch where the index was built with another embedder.
+        """
         if self._models is None:
             recipe: Mapping[str, Scalar] = {}
             if self._store is not None or self._exists():
                 recipe = self._existing().recipe
             chosen = specs.from_recipe(self._specs, recipe)
-            self._models = self._given or specs.load(chosen, cache=self.folder / _EMBEDDINGS)
+            models = self._given or specs.load(chosen, cache=self.folder / _EMBEDDINGS)
+            if recipe:
+                wanted = {"analyzer": ANALYZER, "embedder": models.embedder.name}
+                index.check_recipe(recipe, wanted)
+            self._models = models
         return self._models
 
     def close(self) -> None:
@@ -219,13 +234,13 @@ class Index:
     def _existing(self) -> EmbeddedStore:
         if self._store is None:
             self._store = EmbeddedStore.open(self.folder)
-            if self._given is not None or self._specs.embedder or self._specs.tagger:
-                index.check_recipe(self._store.recipe, index.model_recipe(self.models))
         return self._store
 
     def _writable(self) -> EmbeddedStore:
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
+            if not self.folder.exists():
+                self.folder.mkdir(parents=True)  # the embedder's cache is in it
             recipe = settings.recipe(self.models)
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
@@ -246,25 +261,38 @@ def build_method(name: str, parameters: Mapping[str, Scalar]) -> methods.Method:
             raise InputError(
                 f"the method {name!r} has no parameter {given!r}: take one of {', '.join(known)}"
             )
-        default = known[given].default
-        if type(value) is not type(default) and not (
-            isinstance(default, float) and type(value) is int
-        ):
-            raise InputError(
-                f"{given} of the method {name!r} is a {type(default).__name__}, not {value!r}"
-            )
-    return kind(**parameters)  # type: ignore[call-arg]
+        _check_value(name, given, value, known[given].default)
+    return kind(**parameters)
+
+
+def _check_value(method: str, parameter: str, value: Scalar, default: object) -> None:
+    number = isinstance(default, float) and type(value) is int
+    if type(value) is not type(default) and not number:
+        raise InputError(
+            f"{parameter} of the method {method!r} is of type {type(default).__name__}, "
+            f"not {value!r}"
+        )
+    if isinstance(value, int | float) and not 0 <= value < math.inf:
+        raise InputError(f"{parameter} of the method {method!r} cannot be {value!r}: 0 or more")
 
 
 def _items(
-    source: str | Path | Iterable[str | Path] | Iterable[Document],
+    source: str | Path | Document | Iterable[str | Path] | Iterable[Document],
 ) -> Iterable[Document | Skipped]:
-    if isinstance(source, str | Path):
-        return readers.read([source])
-    given = list(source)
-    if given and isinstance(given[0], Document):
-        return [item for item in given if isinstance(item, Document)]
-    return readers.read([item for item in given if isinstance(item, str | Path)])
+    """Return what `source` holds; documents are taken from it only as they are needed."""
+    several = [source] if isinstance(source, str | Path | Document) else source
+    items: Iterator[object] = iter(several)
+    first = list(islice(items, 1))
+    given = chain(first, items)
+    if first and isinstance(first[0], Document):
+        return (item if isinstance(item, Document) else _refuse(item) for item in given)
+    return readers.read([i if isinstance(i, str | Path) else _refuse(i) for i in given])
+
+
+def _refuse(item: object) -> NoReturn:
+    raise InputError(
+        f"what is added is all paths or all documents (clew.types.Document), not {item!r:.80}"
+    )
 
 
 def _check_query(query: str) -> None:
@@ -272,12 +300,11 @@ def _check_query(query: str) -> None:
         raise InputError("the question is empty: ask something")
 
 
-def _check_layers(method: str, layers: Iterable[str], snapshot: Snapshot) -> None:
+def _check_layers(layers: Iterable[str], snapshot: Snapshot) -> None:
+    """Raise MissingLayer for a layer that the index lacks; one may be empty, but for chunks."""
     for layer in sorted(layers):
-        if not len(snapshot.layer(layer)):
-            if layer == "chunk":
-                raise InputError("this index is empty: add documents first")
-            raise MissingLayer(f"the method {method!r} needs the layer {layer!r}, which is empty")
+        if not len(snapshot.layer(layer)) and layer == "chunk":
+            raise InputError("this index is empty: add documents first")
 
 
 def _together(first: Usage, second: Usage) -> Usage:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from clew.errors import InputError
 from clew.text import tokens
 from clew.types import Context, Evidence, Hit, Passage
@@ -22,12 +24,9 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
         passage = _passage(hit, len(passages) + 1)
         longer = text + (_SEPARATOR if text else "") + written(passage)
         if tokens.count(longer) > budget_tokens:
-            if passages:
-                break
-            passage = _shortened(passage, budget_tokens)
-            longer = written(passage)
-            if not passage.text:
-                break
+            if not passages and (cut := _shortened(passage, budget_tokens)).text:
+                passages, text = [cut], written(cut)
+            break
         passages.append(passage)
         text = longer
     return Context(
@@ -58,9 +57,12 @@ def _passage(hit: Hit, number: int) -> Passage:
 
 
 def _shortened(passage: Passage, budget_tokens: int) -> Passage:
-    """Return the passage cut so that it fits alone; its text is empty where not even that does."""
-    from dataclasses import replace
+    """Return the passage cut so that it fits alone; its text is empty where not even that does.
 
+    A title that would take more than half of the budget is left out.
+    """
+    if 2 * tokens.count(passage.title) > budget_tokens:
+        passage = replace(passage, title="")
     text = passage.text
     while text:
         over = tokens.count(written(replace(passage, text=text))) - budget_tokens

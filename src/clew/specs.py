@@ -2,14 +2,16 @@
 
 A spec is KIND, KIND:NAME or KIND:NAME@URL. The spec of an index's embedder and tagger is saved in
 its recipe, so that it is named once. API keys are read from the environment (OPENAI_API_KEY), and
-never saved.
+never saved; an endpoint with a URL of its own may do without one.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from clew.errors import InputError
 from clew.models import LLM, Embedder, Models, Reranker, Tagger, TokenEmbedder
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+_USER = re.compile(r"//[^/]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +79,9 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
         from clew.models.cache import CachedEmbedder
         from clew.models.openai import OpenAIEmbeddings
 
-        paid = OpenAIEmbeddings(base_url=url or OPENAI_URL, model=name, api_key_env=KEY_VARIABLE)
+        paid = OpenAIEmbeddings(
+            base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url)
+        )
         return CachedEmbedder(paid, cache) if cache else paid
     known = "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL"
     raise InputError(f"there is no embedder {spec!r}: take one of {known}")
@@ -98,9 +103,8 @@ def load_tagger(spec: str) -> Tagger:
 
 def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     """Return the reranker that `spec` names, by default the best for `embedder`."""
-    late = isinstance(embedder, TokenEmbedder)
-    kind, name, url = _parts(spec or ("maxsim" if late else "cosine"))
-    if kind == "maxsim" and isinstance(embedder, TokenEmbedder):
+    kind, name, url = _parts(spec or ("maxsim" if _gives_tokens(embedder) else "cosine"))
+    if kind == "maxsim" and _gives_tokens(embedder):
         from clew.models.maxsim import MaxSim
 
         return MaxSim(embedder)
@@ -117,7 +121,9 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     if kind == "endpoint" and name and url:
         from clew.models.rerank_api import RerankEndpoint
 
-        return RerankEndpoint(base_url=url, model=name, api_key_env=KEY_VARIABLE)
+        return RerankEndpoint(base_url=url, model=name, api_key_env=_key_variable(url))
+    if kind == "endpoint" and name:
+        raise InputError(f"the reranker {spec!r} lacks its address: write {spec}@URL")
     known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
 
@@ -128,13 +134,31 @@ def load_llm(spec: str) -> LLM:
     if kind == "openai" and name:
         from clew.models.openai import OpenAIChat
 
-        return OpenAIChat(base_url=url or OPENAI_URL, model=name, api_key_env=KEY_VARIABLE)
+        return OpenAIChat(base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url))
     raise InputError(f"there is no LLM {spec!r}: take openai:MODEL or openai:MODEL@URL")
+
+
+def _key_variable(url: str) -> str:
+    """Return where a key is read from; an address of one's own, such as Ollama's, needs none."""
+    return KEY_VARIABLE if not url or os.environ.get(KEY_VARIABLE) else ""
+
+
+def _gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
+    """Say whether the embedder gives token vectors.
+
+    Before Python 3.12 `isinstance` would ask it for its dimension, which may take a request.
+    """
+    return hasattr(embedder, "embed_tokens")
 
 
 def _parts(spec: str) -> tuple[str, str, str]:
     kind, _, rest = spec.partition(":")
     name, _, url = rest.partition("@")
+    if _USER.search(url):
+        raise InputError(
+            f"the address of {kind}:{name} holds a user or password, which the index would save: "
+            f"set {KEY_VARIABLE} instead"
+        )
     return kind, name, url
 
 

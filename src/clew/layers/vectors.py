@@ -14,29 +14,39 @@ from clew.layers.chunks import Chunks, Columns
 from clew.models import Embedder, TokenEmbedder
 from clew.types import TokenVectors
 
+_AT_ONCE = 64  # chunks
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
 def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
     """Return chunk and sentence vectors and the stored tokens, from one pass per chunk."""
     titled = chunks.titled_texts()
-    passes = embedder.embed_tokens([text for text, _ in titled])
+    chunk_vectors: list[NDArray[np.float32]] = []
     sentence_vectors: list[NDArray[np.float32]] = []
     ranges: list[tuple[int, int]] = []
-    for (_, offset), window, tokens in zip(titled, chunks.windows, passes, strict=True):
-        shift = offset - window.start
-        for start, end in window.sentences:
-            first, last = _token_range(tokens, start + shift, end + shift)
-            ranges.append((first, last))
-            sentence_vectors.append(_mean(tokens, first, last))
-    columns = _token_columns(passes, embedder.dimension)
-    columns |= {
-        "chunk.vectors": _stacked([t.pooled for t in passes], embedder.dimension),
+    stored: list[NDArray[np.int8]] = []
+    for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
+        block = slice(begin, begin + _AT_ONCE)
+        passes = embedder.embed_tokens([text for text, _ in titled[block]])
+        for (_, offset), window, tokens in zip(
+            titled[block], chunks.windows[block], passes, strict=True
+        ):
+            shift = offset - window.start
+            for start, end in window.sentences:
+                first, last = _token_range(tokens, start + shift, end + shift)
+                ranges.append((first, last))
+                sentence_vectors.append(_mean(tokens, first, last))
+            chunk_vectors.append(tokens.pooled)
+            stored.append(_small(tokens.vectors))
+    none = np.zeros((0, embedder.dimension), dtype=np.int8)
+    return {
+        "chunk.vectors": _stacked(chunk_vectors, embedder.dimension),
+        "chunk.n_stored": np.asarray([len(tokens) for tokens in stored], dtype=np.int32),
+        "token.vectors": np.concatenate([none, *stored]),
         "sentence.vectors": _stacked(sentence_vectors, embedder.dimension),
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
     }
-    return columns
 
 
 def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
@@ -61,16 +71,11 @@ def name_columns(entities: Sequence[int], keys: Sequence[str], embedder: Embedde
     }
 
 
-def _token_columns(passes: Sequence[TokenVectors], dimension: int) -> Columns:
-    vectors = np.concatenate(
-        [np.zeros((0, dimension), np.float32), *(t.vectors for t in passes)], dtype=np.float32
-    )
+def _small(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return (n, d) token vectors as they are stored."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return {
-        "chunk.n_stored": np.asarray([len(t.ids) for t in passes], dtype=np.int32),
-        "token.vectors": np.rint(unit * _SCALE).astype(np.int8),
-    }
+    return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
 def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:

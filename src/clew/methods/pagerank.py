@@ -166,6 +166,8 @@ def _strongest(
     if not kept.any():
         return -1
     given = links.data[place][kept] * influence[neighbours[kept]]
+    if not given.max() > 0:
+        return -1
     return int(neighbours[kept][top_k(given / given.max(), 1)[0]])
 
 
