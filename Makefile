@@ -9,7 +9,7 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 	--fork-strategy fewest --generate-hashes --no-annotate --excludes requirements/excluded.txt \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
-.PHONY: help demo test test-slow lint format types coverage bench lock clean
+.PHONY: help demo test test-slow lint format types coverage golden bench results lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -42,8 +42,14 @@ coverage: $(DEV)/ready ## say which lines and branches no test runs
 	@$(DEV)/bin/coverage run -m pytest
 	@$(DEV)/bin/coverage report
 
+golden: $(DEV)/ready ## write anew what the methods find in the example corpus; read the difference
+	@GOLDEN=write $(DEV)/bin/pytest tests/golden
+
 bench: $(DEV)/ready ## run the benchmarks
 	@$(DEV)/bin/python benchmarks/run.py
+
+results: $(DEV)/ready ## measure the methods on examples and on DATA="DIR...", write docs/results.md
+	@$(DEV)/bin/python benchmarks/results.py $(DATA)
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \

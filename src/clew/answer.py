@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import numpy as np
-
-from clew.algo.topk import top_k
 from clew.context import build_context
 from clew.models import Models, Prompt
 from clew.prompts import prompt
+from clew.steps import cover
 from clew.text.sentences import sentence_spans
 from clew.types import Answer, Citation, Context, Evidence, Passage
 
 MAX_ANSWER_TOKENS = 512
+QUOTED_PASSAGES = 5  # best passages from which sentences are quoted
 
 _CITED = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
@@ -27,7 +26,7 @@ def answer(
     models: Models,
     *,
     budget_tokens: int = 4_000,
-    quotes: int = 3,
+    quotes: int = 4,
 ) -> Answer:
     """Answer `question` from `evidence`, whose hits fill a context of at most `budget_tokens`.
 
@@ -53,7 +52,7 @@ def answer(
         evidence = _noted(
             evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         )
-    citations = _supporting(question, context, evidence, models, quotes)
+    citations = _supporting(question, context, models, quotes)
     if not citations and not evidence.notes:
         evidence = _noted(evidence, "nothing was found to quote")
     return Answer(
@@ -122,42 +121,20 @@ def _citation(passage: Passage, start: int, end: int) -> Citation:
 
 
 def _supporting(
-    question: str,
-    context: Context,
-    evidence: Evidence,
-    models: Models,
-    quotes: int,
+    question: str, context: Context, models: Models, quotes: int
 ) -> tuple[Citation, ...]:
-    """Return the best sentences of the context, those on the evidence's best paths first.
+    """Return the sentences of the first passages that together say most about the question.
 
-    A path is units that belong together, so its later ones count although they say little about
-    the question by themselves; the rest of the room goes to the reranker's choice.
+    One is added at a time, whichever makes the chosen ones read best together, so that a sentence
+    about the second half of a question is not crowded out by more of the first half.
     """
     spans = [
         (passage, passage.start + a, passage.start + b)
-        for passage in context.passages
+        for passage in context.passages[:QUOTED_PASSAGES]
         for a, b in sentence_spans(passage.text)
     ]
-    if not spans:
-        return ()
-    texts = [p.text[a - p.start : b - p.start] for p, a, b in spans]
-    on_path = _path_places(evidence)
-    scores = models.reranker.score(
-        question, [_titled(p, t) for (p, _, _), t in zip(spans, texts, strict=True)]
-    )
-    scores = np.asarray(scores, dtype=np.float64)
-    first = [
-        i for i in top_k(scores, len(spans)) if (spans[i][0].document_id, *spans[i][1:]) in on_path
-    ]
-    rest = [i for i in top_k(scores, len(spans)) if i not in set(first)]
-    chosen = list(dict.fromkeys([*first[:quotes], *rest]))[:quotes]
-    return tuple(_citation(*spans[i]) for i in chosen)
-
-
-def _path_places(evidence: Evidence) -> set[tuple[str, int, int]]:
-    """Return where the units of the best path stand."""
-    best = evidence.paths[0].steps if evidence.paths else ()
-    return {(s.document_id, s.start, s.end) for s in best if s.layer == "unit"}
+    texts = [_titled(p, p.text[a - p.start : b - p.start]) for p, a, b in spans]
+    return tuple(_citation(*spans[i]) for i in cover(question, texts, models, quotes))
 
 
 def _titled(passage: Passage, sentence: str) -> str:

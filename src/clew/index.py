@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from clew.errors import InputError, RecipeMismatch
 from clew.layers import chunks, entities, terms, vectors
-from clew.models import Models, TokenEmbedder
+from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.store import Store
 from clew.text.analyze import VERSION as ANALYZER
@@ -38,7 +38,7 @@ class Settings:
 
     def recipe(self, models: Models) -> dict[str, Scalar]:
         """Return the recipe of an index that `models` make."""
-        late = self.vectors == LATE and isinstance(models.embedder, TokenEmbedder)
+        late = self.vectors == LATE and gives_tokens(models.embedder)
         return {
             **model_recipe(models),
             "chunk_overlap": self.chunking.overlap,
@@ -128,7 +128,7 @@ def build(documents: Sequence[Document], store: Store, models: Models, meter: Me
         unnamed = [i for i in store.unnamed(keys) if i in named]
     with meter.stage("vectors"):
         embedder = models.embedder
-        if recipe["vectors"] == LATE and isinstance(embedder, TokenEmbedder):
+        if recipe["vectors"] == LATE and gives_tokens(embedder):
             embedded = vectors.late_columns(cut, embedder)
         else:
             embedded = vectors.separate_columns(cut, embedder)

@@ -11,10 +11,10 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.models import LLM, Embedder, Models, Reranker, Tagger, TokenEmbedder
+from clew.models import LLM, Embedder, Models, Reranker, Tagger, gives_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,8 +103,8 @@ def load_tagger(spec: str) -> Tagger:
 
 def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     """Return the reranker that `spec` names, by default the best for `embedder`."""
-    kind, name, url = _parts(spec or ("maxsim" if _gives_tokens(embedder) else "cosine"))
-    if kind == "maxsim" and _gives_tokens(embedder):
+    kind, name, url = _parts(spec or ("maxsim" if gives_tokens(embedder) else "cosine"))
+    if kind == "maxsim" and gives_tokens(embedder):
         from clew.models.maxsim import MaxSim
 
         return MaxSim(embedder)
@@ -141,14 +141,6 @@ def load_llm(spec: str) -> LLM:
 def _key_variable(url: str) -> str:
     """Return where a key is read from; an address of one's own, such as Ollama's, needs none."""
     return KEY_VARIABLE if not url or os.environ.get(KEY_VARIABLE) else ""
-
-
-def _gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
-    """Say whether the embedder gives token vectors.
-
-    Before Python 3.12 `isinstance` would ask it for its dimension, which may take a request.
-    """
-    return hasattr(embedder, "embed_tokens")
 
 
 def _parts(spec: str) -> tuple[str, str, str]:

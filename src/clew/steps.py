@@ -12,18 +12,20 @@ from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.maxsim import weighted_mean
 from clew.algo.topk import positive_top_k, top_k
-from clew.models import LateReranker, Models, TokenEmbedder
-from clew.models.maxsim import blend
+from clew.models import Models, gives_tokens, is_late
+from clew.models.maxsim import blend, unit_rows
 from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
 from clew.text.normalize import entity_key
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    SetScores = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
@@ -39,7 +41,7 @@ class Query:
 
 def read_query(models: Models, text: str) -> Query:
     """Return the query's vector, and its tokens' from the same pass where there are such."""
-    if isinstance(models.embedder, TokenEmbedder):
+    if gives_tokens(models.embedder):
         [tokens] = models.embedder.embed_tokens([text])
         return Query(text, tokens.pooled, tokens)
     return Query(text, models.embedder.embed([text], kind="query")[0], None)
@@ -215,7 +217,7 @@ class Relevance:
             best = [np.max([self._matches["unit", u] for u in units], axis=0) for units in sets]
             vectors = self._snapshot.layer("unit").vectors
             sums = np.stack([vectors[list(units)].sum(axis=0) for units in sets])
-            cosines = sums @ self._query.vector / np.maximum(np.linalg.norm(sums, axis=1), 1e-12)
+            cosines = _cosines(sums, self._query.vector)
             return blend(weighted_mean(np.stack(best), self._weights), cosines)
         layer = self._snapshot.layer("unit")
         return self._of_texts([" ".join(sorted(layer.texts(units))) for units in sets])
@@ -231,7 +233,7 @@ class Relevance:
         """Return (n, m) best matches of the query's tokens in rows of a layer."""
         new = [row for row in dict.fromkeys(rows) if (layer, row) not in self._matches]
         reranker, tokens = self._models.reranker, self._query.tokens
-        if new and isinstance(reranker, LateReranker) and tokens is not None:
+        if new and is_late(reranker) and tokens is not None:
             stored = [self._snapshot.layer(layer).tokens(row) for row in new]
             for row, match in zip(new, reranker.matches(tokens, stored), strict=True):
                 self._matches[layer, row] = match
@@ -242,7 +244,7 @@ class Relevance:
         recipe = self._snapshot.recipe
         return (
             recipe.get("vectors") == "late"
-            and isinstance(self._models.reranker, LateReranker)
+            and is_late(self._models.reranker)
             and self._models.reranker.name == f"maxsim/{recipe.get('embedder')}"
             and self._query.tokens is not None
         )
@@ -265,6 +267,48 @@ class Relevance:
             weights[inside] = np.log1p(link.shape[0] / (count + 1))
         common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
         return np.where(weights > 0, weights, common)
+
+
+def cover(query: str, texts: Sequence[str], models: Models, k: int) -> list[int]:
+    """Return the `k` texts that together answer the query best, chosen one after the other."""
+    score = _late_sets(query, texts, models) or _joined_sets(query, texts, models)
+    chosen: list[int] = []
+    while len(chosen) < min(k, len(texts)):
+        rest = [i for i in range(len(texts)) if i not in chosen]
+        scores = score([(*chosen, i) for i in rest])
+        chosen.append(rest[int(top_k(scores, 1)[0])])
+    return chosen
+
+
+def _joined_sets(query: str, texts: Sequence[str], models: Models) -> SetScores:
+    def score(sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        return models.reranker.score(query, [" ".join(texts[i] for i in chosen) for chosen in sets])
+
+    return score
+
+
+def _late_sets(query: str, texts: Sequence[str], models: Models) -> SetScores | None:
+    """Return scores by late interaction, every text read once; None where that cannot be."""
+    reranker = models.reranker
+    if not (texts and is_late(reranker) and gives_tokens(models.embedder)):
+        return None
+    asked, *read = models.embedder.embed_tokens([query, *texts])
+    matches = reranker.matches(asked, [unit_rows(t.vectors) for t in read])
+    pooled = np.stack([t.pooled for t in read])
+    weights = np.ones(len(asked.ids))
+
+    def score(sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        best = np.stack([matches[list(chosen)].max(axis=0) for chosen in sets])
+        sums = np.stack([pooled[list(chosen)].sum(axis=0) for chosen in sets])
+        return blend(weighted_mean(best, weights), _cosines(sums, asked.pooled))
+
+    return score
+
+
+def _cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.floating]:
+    """Return the (n,) cosines of rows of any length to a unit query; a zero row has none."""
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
+    return np.asarray(vectors @ query / lengths)
 
 
 # -- rows to evidence -----------------------------------------------------------------------------

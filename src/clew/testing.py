@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import index
-from clew.models import Embedder, Kind, Models, Prompt, Reply, TokenEmbedder
+from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.cosine import Cosine
 from clew.models.maxsim import MaxSim
 from clew.models.metered import Meter
@@ -175,7 +175,7 @@ def models(embedder: Embedder | None = None, *, llm: LLM | None = None) -> Model
     With an embedder that gives no token vectors the reranker is its cosine.
     """
     embedder = embedder or HashTokenEmbedder()
-    late = isinstance(embedder, TokenEmbedder)
+    late = gives_tokens(embedder)
     reranker = MaxSim(embedder) if late else Cosine(embedder)  # type: ignore[arg-type]
     return Models(embedder=embedder, tagger=RuleTagger(), reranker=reranker, llm=llm)
 
@@ -269,7 +269,7 @@ class EmbedderContract:
 
     def test_tokens_lie_in_their_text(self, embedder: Embedder) -> None:
         """Token vectors come one per token, with ascending ranges, and pool to the text's row."""
-        if not isinstance(embedder, TokenEmbedder):
+        if not gives_tokens(embedder):
             return
         rows = embedder.embed(self.texts, kind="document")
         for text, row, tokens in zip(

@@ -24,7 +24,7 @@ def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
     assert "The sentences that support an answer best" in result.stdout
     assert re.search(r"\[\d\] \S+/archer\.md:\d+-\d+\n +\"", result.stdout)
     assert "┌ question  Where was Colin Archer born?" in result.stdout
-    assert "(the question names it: colin archer)" in result.stdout
+    assert "(the question names it: Colin Archer)" in result.stdout
     assert re.search(r"└ chunk +polar/\w+\.md:\d+-\d+ \(holds it\)", result.stdout)
     assert re.search(r"\n0 tokens, 0 LLM calls; .+\n$", result.stdout)
     assert "\x1b" not in result.stdout

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew import testing
-from clew.models import LateReranker, Prompt, Reply
+from clew.models import Prompt, Reply, is_late
 from clew.models.cosine import Cosine
 
 SCHEMA = {"type": "object"}
@@ -77,7 +77,7 @@ def test_script_runs_out():
 def test_models():
     """The bundle takes late interaction where there are tokens, else the cosine."""
     llm = testing.ScriptedLLM()
-    assert isinstance(testing.models(llm=llm).reranker, LateReranker)
+    assert is_late(testing.models(llm=llm).reranker)
     assert testing.models(llm=llm).llm is llm
     assert isinstance(testing.models(testing.HashEmbedder()).reranker, Cosine)
     assert testing.models().llm is None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.links import neighbours
 from clew.algo.topk import DECIMALS, top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
@@ -48,15 +49,12 @@ class UnitGraph:
 
     def entities_of(self, unit: int) -> list[int]:
         """Return the entities that a unit mentions."""
-        return _row(self.unit_entities, unit).tolist()
+        entities: list[int] = neighbours(self.unit_entities, unit).tolist()
+        return entities
 
-    def units_of(self, entity: int) -> NDArray[np.integer]:
+    def units_of(self, entity: int) -> NDArray[np.intp]:
         """Return the units that mention an entity."""
-        return _row(self.entity_units, entity)
-
-
-def _row(link: csr_array, row: int) -> NDArray[np.integer]:
-    return np.sort(link.indices[link.indptr[row] : link.indptr[row + 1]])
+        return neighbours(self.entity_units, entity)
 
 
 def grow_unit_sets(
@@ -70,13 +68,13 @@ def grow_unit_sets(
 ) -> list[UnitSet]:
     """Return the kept sets of all depths [C*], shallow first, best first inside a depth.
 
-    `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units, each an ascending
-    tuple of rows, in one batch per depth. Sets with the same units are one, whatever the way to
-    them, and go on from the union of their frontiers. Equal scores keep the order of the rows.
-    `seed_units` enter at depth one beside the units of the seeds.
+    `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units,
+    each an ascending tuple of rows, in one batch per depth. Sets with the same units are one,
+    whatever the way to them, and go on from the union of their frontiers. Equal scores keep the
+    order of the rows. `seed_units` enter at depth one beside the units of the seeds.
     """
-    query = np.asarray(query, dtype=np.float64)
-    start = UnitSet((), (), tuple(sorted(set(seeds))), query, 0.0)
+    residual = np.asarray(query, dtype=np.float64)
+    start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
     states, kept = [start], []
     for depth in range(beam.depth):
         found: dict[tuple[int, ...], UnitSet] = {}

@@ -1,10 +1,12 @@
 """Read sparse links."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def neighbours(link: "csr_array[Any, tuple[int, int]]", row: int) -> NDArray[np.intp]:

@@ -20,8 +20,8 @@ def best_matches(
     """
     lengths = np.array([len(text) for text in texts], dtype=np.intp)
     best = np.zeros((len(texts), len(query)), dtype=np.float32)
-    full = np.flatnonzero(lengths)
-    if not len(full) or not len(query):
+    full = np.flatnonzero(lengths).tolist()
+    if not full or not len(query):
         return best
     tokens = np.concatenate([texts[i] for i in full])
     scale = np.float32(1 / 127) if tokens.dtype == np.int8 else np.float32(1)

@@ -33,7 +33,8 @@ def personalized_pagerank(
     without edges. Iterates until the L1 change is below `tolerance`, which takes about
     log(tolerance) / log(damping) sparse products.
 
-    Raises InputError for an empty restart or a damping outside [0, 1).
+    Raises InputError for an empty restart, a damping outside [0, 1), or where `max_iterations`
+    are too few to come below `tolerance` at this damping.
     """
     total = restart.sum()
     if not total > 0 or restart.min() < 0:
@@ -42,12 +43,15 @@ def personalized_pagerank(
         raise InputError(f"damping must be in [0, 1), but is {damping:g}")
     restart = restart / total
     dangling = np.asarray(transition.sum(axis=0)) < 0.5  # columns sum to 1 or to 0
-    scores = restart
+    scores: NDArray[np.float64] = restart
     for _ in range(max_iterations):
         lost = scores[dangling].sum()
         moved = damping * (transition @ scores + lost * restart) + (1 - damping) * restart
         change = np.abs(moved - scores).sum()
         scores = moved
         if change < tolerance:
-            break
-    return scores
+            return scores
+    raise InputError(
+        f"PageRank at damping {damping:g} still changes by more than {tolerance:g} after "
+        f"{max_iterations} iterations: take a lower damping, or a higher tolerance or limit"
+    )

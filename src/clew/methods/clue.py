@@ -16,7 +16,7 @@ from clew import steps
 from clew.algo.beam import Beam, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
-from clew.algo.topk import DECIMALS, top_k
+from clew.algo.topk import top_k
 from clew.errors import InputError
 from clew.types import Evidence, Path, Snapshot, Step
 
@@ -92,7 +92,9 @@ class Clue:
         rows, scores = self._ranked(relevance, support)
         paths = [_path(snapshot, query, support[row].best, row, _reasons(linked)) for row in rows]
         if self.fill and len(rows) < self.chunks:
-            more, below = _following(steps.hybrid_scores(snapshot, asked), rows, self.chunks)
+            hybrid = steps.hybrid_scores(snapshot, asked)
+            more = _following(hybrid, rows, self.chunks)
+            below = scores.min() - (1.0 - hybrid[more])  # hybrid scores are at most 1
             rows, scores = rows + more, np.concatenate([scores, below])
         return Evidence(
             query=query,
@@ -148,50 +150,47 @@ class _Support:
     """What the kept sets say for a chunk."""
 
     best: UnitSet  # the first of the best sets that hold a unit of the chunk
-    votes: float = 0.0  # the sum of the scores of all of them, once per unit
+    votes: float = 0.0  # the sum of all their scores, scaled to 0..1, once per unit
 
 
 def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
     unit_chunks = snapshot.link("unit", "chunk")
     support: dict[int, _Support] = {}
-    for state in sorted(sets, key=lambda state: -round(state.score, DECIMALS)):
-        for unit in state.units:
+    votes = min_max(np.array([state.score for state in sets]))  # a reranker's may be negative
+    for i in top_k(votes, len(sets)):
+        for unit in sets[i].units:
             for chunk in neighbours(unit_chunks, unit).tolist():
-                support.setdefault(chunk, _Support(state)).votes += state.score
+                support.setdefault(chunk, _Support(sets[i])).votes += float(votes[i])
     return support
 
 
-def _following(
-    scores: NDArray[np.float64], rows: Sequence[int], k: int
-) -> tuple[list[int], NDArray[np.float64]]:
-    """Return the best chunks of `scores`, at most 1, that are not in `rows`, to make `k`.
-
-    Their own scores come out at or below zero: behind everything that a set supports.
-    """
-    order = top_k(scores, k)
-    more = [row for row in order.tolist() if row not in set(rows)][: k - len(rows)]
-    return more, scores[more] - 1.0
+def _following(scores: NDArray[np.float64], rows: Sequence[int], k: int) -> list[int]:
+    """Return the best chunks of `scores` that are not in `rows`, to make `k` with them."""
+    known = set(rows)
+    return [row for row in top_k(scores, k).tolist() if row not in known][: k - len(rows)]
 
 
 def _reasons(linked: Sequence[steps.Linked]) -> dict[int, str]:
-    """Return why each entity is a seed, in words."""
-    return {link.row: link.reason for link in reversed(linked)}
+    """Return why each entity is a seed, in words: by the surest of its links."""
+    return {link.row: link.reason for link in sorted(linked, key=lambda link: link.score)}
 
 
 def _path(
     snapshot: Snapshot, query: str, state: UnitSet, chunk: int, reasons: dict[int, str]
 ) -> Path:
+    """Return the thread through a set's units up to the first that stands in the chunk."""
     path = [Step(layer="query", id="", text=query)]
-    unit_chunks = snapshot.link("unit", "chunk")
-    for i, (unit, via) in enumerate(zip(state.units, state.via, strict=True)):
+    unit_chunks, unit_entities = snapshot.link("unit", "chunk"), snapshot.link("unit", "entity")
+    said: set[int] = set()  # entities of the units so far
+    for unit, via in zip(state.units, state.via, strict=True):
+        mentioned = neighbours(unit_entities, unit).tolist()
+        why = "near the question"
         if via >= 0:
-            reason = reasons.get(
-                via, "in the sentence before" if i else "in a sentence near the question"
-            )
-            path.append(steps.entity_step(snapshot, via, reason))
-            path.append(steps.unit_step(snapshot, unit, "mentions it"))
-        else:
-            path.append(steps.unit_step(snapshot, unit, "near the question"))
+            found_in = "in a sentence before" if via in said else "in a sentence near the question"
+            path.append(steps.entity_step(snapshot, via, reasons.get(via, found_in)))
+            why = "mentions it" if via in mentioned else "stands under this title"
+        path.append(steps.unit_step(snapshot, unit, why))
+        said.update(mentioned)
         if chunk in neighbours(unit_chunks, unit):
             break
     path.append(steps.chunk_step(snapshot, chunk, "holds it"))

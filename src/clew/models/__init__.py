@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.types import Mention, TokenVectors
 
@@ -39,11 +39,15 @@ class Embedder(Protocol):
         ...
 
 
-@runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
     """An embedder that also gives a vector for every token of a text, in one pass."""
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]: ...
+
+
+def gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
+    """Say whether an embedder gives token vectors, without running it."""
+    return hasattr(embedder, "embed_tokens")
 
 
 class Tagger(Protocol):
@@ -68,15 +72,20 @@ class Reranker(Protocol):
         ...
 
 
-@runtime_checkable
 class LateReranker(Reranker, Protocol):
     """A reranker that can also score token vectors that were stored when texts were indexed."""
 
-    def matches(
-        self, query: TokenVectors, texts: Sequence[NDArray[np.int8]]
-    ) -> NDArray[np.float32]:
-        """Return (n, m): how well each of the query's m tokens is met by each of n texts."""
+    def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """Return (n, m): how well each of the query's m tokens is met by each of n texts.
+
+        A text is (t, d) token vectors: int8 of length 127 as stored, or float of length one.
+        """
         ...
+
+
+def is_late(reranker: Reranker) -> TypeGuard[LateReranker]:
+    """Say whether a reranker scores stored token vectors."""
+    return hasattr(reranker, "matches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

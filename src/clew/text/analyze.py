@@ -11,8 +11,16 @@ from collections.abc import Iterator
 
 VERSION = "1"
 
-_WORD = re.compile(r"\w[\w'’-]*", re.UNICODE)
-_POSSESSIVE = re.compile(r"(?:['’]s?|-+)$")
+# Accents, vowel signs and points are parts of words, although \w leaves them out: combining
+# accents, Hebrew, Arabic, the scripts of India and Ceylon, Thai, Lao, Tibetan, Myanmar, Khmer.
+MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f"
+    "\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0963\u0971-\u0df3\u0e31-\u0e3a"
+    "\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u109d"
+    "\u17b4-\u17d3"
+)
+_WORD = re.compile(rf"\w[\w{MARKS}'’-]*")
+_POSSESSIVE = re.compile(r"(?:['’]s?|(?<!-)-+)$")
 # Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

@@ -1,11 +1,13 @@
 """Cut a document into chunks: token windows that end where a sentence does, if one does.
 
 A window holds at most `size` tokens. It ends at the last sentence end in its second half, else
-at the last white space, else between two tokens (scripts without spaces). The next one starts at
-the first sentence that begins in the last `overlap` tokens, so that sentences stay whole. The
-last window ends with the document, and nothing follows it.
+at the last white space there, else between two tokens (scripts without spaces). The next one
+starts at the first sentence that begins in the last `overlap` tokens, so that sentences stay
+whole, and inside a longer sentence at the first word there. The last window ends with the
+document, and no window lies inside another.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
@@ -15,6 +17,8 @@ from numpy.typing import NDArray
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.sentences import sentence_spans
+
+_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,79 +46,93 @@ class Window:
     sentences: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    text: str
+    sentences: list[tuple[int, int]]  # at least one
+    token_starts: NDArray[np.int64]  # (n,) characters, from the first sentence to the last
+
+
 def chunk(text: str, start: int = 0, chunking: Chunking | None = None) -> list[Window]:
     """Return the windows of text[start:], in order; none where there is no word.
 
-    Every sentence lies wholly in at least one window, unless it is longer than a window or
-    begins in one with no room left for it; such a sentence is cut at the window's edges.
+    Every sentence lies wholly in at least one window, unless it is longer than half a window
+    and begins where it no longer fits; such a sentence is cut at the window's edges. Only a
+    window of one character may have more than `size` tokens.
     """
     chunking = chunking or Chunking()
     sentences = sentence_spans(text, start)
     if not sentences:
         return []
     begin, end = sentences[0][0], sentences[-1][1]
-    token_starts = tokens.starts(text[begin:end]) + begin
-    windows = []
+    source = _Source(text, sentences, tokens.starts(text[begin:end]) + begin)
+    windows = [_longest(source, begin, 0, chunking.size)]
+    while (last := windows[-1]).end < end:
+        begin = _next_start(source, last, chunking.overlap)
+        window = _longest(source, begin, last.end, chunking.size)
+        if window.end <= last.end:  # the overlap alone fills it
+            window = _longest(source, _next_start(source, last, 0), last.end, chunking.size)
+        windows.append(window)
+    return windows
+
+
+def _longest(source: _Source, begin: int, previous: int, size: int) -> Window:
+    """Return the window from `begin` that reaches beyond `previous`, if its tokens allow.
+
+    They are counted anew: at the edges of a piece, text has other tokens than inside the whole.
+    """
+    first = int(np.searchsorted(source.token_starts, begin))
+    if first == len(source.token_starts) or source.token_starts[first] > begin:
+        first -= 1  # the token around `begin`
+    last = first + size
     while True:
-        first = int(np.searchsorted(token_starts, begin))
-        last = first + chunking.size
-        if last >= len(token_starts):
-            windows.append(_window(text, begin, end, sentences))
-            return windows
-        cut = _cut(text, begin, token_starts, first, last, sentences)
-        windows.append(_window(text, begin, cut, sentences))
-        begin = _next_start(text, begin, cut, token_starts, chunking.overlap, sentences)
+        window = _window(source, begin, _cut(source, begin, previous, first, last))
+        excess = window.n_tokens - size
+        if excess <= 0 or last == first:
+            return window
+        last = max(min(last, len(source.token_starts)) - excess, first)
 
 
-def _window(text: str, start: int, end: int, sentences: list[tuple[int, int]]) -> Window:
-    piece = text[start:end]
-    end -= len(piece) - len(piece.rstrip())
+def _window(source: _Source, start: int, end: int) -> Window:
+    piece = source.text[start:end].rstrip()
+    end, sentences = start + len(piece), source.sentences
     inside = []
     i = bisect_right(sentences, start, key=lambda span: span[1])
     while i < len(sentences) and sentences[i][0] < end:
         inside.append((max(sentences[i][0], start), min(sentences[i][1], end)))
         i += 1
-    return Window(start, end, tokens.count(text[start:end]), tuple(inside))
+    return Window(start, end, tokens.count(piece), tuple(inside))
 
 
-def _cut(
-    text: str,
-    begin: int,
-    token_starts: NDArray[np.int64],
-    first: int,
-    last: int,
-    sentences: list[tuple[int, int]],
-) -> int:
-    limit, middle = int(token_starts[last]), int(token_starts[(first + last) // 2])
+def _cut(source: _Source, begin: int, previous: int, first: int, last: int) -> int:
+    """Return where a window of the tokens `first` to `last` ends best."""
+    text, sentences, starts = source.text, source.sentences, source.token_starts
+    if last >= len(starts):
+        return sentences[-1][1]
+    limit = int(starts[last])
+    least = max(int(starts[(first + last) // 2]), begin, previous)
     i = bisect_right(sentences, limit, key=lambda span: span[1]) - 1
-    if i >= 0 and sentences[i][1] > middle:
+    if i >= 0 and sentences[i][1] > least:
         return sentences[i][1]
-    return _last_space(text, middle, limit) or max(limit, begin + 1)
+    space = max(text.rfind(c, least + 1, limit + 1) for c in " \n\t")
+    return space if space > 0 else max(limit, begin + 1)
 
 
-def _next_start(
-    text: str,
-    begin: int,
-    cut: int,
-    token_starts: NDArray[np.int64],
-    overlap: int,
-    sentences: list[tuple[int, int]],
-) -> int:
-    at_cut = int(np.searchsorted(token_starts, cut))
-    earliest = min(max(int(token_starts[at_cut - min(overlap, at_cut)]), begin + 1), cut)
-    if not overlap:
-        earliest = cut
+def _next_start(source: _Source, last: Window, overlap: int) -> int:
+    """Return where the window behind `last` begins."""
+    text, sentences, end = source.text, source.sentences, last.end
+    at_end = int(np.searchsorted(source.token_starts, end))
+    earliest = end
+    if overlap:
+        i = max(at_end - overlap, 0)
+        shared = i > 0 and source.token_starts[i] == source.token_starts[i - 1]
+        overlapping = int(source.token_starts[i]) + shared  # no part of a character's tokens
+        earliest = min(max(overlapping, last.start + 1), end)
     i = bisect_left(sentences, earliest, key=lambda span: span[0])
-    if i < len(sentences) and sentences[i][0] < cut:
+    if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
         return sentences[i][0]
-    if sentences[i - 1][1] > cut:  # the cut is inside a sentence: overlap by words
-        start = (_last_space(text, earliest, cut) if overlap else 0) or earliest
-        while text[start].isspace():
-            start += 1
-        return start
-    return sentences[i][0]
-
-
-def _last_space(text: str, start: int, end: int) -> int:
-    """Return the place of the last white space in text[start:end], 0 where there is none."""
-    return max(text.rfind(c, start, end) for c in " \n\t") if end > start else 0
+    space = _SPACES.search(text, earliest - 1, end)  # inside a sentence: overlap by words
+    start = space.end() if space else earliest
+    while text[start].isspace():
+        start += 1
+    return start

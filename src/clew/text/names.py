@@ -9,8 +9,9 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
-from clew.text.analyze import STOP_WORDS, is_uncased, term_spans
+from clew.text.analyze import MARKS, STOP_WORDS, is_uncased, term_spans
 
 Span = tuple[int, int]
 
@@ -35,10 +36,10 @@ _QUOTED = re.compile(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
 )
-_WORD = re.compile(r"&|\w(?:[\w'’/-]*\w)?")
+_WORD = re.compile(rf"&|[^\W_](?:[\w{MARKS}'’/-]*(?:[^\W_]|[{MARKS}]))?")
 _POSSESSIVE = re.compile(r"['’]s$")
 _INITIAL = re.compile(r"(?:\w\.)*\w$")
-_PARENTHESIS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_PARENTHESIS = re.compile(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 # Words that may stand between two capitalised words of one name. "Tight" ones bind always;
 # across the others both sides are names of their own as well.
@@ -47,10 +48,12 @@ _TIGHT = frozenset(
     "bint af av ap upon".split()
 )
 _LOOSE = frozenset("the and & in on for to at with y e et und og och a an from".split())
+_CONNECTORS = _TIGHT | _LOOSE
 _ADDRESS = frozenset(
-    "mr mrs ms miss sir dame dr prof professor lord lady king queen prince princess emperor empress "
-    "tsar czar pope saint st captain capt lieutenant lt colonel col general gen admiral commander "
-    "major sergeant president senator governor rev reverend baron count duke duchess earl".split()
+    "mr mrs ms miss sir dame dr prof professor lord lady king queen prince princess emperor "
+    "empress tsar czar pope saint st captain capt lieutenant lt colonel col general gen admiral "
+    "commander major sergeant president senator governor rev reverend baron count duke duchess "
+    "earl".split()
 )
 _ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co".split())
 _LEADING = STOP_WORDS | {"mr", "mrs", "ms", "sir", "dame", "dr", "prof", "rev"}
@@ -119,20 +122,19 @@ def _runs(text: str) -> Iterator[list[_Word]]:
     run: list[_Word] = []
     pending: list[_Word] = []  # connectors that join only if a capitalised word follows
     for word in _words(text):
-        last = (pending or run or [None])[-1]
-        joined = last is not None and _joined(text, last, word)
-        if not joined:
+        before = pending or run
+        if not before or not _joined(text, before[-1], word):
             if run:
                 yield run
             run, pending = [], []
-        connector = word.lower in _TIGHT or word.lower in _LOOSE
+        connector = word.lower in _CONNECTORS
         if connector and run:
             pending.append(word)
             if len(pending) > 2:  # "in the court of", "for and of the": no name goes on
                 yield run
                 run, pending = [], []
         elif (word.capital and not connector) or (run and _is_number(text, word)):
-            run = [*run, *pending, word]
+            run += [*pending, word]
             pending = []
         elif run:
             yield run
@@ -160,8 +162,11 @@ def _is_number(text: str, word: _Word) -> bool:
 def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
     parts: list[list[_Word]] = [[]]
     loose = []  # indices of parts that begin behind a loose connector
+    heads = set()  # starts of lone words before a tight one: "Bay" of "Bay of Whales" is no name
     for word in run:
-        if word.lower in _TIGHT or word.lower in _LOOSE:
+        if word.lower in _CONNECTORS:
+            if len(parts[-1]) == 1 and word.lower in _TIGHT:
+                heads.add(parts[-1][0].start)
             if parts[-1]:
                 parts.append([])
             if word.lower in _LOOSE and word.lower != "the":
@@ -169,13 +174,14 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
         else:
             parts[-1].append(word)
     whole = _without_leading(run)
+    inner = *_tight_groups(parts, loose), *map(_without_leading, parts)
     seen = set()
-    for words in (whole, _without_address(whole), *_tight_groups(parts, loose), *(_without_leading(p) for p in parts)):
-        if not words or words[0].lower in _TIGHT | _LOOSE:
+    for words in (whole, _without_address(whole), *inner):
+        if not words or words[0].lower in _CONNECTORS:
             continue
         span = words[0].start, _name_end(text, words[-1])
-        generic = words is not whole and len(words) == 1 and words[0] is run[0]
-        if span not in seen and not generic and span[1] - span[0] > 1:
+        is_head = len(words) == 1 and words[0].start in heads
+        if span not in seen and not is_head and span[1] - span[0] > 1:
             seen.add(span)
             yield span
 
@@ -185,7 +191,7 @@ def _tight_groups(parts: list[list[_Word]], loose: list[int]) -> Iterator[list[_
     if not loose:
         return
     edges = [0, *loose, len(parts)]
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         yield _without_leading([word for part in parts[a:b] for word in part])
 
 

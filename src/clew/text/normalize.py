@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’]|['’])$")
+_POSSESSIVE = re.compile(r"['’]s?$")
 _SPACES = re.compile(r"\s+")
 
 
@@ -18,8 +18,9 @@ def entity_key(name: str) -> str:
     >>> entity_key("Pourquoi-Pas?")
     'pourquoi pas'
     """
-    folded = unicodedata.normalize("NFKC", name).casefold().strip()
-    folded = _POSSESSIVE.sub("", folded)
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
+    folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", folded).strip())
     kept = "".join(c if _is_name_character(c) else " " for c in folded)
     return " ".join(kept.split())
 

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 MAX_CHARACTERS = 1_000
 
 _BLOCK_BREAK = re.compile(
-    r"(?:[ \t]*\r?\n){2,}"  # blank line
+    r"\r?\n(?:[ \t]*\r?\n)+"  # blank line; the spaces before it are stripped later
     r"|\r?\n(?=[ \t]*(?:#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|\||>))"  # heading, item, row
-    r"|(?<=\n)(?<=[^\n]\n)(?=[ \t]*(?:#{1,6}[ \t]))"
 )
 _AFTER_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t][^\n]*\n")
 _WIDE_STOP = re.compile(r"[。！？｡]+[」』）”’\"]*|[؟۔।॥။።]+\s*")  # no space need follow these
-_WORD = re.compile(r"\w")
+_WORD = re.compile(r"[^\W_]")  # a letter or digit
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:

@@ -1,0 +1,91 @@
+"""BM25 against the library bm25s and against the formula."""
+
+import math
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from clew.algo.bm25 import bm25_scores, bm25_weights
+
+COUNTS = st.integers(1, 6).flatmap(
+    lambda width: st.lists(
+        st.lists(st.integers(0, 3), min_size=width, max_size=width), min_size=1, max_size=8
+    )
+).map(np.array)  # fmt: skip
+CHUNKS = np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 3], [0, 0, 0, 0]])
+
+
+def by_formula(counts, terms, k1=1.2, b=0.75):
+    """Sum idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length))."""
+    lengths, scores = counts.sum(axis=1), []
+    mean = lengths.mean() or 1
+    for chunk, length in zip(counts, lengths, strict=True):
+        score = 0.0
+        for term in set(terms):
+            df = int((counts[:, term] > 0).sum())
+            idf = math.log(1 + (len(counts) - df + 0.5) / (df + 0.5))
+            tf = chunk[term]
+            score += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean)) if tf else 0
+        scores.append(score)
+    return scores
+
+
+@given(COUNTS, st.data())
+def test_scores_are_those_of_the_formula(counts, data):
+    """For every small collection and query, sparse or not."""
+    terms = data.draw(st.lists(st.integers(0, counts.shape[1] - 1), max_size=5))
+    scores = bm25_scores(bm25_weights(csr_array(counts)), np.array(terms, dtype=np.intp))
+    np.testing.assert_allclose(scores, by_formula(counts, terms), atol=1e-12)
+
+
+@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0)])
+def test_scores_are_those_of_bm25s(k1, b):
+    """The library's "lucene" has this idf and leaves out the constant factor k1 + 1."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.4, (40, 25))
+    words = [[f"w{t}" for t in range(25) for _ in range(chunk[t])] for chunk in counts]
+    oracle = bm25s.BM25(method="lucene", k1=k1, b=b, dtype="float64")
+    oracle.index(words, show_progress=False)
+    weights = bm25_weights(csr_array(counts), k1=k1, b=b)
+    for query in ([0], [3, 7, 11], list(range(25))):
+        expected = oracle.get_scores([f"w{t}" for t in query]) * (k1 + 1)
+        np.testing.assert_allclose(bm25_scores(weights, np.array(query)), expected, rtol=1e-6)
+
+
+def test_weights_by_hand():
+    """Four chunks of mean length two: the last term is alone in one of three words."""
+    weights = bm25_weights(csr_array(CHUNKS)).toarray()
+    assert weights.shape == (4, 4)
+    idf = math.log(1 + (4 - 1 + 0.5) / (1 + 0.5))
+    assert weights[3, 2] == pytest.approx(idf * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 3 / 2)))
+    assert (weights > 0).tolist() == (CHUNKS.T > 0).tolist()
+
+
+def test_a_term_asked_twice_counts_once():
+    """Repeating a word in a query does not make it heavier."""
+    weights = bm25_weights(csr_array(CHUNKS))
+    once, twice = (bm25_scores(weights, np.array(terms)) for terms in ([0, 1], [0, 1, 0]))
+    np.testing.assert_array_equal(once, twice)
+
+
+def test_no_known_term_scores_nothing():
+    """A query of unknown words finds nothing, without an error."""
+    weights = bm25_weights(csr_array(CHUNKS))
+    assert bm25_scores(weights, np.array([], dtype=np.intp)).tolist() == [0, 0, 0, 0]
+
+
+def test_an_empty_chunk_scores_nothing():
+    """A chunk without terms is never found and spoils no mean."""
+    assert bm25_scores(bm25_weights(csr_array(CHUNKS)), np.arange(4))[3] == 0
+    nothing = bm25_weights(csr_array(np.zeros((2, 3))))
+    assert bm25_scores(nothing, np.arange(3)).tolist() == [0, 0]
+
+
+def test_an_empty_index_has_no_scores():
+    """Before the first chunk there are no lengths to take a mean of."""
+    weights = bm25_weights(csr_array((0, 3)))
+    assert bm25_scores(weights, np.arange(3)).tolist() == []

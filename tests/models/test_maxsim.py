@@ -1,0 +1,101 @@
+"""The late-interaction reranker over a double whose tokens are words."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from clew.models import gives_tokens, is_late
+from clew.models.maxsim import COSINE_WEIGHT, MaxSim, blend, unit_rows
+from clew.types import TokenVectors
+
+DIMENSION = 64
+
+
+class Words:
+    """Each word has a direction of its own, of length three; a text is their mean."""
+
+    name = "words"
+    dimension = DIMENSION
+
+    def embed(self, texts, *, kind):  # noqa: ARG002 -- the protocol's
+        rows = [tokens.pooled for tokens in self.embed_tokens(texts)]
+        return np.stack(rows) if rows else np.zeros((0, DIMENSION), dtype=np.float32)
+
+    def embed_tokens(self, texts):
+        return [self._read(text) for text in texts]
+
+    def _read(self, text):
+        words = text.lower().split()
+        vectors = np.zeros((len(words), DIMENSION), dtype=np.float32)
+        for i, word in enumerate(words):
+            row = np.random.default_rng(zlib.crc32(word.encode())).normal(size=DIMENSION)
+            vectors[i] = 3 * row / np.linalg.norm(row)
+        pooled = np.ones(DIMENSION) + vectors.sum(axis=0)
+        pooled = (pooled / np.linalg.norm(pooled)).astype(np.float32)
+        ids = np.arange(len(words), dtype=np.int32)
+        return TokenVectors(vectors, ids, np.zeros((len(words), 2), dtype=np.int32), pooled)
+
+
+@pytest.fixture
+def reranker():
+    return MaxSim(Words())
+
+
+def test_it_keeps_the_protocols(reranker):
+    """It is a reranker that can score stored tokens, and its name holds its model's."""
+    assert gives_tokens(reranker.embedder)
+    assert is_late(reranker)
+    assert reranker.name == "maxsim/words"
+
+
+def test_the_text_that_holds_the_words_is_best(reranker):
+    """A long text with the query's words beats a short one without them."""
+    texts = [
+        "penguins live in the south",
+        "of all the ships that ever went there it was gauss that drygalski had led in the ice",
+        "drygalski was a man",
+    ]
+    scores = reranker.score("drygalski led gauss", texts)
+    assert scores.argmax() == 1
+    assert scores[2] > scores[0]
+
+
+def test_a_score_is_late_interaction_plus_half_a_cosine(reranker):
+    """Both parts by hand, for one text."""
+    query, text = "gauss sailed", "the gauss sank"
+    [asked], [read] = Words().embed_tokens([query]), Words().embed_tokens([text])
+    cosines = (asked.vectors / 3) @ (read.vectors / 3).T
+    expected = cosines.max(axis=1).mean() + COSINE_WEIGHT * float(asked.pooled @ read.pooled)
+    np.testing.assert_allclose(reranker.score(query, [text]), [expected], atol=1e-5)
+    np.testing.assert_allclose(blend(np.array([1.0]), np.array([0.5])), [1.25])
+
+
+def test_stored_tokens_match_as_read_ones(reranker):
+    """Scoring an index's int8 tokens gives the late part of the score, up to rounding."""
+    query, texts = "drygalski led gauss", ["gauss sank", "", "drygalski led it"]
+    [asked], read = Words().embed_tokens([query]), Words().embed_tokens(texts)
+    stored = [np.round(unit_rows(t.vectors) * 127).astype(np.int8) for t in read]
+    late = reranker.matches(asked, stored).mean(axis=1)
+    cosines = np.array([t.pooled @ asked.pooled for t in read])
+    np.testing.assert_allclose(blend(late, cosines), reranker.score(query, texts), atol=0.02)
+
+
+def test_scores_do_not_depend_on_the_other_texts(reranker):
+    """A text scores alone as it does among others."""
+    texts = ["gauss sank", "drygalski", "ice"]
+    alone = [reranker.score("gauss", [text])[0] for text in texts]
+    np.testing.assert_allclose(reranker.score("gauss", texts), alone, atol=1e-6)
+
+
+def test_no_texts_and_no_words(reranker):
+    """Empty batches, texts and queries have scores, and they are finite."""
+    assert reranker.score("gauss", []).shape == (0,)
+    assert np.isfinite(reranker.score("", ["gauss", ""])).all()
+    assert np.isfinite(reranker.score("gauss", [""])).all()
+
+
+def test_zero_vectors_stay_zero():
+    """A token without direction is like nothing."""
+    rows = unit_rows(np.array([[0, 0], [3, 4]], dtype=np.float32))
+    np.testing.assert_allclose(rows, [[0, 0], [0.6, 0.8]], atol=1e-6)

@@ -1,0 +1,200 @@
+"""What models cost, by stage."""
+
+import time
+
+import numpy as np
+import pytest
+
+from clew.models import (
+    Models,
+    Prompt,
+    Reply,
+    gives_tokens,
+    is_late,
+)
+from clew.models.metered import MODEL_STAGES, Meter, metered
+from clew.types import Mention, TokenVectors, Usage
+
+NAP = 0.02  # seconds
+
+
+class PlainEmbedder:
+    name = "plain"
+    dimension = 2
+
+    def embed(self, texts, *, kind):  # noqa: ARG002 -- the protocol's
+        time.sleep(NAP)
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+
+class WordEmbedder(PlainEmbedder):
+    name = "words"
+
+    def embed_tokens(self, texts):
+        time.sleep(NAP)
+        one = np.ones((1, 2), dtype=np.float32)
+        row = np.zeros(1, dtype=np.int32)
+        return [TokenVectors(one, row, np.zeros((1, 2), dtype=np.int32), one[0]) for _ in texts]
+
+
+class Tagger:
+    name = "tagger"
+
+    def tag(self, texts):
+        return [[Mention(0, 1, "NAME")] for _ in texts]
+
+
+class PlainReranker:
+    name = "plain"
+
+    def score(self, query, texts):  # noqa: ARG002 -- the protocol's
+        return np.arange(len(texts), dtype=float)
+
+
+class Late(PlainReranker):
+    """It reads with an embedder of its own, as the real one does."""
+
+    name = "late"
+
+    def __init__(self, embedder):
+        self.embedder = embedder
+
+    def score(self, query, texts):
+        self.embedder.embed_tokens(texts)
+        time.sleep(NAP)
+        return super().score(query, texts)
+
+    def matches(self, query, texts):  # noqa: ARG002 -- the protocol's
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+
+class Scripted:
+    name = "scripted"
+
+    def __init__(self, *replies):
+        self.replies = replies
+
+    def complete(self, prompts):  # noqa: ARG002 -- the protocol's
+        return list(self.replies)
+
+
+def fail():
+    time.sleep(NAP)
+    raise ZeroDivisionError
+
+
+def bundle(**models):
+    plain = {"embedder": PlainEmbedder(), "tagger": Tagger(), "reranker": PlainReranker()}
+    return Models(**{**plain, **models})
+
+
+def test_stages_add_up():
+    """A stage that is entered twice holds the sum."""
+    meter = Meter()
+    for _ in range(2):
+        with meter.stage("embed"):
+            time.sleep(NAP)
+    assert list(meter.seconds) == ["embed"]
+    assert meter.usage().total_seconds >= 2 * NAP
+
+
+def test_a_stage_inside_another_is_counted_once():
+    """Seconds of all stages sum to no more than the time that passed, whatever called what."""
+    meter = Meter()
+    started = time.perf_counter()
+    with meter.stage("retrieve"):
+        time.sleep(NAP)
+        with meter.stage("rerank"), meter.stage("embed"):
+            time.sleep(3 * NAP)
+        with meter.stage("rerank"):
+            time.sleep(NAP)
+    passed = time.perf_counter() - started
+    seconds = meter.seconds
+    assert sum(seconds.values()) <= passed
+    assert seconds["embed"] >= 3 * NAP
+    assert seconds["retrieve"] >= NAP
+    assert seconds["rerank"] >= NAP
+
+
+def test_a_stage_that_fails_is_counted():
+    """An error passes through, and the stages around it still add up."""
+    meter = Meter()
+    started = time.perf_counter()
+    with pytest.raises(ZeroDivisionError), meter.stage("outer"), meter.stage("inner"):
+        fail()
+    with meter.stage("next"):
+        time.sleep(NAP)
+    assert sum(meter.seconds.values()) <= time.perf_counter() - started
+    assert meter.seconds["inner"] >= NAP
+    assert meter.seconds["next"] >= NAP
+
+
+def test_models_do_what_they_did():
+    """Wrapped models give what they give, under their own names."""
+    meter = Meter()
+    embedder = WordEmbedder()
+    llm = Scripted(Reply(text="x"))
+    models = metered(bundle(embedder=embedder, reranker=Late(embedder), llm=llm), meter)
+    assert (models.embedder.name, models.embedder.dimension) == ("words", 2)
+    assert (models.tagger.name, models.reranker.name, models.llm.name) == (
+        "tagger",
+        "late",
+        "scripted",
+    )
+    assert models.embedder.embed(["a", "b"], kind="query").shape == (2, 2)
+    [tokens] = models.embedder.embed_tokens(["a"])
+    assert models.tagger.tag(["a"]) == [[Mention(0, 1, "NAME")]]
+    assert models.reranker.score("q", ["a", "b"]).tolist() == [0, 1]
+    assert models.reranker.matches(tokens, [np.zeros((1, 2), dtype=np.int8)]).tolist() == [[1]]
+    assert models.llm.complete([Prompt(user="q")]) == [Reply(text="x")]
+    assert set(meter.seconds) == set(MODEL_STAGES)
+
+
+def test_what_a_model_can_do_survives():
+    """Methods ask whether a model gives tokens; wrapping neither hides nor invents that."""
+    plain = metered(bundle(), Meter())
+    assert not gives_tokens(plain.embedder)
+    assert not is_late(plain.reranker)
+    able = metered(bundle(embedder=WordEmbedder(), reranker=Late(WordEmbedder())), Meter())
+    assert gives_tokens(able.embedder)
+    assert is_late(able.reranker)
+    assert plain.llm is None
+
+
+def test_a_reranker_that_embeds_is_counted_once():
+    """A metered embedder inside a metered reranker: its time is the embedder's alone."""
+    meter = Meter()
+    inner = metered(bundle(embedder=WordEmbedder()), meter)
+    models = metered(bundle(reranker=Late(inner.embedder)), meter)
+    started = time.perf_counter()
+    models.reranker.score("q", ["a"])
+    passed = time.perf_counter() - started
+    assert meter.seconds["embed"] >= NAP
+    assert meter.seconds["rerank"] >= NAP
+    assert sum(meter.seconds.values()) <= passed
+
+
+def test_usage_of_an_llm_adds_up():
+    """Calls, tokens and dollars of all replies, repair retries included."""
+    meter = Meter()
+    one = Reply(text="", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
+    two = Reply(text="", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2)
+    metered(bundle(llm=Scripted(one, two)), meter).llm.complete([])
+    usage = meter.usage()
+    assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 15, 3)
+    assert usage.total_tokens == 18
+    assert usage.cost_usd == 0.75
+
+
+@pytest.mark.parametrize("prices", [(0.5, None), (None, 0.5), (None, None)])
+def test_one_unknown_price_makes_the_cost_unknown(prices):
+    """A sum that leaves something out is no sum."""
+    meter = Meter()
+    for price in prices:
+        meter.add(Reply(text="", cost_usd=price))
+    assert meter.usage().cost_usd is None
+
+
+def test_nothing_costs_nothing():
+    """A run without models has no seconds and a cost of zero, not an unknown one."""
+    assert Meter().usage() == Usage()

@@ -1,0 +1,100 @@
+"""The prompt files, and how values are put into them."""
+
+import ast
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.prompts import prompt
+
+NAMES = sorted(file.name[:-3] for file in files("clew.prompts").iterdir() if file.suffix == ".md")
+SOURCES = sorted(Path(clew.__file__).parent.rglob("*.py"))
+NOT_VALUES = {"name", "schema", "max_tokens"}
+
+
+def placeholders(name):
+    text = (files("clew.prompts") / f"{name}.md").read_text(encoding="utf-8")
+    return set(re.findall(r"\$(\w+)", text))
+
+
+def calls():
+    """Yield (file, line, prompt name or None, the values given) for each call of `prompt`."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "prompt":
+                name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+                values = {keyword.arg for keyword in node.keywords} - NOT_VALUES
+                yield path.name, node.lineno, name, values
+
+
+CALLS = list(calls())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_is_a_prompt(name):
+    """A version, a system part and a user part, all filled and without a stray $."""
+    values = {value: f"<{value}>" for value in placeholders(name)}
+    made = prompt(name, **values)
+    assert re.fullmatch(rf"{name}-\d+", made.version)
+    assert made.system
+    assert made.system == made.system.strip()
+    assert made.user == made.user.strip()
+    assert "$" not in made.user + made.system
+    assert values
+    assert all(value in made.user for value in values.values())
+
+
+@pytest.mark.parametrize(("file", "line", "name", "values"), CALLS)
+def test_callers_give_what_a_prompt_asks_for(file, line, name, values):
+    """Each call in the sources fills every $name of its prompt, and gives nothing else."""
+    if name is not None:
+        assert placeholders(name) == values
+    else:  # chosen at run time: it must fit some prompt
+        assert values in [placeholders(n) for n in NAMES]
+
+
+def test_every_prompt_is_used():
+    """No file is left over: each is named in the sources."""
+    named = " ".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    assert [name for name in NAMES if f'"{name}"' not in named] == []
+    assert CALLS
+
+
+def test_values_are_no_templates():
+    """A document or question that holds $names or ${braces} is quoted as it is."""
+    hostile = "costs $5, $question ${context} $$ $"
+    made = prompt("short_answer", context=hostile, question="how $much?")
+    assert hostile in made.user
+    assert "how $much?" in made.user
+
+
+def test_a_value_that_is_missing_is_an_error():
+    """A prompt with a hole in it is never sent."""
+    with pytest.raises(KeyError, match="question"):
+        prompt("zero_shot")
+
+
+def test_what_is_asked_of_the_reply_is_passed_on():
+    """Schema and length belong to the request, not to the text."""
+    schema = {"type": "object"}
+    made = prompt("zero_shot", schema=schema, max_tokens=7, question="q")
+    assert (made.schema, made.max_tokens) == (schema, 7)
+
+
+def test_the_example_of_a_reply_is_valid():
+    """A model that copies the form of the example satisfies the schema."""
+    made = prompt("query_entities", question="q")
+    [example] = re.findall(r"^\{.*\}$", made.user, re.MULTILINE)
+    assert all(isinstance(name, str) for name in json.loads(example)["named_entities"])
+
+
+def test_a_file_without_its_parts_is_named(tmp_path, monkeypatch):
+    """A prompt that was edited badly fails by its name."""
+    (tmp_path / "broken.md").write_text("version: 1\n\n# user\nhello", encoding="utf-8")
+    monkeypatch.setattr("clew.prompts.files", lambda _: tmp_path)
+    with pytest.raises(ValueError, match=r"broken.md lacks its version, system or user part"):
+        prompt("broken")

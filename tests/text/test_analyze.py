@@ -1,0 +1,121 @@
+"""The terms of search, and where they stand."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.text.analyze import (
+    MARKS,
+    STOP_WORDS,
+    counted_terms,
+    fold,
+    is_uncased,
+    term_spans,
+    terms,
+)
+
+TEXT = st.lists(
+    st.text(max_size=10)
+    | st.sampled_from(
+        ["Scott's ", "dogs’ ", "the ", "1910 ", "x-ray- ", "北京大学", "กรุงเทพ ", "ﬁ"]
+    )
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Fram left Oslo", ["fram", "left", "oslo"]),
+        ("Scott's dogs' diary", ["scott", "dogs", "diary"]),
+        ("Scott’s", ["scott"]),
+        ("O'Brien", ["o'brien"]),
+        ("x-ray well-known tail-- end-", ["x-ray", "well-known", "tail", "end"]),
+        ("in 1910, 7 ships, B-52", ["1910", "7", "ships", "b-52"]),
+        ("a I x ?", []),
+        ("Straße STRASSE", ["strasse", "strasse"]),
+        ("Ｆｒａｍ ﬁlm ①", ["fram", "film", "1"]),
+        ("Fram fram FRAM", ["fram", "fram", "fram"]),
+        ("北京大学", ["北京", "京大", "大学"]),
+        ("在 Oslo市", ["在", "oslo", "市"]),
+        ("トム", ["トム"]),
+        ("กรุงเทพ", ["กร", "รุ", "ุง", "งเ", "เท", "ทพ"]),
+        ("काठमांडू है", ["काठमांडू", "है"]),
+        ("كِتَاب", ["كِتَاب"]),
+        ("Cafe\u0301", ["café"]),
+        ("", []),
+    ],
+)
+def test_terms_of_a_text(text, expected):
+    """Terms are folded words without stop words, endings and marks; numbers stay."""
+    assert terms(text) == expected
+
+
+def test_stop_words_are_folded_words():
+    """Every stop word is one that a text can give."""
+    assert all(word == fold(word) and word.isalpha() for word in STOP_WORDS)
+    assert terms(" ".join(STOP_WORDS).upper()) == []
+
+
+@given(TEXT)
+def test_spans_slice_back(text):
+    """The characters at a span are the term, as it was written, in order."""
+    previous = 0
+    for term, start, end in term_spans(text):
+        assert previous <= start < end <= len(text)
+        assert fold(text[start:end]).startswith(term)
+        assert len(term) > 0
+        assert term not in STOP_WORDS
+        previous = start
+
+
+@given(TEXT)
+def test_a_term_is_found_by_itself(text):
+    """What a text is indexed under is what a query for that word asks for."""
+    for term, start, end in term_spans(text):
+        if text[start].isalnum():  # not the half of a Thai word that a pair may be
+            assert term in terms(text[start:end])
+
+
+def test_counted_terms_tell_how_often_a_word_is_lower_case():
+    """A word that is mostly written small is no name."""
+    assert counted_terms("Gauss met gauss and Gauss's Fram") == {
+        "gauss": (3, 1),
+        "met": (1, 1),
+        "fram": (1, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "uncased"),
+    [
+        ("Fram", False),
+        ("Αθήνα", False),
+        ("1910", False),
+        ("北京", True),
+        ("مصر", True),
+        ("", False),
+    ],
+)
+def test_scripts_without_capitals(text, uncased):
+    """Only letters that have no case at all count as uncased."""
+    assert is_uncased(text) is uncased
+
+
+def test_marks_are_marks_or_letters():
+    """The list of marks holds no punctuation or symbol, so words still end where they end."""
+    inside = re.compile(f"[{MARKS}]")
+    found = {unicodedata.category(c)[0] for c in map(chr, range(0x3000)) if inside.match(c)}
+    assert found <= {"M", "L", "N", "S", "P", "C"}
+    danda, comma, stop = "।", "،", "۔"
+    assert not any(inside.match(c) for c in (danda, comma, stop, " ", "-", "."))
+    hindi = [chr(i) for i in range(0x900, 0x980) if unicodedata.category(chr(i))[0] == "M"]
+    assert all(inside.match(c) for c in hindi)
+
+
+@pytest.mark.parametrize("filler", ["-", "'", "a-", "é", "中", "\u0301"])
+def test_hostile_words_take_linear_time(filler):
+    """A word of 100,000 hyphens is read in a moment."""
+    assert len(terms("a" + filler * 100_000 + "b")) <= 100_001

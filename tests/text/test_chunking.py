@@ -1,0 +1,191 @@
+"""Windows: what they hold, where they end, and that nothing is lost between them."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.text import tokens
+from clew.text.chunking import Chunking, chunk
+from clew.text.sentences import sentence_spans
+
+WORDS = ["Fram", "ice", "Drygalski", "expedition", "1920", "xqzt", "supercalifragilistic", "a"]
+ENDS = ["", "", "", " ", ",", ".", ".", "?", "\n", "\n\n", "。"]
+WORD = st.tuples(st.sampled_from(WORDS), st.sampled_from(ENDS)).map("".join)
+ODD = st.sampled_from(
+    ["北京大学在北京。", "她走了", "😀", "𓀀𓀀", "x" * 90, "# Head\n", "| a | b |\n", "é"]
+)
+TEXT = st.lists(WORD | WORD | WORD | ODD | st.text(max_size=5), max_size=60).map(" ".join)
+PLAIN = st.lists(WORD, min_size=1, max_size=120).map(" ".join)
+
+
+@st.composite
+def chunkings(draw, least=1):
+    size = draw(st.integers(least, 40))
+    return Chunking(size=size, overlap=draw(st.integers(0, size - 1)))
+
+
+@settings(max_examples=200)
+@given(TEXT, chunkings(), st.integers(0, 10))
+def test_windows_cover_the_text_in_order(text, chunking, start):
+    """Every letter is in some window, none lies inside another, the last ends the document."""
+    windows = chunk(text, start, chunking)
+    covered = set()
+    for window in windows:
+        assert start <= window.start < window.end <= len(text)
+        assert text[window.start : window.end] == text[window.start : window.end].strip()
+        covered.update(range(window.start, window.end))
+    for one, other in pairwise(windows):
+        assert one.start < other.start
+        assert one.end < other.end
+    for a, b in sentence_spans(text, start):
+        assert all(i in covered for i in range(a, b) if not text[i].isspace())
+    if windows:
+        assert windows[-1].end == sentence_spans(text, start)[-1][1]
+
+
+@settings(max_examples=200)
+@given(TEXT, chunkings())
+def test_no_window_is_too_large(text, chunking):
+    """A window has the tokens it says, and more than asked only in a single character."""
+    for window in chunk(text, 0, chunking):
+        piece = text[window.start : window.end]
+        assert window.n_tokens == tokens.count(piece)
+        assert window.n_tokens <= chunking.size or len(piece) == 1
+
+
+@settings(max_examples=200)
+@given(TEXT, chunkings())
+def test_windows_overlap_by_no_more_than_asked(text, chunking):
+    """What two windows share has at most `overlap` tokens."""
+    windows = chunk(text, 0, chunking)
+    if not windows:
+        return
+    base = windows[0].start
+    starts = tokens.starts(text[base : windows[-1].end]) + base
+    for one, other in pairwise(windows):
+        shared = ((starts >= other.start) & (starts < one.end)).sum()
+        assert shared <= chunking.overlap
+
+
+@given(PLAIN, chunkings(least=24))
+def test_no_word_is_cut(text, chunking):
+    """Where words are shorter than half a window, each is whole in one."""
+    windows = chunk(text, 0, chunking)
+    place = 0
+    for word in text.split():
+        place = text.index(word, place)
+        assert any(w.start <= place and place + len(word) <= w.end for w in windows) or not any(
+            c.isalnum() for c in word
+        )
+        place += len(word)
+
+
+@given(PLAIN, st.integers(16, 60), st.integers(0, 4))
+def test_short_sentences_stay_whole(text, size, share):
+    """A sentence of less than half a window lies wholly in some window."""
+    windows = chunk(text, 0, Chunking(size=size, overlap=size * share // 10))
+    for a, b in sentence_spans(text):
+        if tokens.count(text[a:b]) <= size // 2 - 4:
+            assert any(w.start <= a and b <= w.end for w in windows)
+
+
+@given(TEXT, chunkings())
+def test_windows_know_their_sentences(text, chunking):
+    """A window's sentences are the document's, cut at its edges."""
+    whole = sentence_spans(text)
+    for window in chunk(text, 0, chunking):
+        clipped = [(max(a, window.start), min(b, window.end)) for a, b in whole]
+        assert list(window.sentences) == [(a, b) for a, b in clipped if a < b]
+
+
+def test_a_window_ends_at_the_last_sentence_end_that_fits():
+    """By hand: five sentences of four tokens in windows of ten, and none that is alone."""
+    text = "One went out. Two went out. Six went out. Ten went out. Nil went out."
+    assert tokens.count("One went out.") == 4
+    windows = chunk(text, 0, Chunking(size=10, overlap=0))
+    assert [text[w.start : w.end] for w in windows] == [
+        "One went out. Two went out.",
+        "Six went out. Ten went out.",
+        "Nil went out.",
+    ]
+    assert [w.n_tokens for w in windows] == [8, 8, 4]
+
+
+def test_the_overlap_is_whole_sentences():
+    """By hand: a window begins with the sentence that the last one ended with."""
+    text = "One went out. Two went out. Six went out."
+    windows = chunk(text, 0, Chunking(size=10, overlap=5))
+    assert [text[w.start : w.end] for w in windows] == [
+        "One went out. Two went out.",
+        "Two went out. Six went out.",
+    ]
+
+
+def test_inside_a_long_sentence_the_overlap_is_words():
+    """Where no sentence begins in the overlap, as many whole words are repeated as are asked."""
+    text = " ".join(["ice"] * 50)
+    one, other, *_ = chunk(text, 0, Chunking(size=20, overlap=6))
+    assert text[one.start : one.end] == " ".join(["ice"] * 20)
+    assert (one.end - other.start + 1) // 4 == 6
+
+
+def test_a_text_without_spaces_is_cut_between_tokens():
+    """Chinese without a stop gives full windows with full overlap."""
+    text = "冰" * 100
+    windows = chunk(text, 0, Chunking(size=20, overlap=5))
+    assert tokens.count(text) == 200
+    assert [(w.start, w.end) for w in windows[:2]] == [(0, 10), (8, 18)]
+    assert windows[-1].end == 100
+
+
+def test_one_giant_word_is_cut():
+    """A word longer than a window is spread over several, with nothing between them."""
+    windows = chunk("x" * 3000, 0, Chunking(size=16, overlap=0))
+    assert "".join("x" * (w.end - w.start) for w in windows) == "x" * 3000
+    assert [w.start for w in windows[1:]] == [w.end for w in windows[:-1]]
+
+
+def test_a_word_before_a_long_one_does_not_stop_the_windows():
+    """Where the overlap holds no white space, the next window still begins further on."""
+    text = "one two three " + "supercalifragilistic" * 40 + " four five."
+    windows = chunk(text, 0, Chunking(size=20, overlap=5))
+    assert windows[-1].end == len(text)
+
+
+def test_an_overlap_that_fills_a_window_is_dropped():
+    """A large overlap never gives a window that is part of the one before."""
+    text = "One. Two. Six. " + "ice " * 30
+    windows = chunk(text, 0, Chunking(size=8, overlap=7))
+    assert all(a.end < b.end for a, b in pairwise(windows))
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(1, 0), (2, 1), (3, 0)])
+def test_a_character_of_many_tokens_is_a_window(size, overlap):
+    """The smallest windows hold one character, even if it has more tokens than they may."""
+    windows = chunk("𓀀𓀁", 0, Chunking(size=size, overlap=overlap))
+    assert [(w.start, w.end) for w in windows] == [(0, 1), (1, 2)]
+
+
+def test_front_matter_is_left_out():
+    """Chunks begin behind `start`, and their ranges count from the text's beginning."""
+    text = "---\ntitle: Fram\n---\n\n# Fram\nThe Fram sailed. It sank."
+    start = text.index("The")
+    [window] = chunk(text, start)
+    assert text[window.start : window.end] == "The Fram sailed. It sank."
+    assert [text[a:b] for a, b in window.sentences] == ["The Fram sailed.", "It sank."]
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "...", "---\n***"])
+def test_a_text_without_a_word_has_no_window(text):
+    """Nothing to find, nothing to store."""
+    assert chunk(text) == []
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, -2), (10, 10), (10, 11), (10, -1)])
+def test_impossible_sizes_are_refused(size, overlap):
+    """The numbers are named, and what is allowed."""
+    with pytest.raises(InputError, match=f"chunks of {size} tokens cannot overlap by {overlap}"):
+        Chunking(size=size, overlap=overlap)

