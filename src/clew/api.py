@@ -99,7 +99,11 @@ class Index:
         index was built with other models or settings, IndexLocked while another process writes.
         """
         meter = Meter()
-        items = _items(source)
+        items = iter(_items(source))
+        first = list(islice(items, 1))
+        if not first and not self._exists():
+            raise InputError(f"there is no file to index in {_named(source)}")
+        items = chain(first, items)
         store = self._writable()
         with meter.stage("read"):
             report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
@@ -131,6 +135,9 @@ class Index:
     def compact(self) -> None:
         """Rewrite the index without what was deleted or replaced, and erase that."""
         store = self._existing()
+        if self._snapshot is not None:  # an open reader keeps deleted text on disk
+            self._snapshot.close()
+            self._snapshot = None
         store.compact()
         store.freeze()
 
@@ -287,6 +294,13 @@ def _items(
     if first and isinstance(first[0], Document):
         return (item if isinstance(item, Document) else _refuse(item) for item in given)
     return readers.read([i if isinstance(i, str | Path) else _refuse(i) for i in given])
+
+
+def _named(source: object) -> str:
+    """Return what was given to `add`, for a message."""
+    if isinstance(source, list | tuple):
+        return ", ".join(map(_named, source)) or "an empty list"
+    return repr(str(source)) if isinstance(source, str | Path) else "what was given"
 
 
 def _refuse(item: object) -> NoReturn:

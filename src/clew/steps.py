@@ -179,11 +179,13 @@ def similar_entities(
         return []
     layer = snapshot.layer("entity")
     vectors = models.embedder.embed([entity_key(name) for name in names], kind="document")
-    similarity = vectors @ layer.vectors.T
-    similarity[:, ~layer.columns["linkable"].astype(bool)] = -1.0
+    linkable = layer.columns["linkable"]
+    # A cosine is at most 1: with the penalty a date falls behind every other entity.
+    penalty = np.where(linkable, np.float32(0), np.float32(-3))
     linked = []
-    for name, scores in zip(names, similarity, strict=True):
-        linked += [Linked(int(row), name, float(scores[row])) for row in top_k(scores, k)]
+    for name, scores in zip(names, vectors @ layer.vectors.T + penalty, strict=True):
+        rows = [int(row) for row in top_k(scores, k) if linkable[row]]
+        linked += [Linked(row, name, float(scores[row])) for row in rows]
     return linked
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.links import neighbours
-from clew.algo.topk import DECIMALS, top_k
+from clew.algo.topk import top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 
@@ -80,36 +80,36 @@ def grow_unit_sets(
         found: dict[tuple[int, ...], UnitSet] = {}
         for state in states:
             for via, unit in _next_units(graph, state, beam.k):
-                _add(found, _grown(graph, state, via, unit, beam))
+                _add(found, _grown(graph, state, via, unit))
         for unit in seed_units if depth == 0 else ():
-            _add(found, _grown(graph, start, -1, unit, beam))
+            _add(found, _grown(graph, start, -1, unit))
         if not found:
             break
-        states = _best(found, score, beam.width)
+        states = _best(graph, found, score, beam)
         kept += states
     return kept
 
 
 def _next_units(graph: UnitGraph, state: UnitSet, k: int) -> Iterator[tuple[int, int]]:
     """Yield (entity, unit) pairs: each frontier entity's `k` units nearest to the residual."""
+    pools = [graph.units_of(entity) for entity in state.frontier]
+    for unit in state.units:
+        pools = [pool[pool != unit] for pool in pools]
+    if not pools:
+        return
     length = float(np.linalg.norm(state.residual))
     direction = state.residual / length if length > 0 else state.residual
-    for entity in state.frontier:
-        units = graph.units_of(entity)
-        units = units[~np.isin(units, state.units)]
-        for i in top_k(graph.vectors[units] @ direction, k):
-            yield entity, int(units[i])
+    similarity = graph.vectors[np.concatenate(pools)] @ direction
+    ends = np.cumsum([len(pool) for pool in pools])
+    for entity, pool, end in zip(state.frontier, pools, ends, strict=True):
+        for i in top_k(similarity[end - len(pool) : end], k):
+            yield entity, int(pool[i])
 
 
-def _grown(graph: UnitGraph, state: UnitSet, via: int, unit: int, beam: Beam) -> UnitSet:
-    said = graph.vectors[unit] if beam.query_updating else 0.0
-    return UnitSet(
-        (*state.units, unit),
-        (*state.via, via),
-        tuple(graph.entities_of(unit)),
-        state.residual - said,
-        0.0,
-    )
+def _grown(graph: UnitGraph, state: UnitSet, via: int, unit: int) -> UnitSet:
+    """Return the state with one more unit; its residual is still the one before."""
+    units, frontier = (*state.units, unit), tuple(graph.entities_of(unit))
+    return UnitSet(units, (*state.via, via), frontier, state.residual, 0.0)
 
 
 def _add(found: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
@@ -121,8 +121,15 @@ def _add(found: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
     found[key] = state
 
 
-def _best(found: dict[tuple[int, ...], UnitSet], score: Score, width: int) -> list[UnitSet]:
+def _best(
+    graph: UnitGraph, found: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
+) -> list[UnitSet]:
+    """Return the best of the found sets, scored, and what each leaves of the query."""
     keys = sorted(found)
     scores = score(keys)
-    order = np.argsort(-np.round(scores, DECIMALS), kind="stable")[:width]
-    return [replace(found[keys[i]], score=float(scores[i])) for i in order]
+    best = []
+    for i in top_k(scores, beam.width):
+        state = found[keys[i]]
+        said = graph.vectors[state.units[-1]] if beam.query_updating else 0.0
+        best.append(replace(state, residual=state.residual - said, score=float(scores[i])))
+    return best

@@ -17,13 +17,12 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """
     if k <= 0 or not len(scores):
         return np.empty(0, dtype=np.intp)
-    keys = -np.round(scores, DECIMALS)
-    if k < len(keys):
-        limit = np.partition(keys, k - 1)[k - 1]
-        rows = np.flatnonzero(keys <= limit)  # in row order; longer than k only through ties
-    else:
-        rows = np.arange(len(keys))
-    return rows[np.argsort(keys[rows], kind="stable")][:k]
+    rows = np.arange(len(scores))
+    if k < len(scores):
+        least = np.partition(scores, -k)[-k]  # rounding can lift no row over it by more than that
+        rows = np.flatnonzero(scores >= least - 2 * 10.0**-DECIMALS)
+    keys = -np.round(scores[rows], DECIMALS)
+    return rows[np.argsort(keys, kind="stable")][:k]
 
 
 def positive_top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:

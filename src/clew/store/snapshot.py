@@ -29,12 +29,15 @@ class Parts:
     segments: Sequence[Segment]
     database: Database
     _documents: dict[int, Document] = field(default_factory=dict)
+    _columns: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
         """Return the columns of one layer by their short names."""
-        prefix = f"{layer}."
-        named = self.assembly.columns.items()
-        return {name[len(prefix) :]: c for name, c in named if name.startswith(prefix)}
+        if layer not in self._columns:
+            prefix = f"{layer}."
+            named = self.assembly.columns.items()
+            self._columns[layer] = {n[len(prefix) :]: c for n, c in named if n.startswith(prefix)}
+        return self._columns[layer]
 
     def document(self, row: int) -> Document:
         """Return the document in a row of this generation."""
