@@ -215,12 +215,15 @@ class Relevance:
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of units, each read as one text."""
         if self._stored:
-            self._best("unit", sorted({unit for units in sets for unit in units}))
-            best = [np.max([self._matches["unit", u] for u in units], axis=0) for units in sets]
-            vectors = self._snapshot.layer("unit").vectors
-            sums = np.stack([vectors[list(units)].sum(axis=0) for units in sets])
+            units = sorted({unit for chosen in sets for unit in chosen})
+            place = {unit: i for i, unit in enumerate(units)}
+            members = [place[unit] for chosen in sets for unit in chosen]
+            starts = np.cumsum([0, *(len(chosen) for chosen in sets[:-1])])
+            best = np.maximum.reduceat(self._best("unit", units)[members], starts, axis=0)
+            vectors = self._snapshot.layer("unit").vectors[units]
+            sums = np.add.reduceat(vectors[members], starts, axis=0)
             cosines = _cosines(sums, self._query.vector)
-            return blend(weighted_mean(np.stack(best), self._weights), cosines)
+            return blend(weighted_mean(best, self._weights), cosines)
         layer = self._snapshot.layer("unit")
         return self._of_texts([" ".join(sorted(layer.texts(units))) for units in sets])
 

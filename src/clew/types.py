@@ -147,7 +147,7 @@ class Snapshot:
 
     document_layer: DocumentLayer
     layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term"
-    links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, each pair once
+    links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, sorted
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
     generation: int = 0
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
@@ -164,7 +164,8 @@ class Snapshot:
         if (a, b) in self.links:
             return self.links[a, b]
         if (b, a) in self.links:
-            return self.derived(f"{b}-{a} transposed", self.links[b, a].T.tocsr)
+            other_way = self.links[b, a].transpose
+            return self.derived(f"{b}-{a} transposed", lambda: other_way().tocsr())
         have = ", ".join("-".join(pair) for pair in self.links)
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
 

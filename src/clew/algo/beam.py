@@ -52,7 +52,7 @@ class UnitGraph:
         entities: list[int] = neighbours(self.unit_entities, unit).tolist()
         return entities
 
-    def units_of(self, entity: int) -> NDArray[np.intp]:
+    def units_of(self, entity: int) -> NDArray[np.integer]:
         """Return the units that mention an entity."""
         return neighbours(self.entity_units, entity)
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def neighbours(link: "csr_array[Any, tuple[int, int]]", row: int) -> NDArray[np.intp]:
-    """Return the columns of the stored entries of a row, ascending."""
-    columns = link.indices[link.indptr[row] : link.indptr[row + 1]]
-    return np.sort(columns).astype(np.intp)
+def neighbours(link: "csr_array[Any, tuple[int, int]]", row: int) -> NDArray[np.integer]:
+    """Return the columns of the stored entries of a row; they ascend in a sorted link."""
+    return link.indices[link.indptr[row] : link.indptr[row + 1]]
