@@ -102,7 +102,8 @@ def main() -> int:
     for key in ("id", "question"):
         repeated = [value for value, n in Counter(item[key] for item in items).items() if n > 1]
         problems += [f"{key} not unique: {value}" for value in repeated]
-    types, hops = Counter(item["type"] for item in items), Counter(item["hop_count"] for item in items)
+    types = Counter(item["type"] for item in items)
+    hops = Counter(item["hop_count"] for item in items)
     if types != EXPECTED_TYPES:
         problems.append(f"questions per type: {dict(types)}, expected {EXPECTED_TYPES}")
     if hops != EXPECTED_HOPS:

@@ -5,7 +5,7 @@ import pytest
 from clew.answer import after_marker, answer
 from clew.models import Reply
 from clew.testing import ScriptedLLM
-from tests.answers.evidence import WordReranker, evidence, hit, models, path, says, unit
+from tests.answers.evidence import WordReranker, evidence, hit, models, says
 
 FRAM = hit(
     "fram",

@@ -42,12 +42,16 @@ def personalized_pagerank(
     if not 0 <= damping < 1:
         raise InputError(f"damping must be in [0, 1), but is {damping:g}")
     restart = restart / total
-    dangling = np.asarray(transition.sum(axis=0)) < 0.5  # columns sum to 1 or to 0
-    scores: NDArray[np.float64] = restart
+    n_edges = np.bincount(transition.indices, minlength=len(restart))
+    dangling = np.flatnonzero(n_edges == 0)
+    scores: NDArray[np.float64] = restart.copy()
     for _ in range(max_iterations):
-        lost = scores[dangling].sum()
-        moved = damping * (transition @ scores + lost * restart) + (1 - damping) * restart
-        change = np.abs(moved - scores).sum()
+        back = 1 - damping + damping * scores[dangling].sum()
+        moved = transition @ scores
+        moved *= damping
+        moved += back * restart
+        scores -= moved
+        change = np.abs(scores, out=scores).sum()
         scores = moved
         if change < tolerance:
             return scores

@@ -45,7 +45,7 @@ class Clue:
     query_updating: bool = True  # search on for what the units leave unsaid [Q-U]
 
     # Ours: what each is worth, and the paper's setting, stand in docs/methods/clue.md.
-    exact_names: bool = True  # seeds: entities whose name stands in the query
+    exact_names: bool = True  # seeds: entities whose name stands in the query, not their like
     seed_units: bool = True  # anchored units are states of depth one
     title_links: bool = True  # every unit mentions its document's title
     ranking: Literal["sets", "chunks"] = "sets"  # by the sets a chunk supports, or by itself
@@ -127,6 +127,10 @@ class Clue:
         if not self.entity_anchoring:
             return linked, ()
         names, notes = steps.query_names(models, query)
+        if self.exact_names:  # a name that the index has is not searched for its like
+            same = steps.same_names(snapshot, names)
+            known = {link.mention for link in same}
+            linked, names = linked + same, [name for name in names if name not in known]
         return linked + steps.similar_entities(snapshot, models, names, self.k), notes
 
 

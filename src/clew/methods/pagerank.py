@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from clew.models import Models
 
+_TOLERANCE = 1e-5  # of all weight: moves no chunk that matters
 _MAX_STOPS = 3  # entities on a path
 
 
@@ -57,7 +58,9 @@ class PageRank:
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             scores = steps.dense_scores(snapshot, "chunk", asked)
             return steps.ranked(snapshot, query, "pagerank", scores, self.chunks, notes=notes)
-        influence = personalized_pagerank(graph.transition, restart, damping=self.damping)
+        influence = personalized_pagerank(
+            graph.transition, restart, damping=self.damping, tolerance=_TOLERANCE
+        )
         n_chunks = len(snapshot.layer("chunk"))
         rows = top_k(influence[:n_chunks], self.chunks)
         return Evidence(
