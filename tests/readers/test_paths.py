@@ -204,3 +204,13 @@ def test_a_missing_extra_is_said(write, monkeypatch, name, package, hint):
     assert document.id == "docs/z.txt"
     with pytest.raises(MissingExtra, match=hint):
         list(read([path]))
+
+
+def test_an_index_among_the_documents_is_left_out(tmp_path):
+    """Indexing a folder into a folder inside it reads no file of the index."""
+    (tmp_path / "a.txt").write_text("Text.", encoding="utf-8")
+    index = tmp_path / "my.clew"
+    index.mkdir()
+    for name in ("index.sqlite", "writer.lock", "note.txt"):
+        (index / name).write_text("x", encoding="utf-8")
+    assert [document.id for document in read([tmp_path])] == [f"{tmp_path.name}/a.txt"]

@@ -1,7 +1,8 @@
 """Paths to files, in a fixed order.
 
-A folder is read in the order of its names, hidden files and folders left out. A link to a folder
-is followed once, and not at all if it leads into the folder that is read anyway or above it.
+A folder is read in the order of its names, hidden files and folders left out, and so are Clew's own
+indexes: one may well stand among the documents. A link to a folder is followed once, and not at all
+if it leads into the folder that is read anyway or above it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from stat import S_ISREG
 
 from clew.types import Skipped
+
+_INDEX_FILES = ("index.sqlite", "writer.lock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +60,9 @@ def _leads_home(path: Path, root: Path) -> bool:
 
 
 def _visible(path: Path, seen: set[Path]) -> list[Path]:
-    """Return what a folder holds, the first time that it is seen."""
+    """Return what a folder holds, the first time that it is seen; nothing of an index."""
     real = path.resolve()
-    if real in seen:
+    if real in seen or all((path / name).exists() for name in _INDEX_FILES):
         return []
     seen.add(real)
     return [child for child in path.iterdir() if not child.name.startswith(".")]
