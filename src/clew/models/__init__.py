@@ -8,7 +8,7 @@ inside, and its callers stay synchronous. Concrete models are modules of this pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.types import Mention, TokenVectors
@@ -136,4 +136,3 @@ class Models:
     tagger: Tagger
     reranker: Reranker
     llm: LLM | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
