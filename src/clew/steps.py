@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
@@ -16,14 +17,13 @@ from clew.models import Models, gives_tokens, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
-from clew.text.normalize import entity_key
+from clew.text.normalize import entity_key, title_head
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     SetScores = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 
@@ -71,6 +71,12 @@ def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDA
     """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
     both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
     return reciprocal_rank_fusion(both) if fusion == "rrf" else mean_of_min_max(*both)
+
+
+def chunk_titles(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
+    """Return the (n_chunks, n_entities) link of chunks to the entity that their title names."""
+    documents = snapshot.layer("chunk").columns["document"]
+    return csr_array(snapshot.link("document", "entity")[documents])
 
 
 # -- entities of the query ------------------------------------------------------------------------
@@ -217,13 +223,13 @@ class Relevance:
         if self._stored:
             units = sorted({unit for chosen in sets for unit in chosen})
             place = {unit: i for i, unit in enumerate(units)}
-            members = [place[unit] for chosen in sets for unit in chosen]
-            starts = np.cumsum([0, *(len(chosen) for chosen in sets[:-1])])
-            best = np.maximum.reduceat(self._best("unit", units)[members], starts, axis=0)
-            vectors = self._snapshot.layer("unit").vectors[units]
-            sums = np.add.reduceat(vectors[members], starts, axis=0)
-            cosines = _cosines(sums, self._query.vector)
-            return blend(weighted_mean(best, self._weights), cosines)
+            late = _LateSets(
+                self._best("unit", units),
+                self._snapshot.layer("unit").vectors[units],
+                self._weights,
+                self._query.vector,
+            )
+            return late.score([tuple(place[unit] for unit in chosen) for chosen in sets])
         layer = self._snapshot.layer("unit")
         return self._of_texts([" ".join(sorted(layer.texts(units))) for units in sets])
 
@@ -276,7 +282,8 @@ class Relevance:
 
 def cover(query: str, texts: Sequence[str], models: Models, k: int) -> list[int]:
     """Return the `k` texts that together answer the query best, chosen one after the other."""
-    score = _late_sets(query, texts, models) or _joined_sets(query, texts, models)
+    late = _read_late(query, texts, models)
+    score = late.score if late else _joined_sets(query, texts, models)
     chosen: list[int] = []
     while len(chosen) < min(k, len(texts)):
         rest = [i for i in range(len(texts)) if i not in chosen]
@@ -292,28 +299,34 @@ def _joined_sets(query: str, texts: Sequence[str], models: Models) -> SetScores:
     return score
 
 
-def _late_sets(query: str, texts: Sequence[str], models: Models) -> SetScores | None:
-    """Return scores by late interaction, every text read once; None where that cannot be."""
+@dataclass(frozen=True, slots=True)
+class _LateSets:
+    """Texts that were read once, to be scored in sets by late interaction."""
+
+    matches: NDArray[np.float32]  # (n, m), of each text with each query token
+    vectors: NDArray[np.float32]  # (n, d)
+    weights: NDArray[np.float64]  # (m,), of the query tokens
+    query: NDArray[np.float32]  # (d,), unit length
+
+    def score(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        """Return the score of each set of texts, none of them empty, as if it were one text."""
+        members = [i for chosen in sets for i in chosen]
+        starts = np.cumsum([0, *(len(chosen) for chosen in sets[:-1])])
+        best = np.maximum.reduceat(self.matches[members], starts, axis=0)
+        sums = np.add.reduceat(self.vectors[members], starts, axis=0)
+        lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
+        return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)
+
+
+def _read_late(query: str, texts: Sequence[str], models: Models) -> _LateSets | None:
+    """Return the texts as a late reranker reads them; None where that cannot be."""
     reranker = models.reranker
     if not (texts and is_late(reranker) and gives_tokens(models.embedder)):
         return None
     asked, *read = models.embedder.embed_tokens([query, *texts])
     matches = reranker.matches(asked, [unit_rows(t.vectors) for t in read])
     pooled = np.stack([t.pooled for t in read])
-    weights = np.ones(len(asked.ids))
-
-    def score(sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        best = np.stack([matches[list(chosen)].max(axis=0) for chosen in sets])
-        sums = np.stack([pooled[list(chosen)].sum(axis=0) for chosen in sets])
-        return blend(weighted_mean(best, weights), _cosines(sums, asked.pooled))
-
-    return score
-
-
-def _cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.floating]:
-    """Return the (n,) cosines of rows of any length to a unit query; a zero row has none."""
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
-    return np.asarray(vectors @ query / lengths)
+    return _LateSets(matches, pooled, np.ones(len(asked.ids)), asked.pooled)
 
 
 # -- rows to evidence -----------------------------------------------------------------------------
@@ -337,11 +350,8 @@ def ranked(
 
 def titled_texts(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
     """Return each chunk's text behind its document's title, as models read it."""
-    titled = []
-    for hit in hits(snapshot, rows, np.zeros(len(rows))):
-        head = f"{hit.title}\n" if hit.title and not hit.text.startswith(hit.title) else ""
-        titled.append(head + hit.text)
-    return titled
+    found = hits(snapshot, rows, np.zeros(len(rows)))
+    return [title_head(hit.title, hit.text) + hit.text for hit in found]
 
 
 def hits(snapshot: Snapshot, rows: Iterable[int], scores: NDArray[np.floating]) -> tuple[Hit, ...]:

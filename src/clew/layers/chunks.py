@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.text.chunking import Chunking, Window, chunk
-from clew.text.normalize import collapse
+from clew.text.normalize import collapse, title_head
 from clew.types import Document
 
 Columns = dict[str, NDArray[np.generic]]
@@ -33,8 +33,7 @@ class Chunks:
         """
         titled = []
         for d, text in zip(self.owners, self.texts(), strict=True):
-            title = collapse(self.documents[d].title)
-            head = f"{title}\n" if title and not text.startswith(title) else ""
+            head = title_head(self.documents[d].title, text)
             titled.append((head + text, len(head)))
         return titled
 

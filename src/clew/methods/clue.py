@@ -90,7 +90,8 @@ class Clue:
             return steps.ranked(snapshot, query, "clue", scores, self.chunks, notes=notes)
         support = _supports(snapshot, sets)
         rows, scores = self._ranked(relevance, support)
-        paths = [_path(snapshot, query, support[row].best, row, _reasons(linked)) for row in rows]
+        reasons = _reasons(linked)
+        paths = [_path(snapshot, query, support[row].best, row, reasons) for row in rows]
         if self.fill and len(rows) < self.chunks:
             hybrid = steps.hybrid_scores(snapshot, asked)
             more = _following(hybrid, rows, self.chunks)
@@ -102,8 +103,7 @@ class Clue:
             hits=steps.hits(snapshot, rows, scores),
             paths=tuple(paths),
             seeds=tuple(
-                steps.entity_step(snapshot, row, reason)
-                for row, reason in sorted(_reasons(linked).items())
+                steps.entity_step(snapshot, row, reason) for row, reason in sorted(reasons.items())
             ),
             notes=notes,
         )
@@ -141,9 +141,7 @@ def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
 def _build_graph(snapshot: Snapshot, title_links: bool) -> UnitGraph:  # noqa: FBT001
     unit_entities = snapshot.link("unit", "entity")
     if title_links:
-        chunks = snapshot.layer("unit").columns["chunk"]
-        documents = snapshot.layer("chunk").columns["document"][chunks]
-        titles = csr_array(snapshot.link("document", "entity")[documents])
+        titles = steps.chunk_titles(snapshot)[snapshot.layer("unit").columns["chunk"]]
         unit_entities = csr_array(unit_entities + titles)
         unit_entities.sort_indices()
     return UnitGraph(unit_entities, unit_entities.T.tocsr(), snapshot.layer("unit").vectors)

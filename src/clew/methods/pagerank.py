@@ -108,8 +108,7 @@ class _Graph:
 def _build_graph(snapshot: Snapshot, title_weight: float, *, unit_nodes: bool) -> _Graph:
     """Return the graph; a link to an entity weighs ln(1 + N / df), N chunks, df of them its."""
     chunk_units, unit_entities = snapshot.link("chunk", "unit"), snapshot.link("unit", "entity")
-    documents = snapshot.layer("chunk").columns["document"]
-    titles = csr_array(snapshot.link("document", "entity")[documents]) * title_weight
+    titles = steps.chunk_titles(snapshot) * title_weight
     mentions = csr_array(chunk_units @ unit_entities)
     mentions.data[:] = 1.0
     links = csr_array(mentions + titles)

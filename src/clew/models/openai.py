@@ -141,7 +141,9 @@ class OpenAIChat:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        return _endpoint(self, "chat/completions")
+        from clew.models.http import endpoint_of
+
+        return endpoint_of(self, "chat/completions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +213,9 @@ class OpenAIEmbeddings:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        return _endpoint(self, "embeddings")
+        from clew.models.http import endpoint_of
+
+        return endpoint_of(self, "embeddings")
 
 
 def json_values(text: str) -> Iterator[Any]:
@@ -321,18 +325,3 @@ def _lacking(refusal: Refused, body: Mapping[str, object]) -> str:
         return ""
     named = (p for p in signs if p in body and any(s in refusal.reason for s in signs[p]))
     return next(named, "")
-
-
-def _endpoint(model: OpenAIChat | OpenAIEmbeddings, path: str) -> Endpoint:
-    from clew.models.http import Endpoint
-
-    return Endpoint(
-        base_url=model.base_url,
-        path=path,
-        api_key=model.api_key,
-        api_key_env=model.api_key_env,
-        timeout_s=model.timeout_s,
-        concurrency=model.concurrency,
-        attempts=model.attempts,
-        sleep=model.sleep,
-    )

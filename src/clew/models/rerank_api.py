@@ -62,15 +62,6 @@ class RerankEndpoint:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        from clew.models.http import Endpoint
+        from clew.models.http import endpoint_of
 
-        return Endpoint(
-            base_url=self.base_url,
-            path="rerank",
-            api_key=self.api_key,
-            api_key_env=self.api_key_env,
-            timeout_s=self.timeout_s,
-            concurrency=self.concurrency,
-            attempts=self.attempts,
-            sleep=self.sleep,
-        )
+        return endpoint_of(self, "rerank")

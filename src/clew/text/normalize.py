@@ -30,6 +30,15 @@ def _is_name_character(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
+def title_head(title: str, text: str) -> str:
+    """Return what models read in front of a chunk's text: its title on a line of its own.
+
+    Nothing where there is no title, or where the text begins with it.
+    """
+    title = collapse(title)
+    return f"{title}\n" if title and not text.startswith(title) else ""
+
+
 def collapse(text: str) -> str:
     """Return `text` with every run of white space as one space, none at the ends."""
     return _SPACES.sub(" ", text).strip()
