@@ -65,6 +65,40 @@ class Mention:
     label: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triple:
+    """A statement about two entities, as it was extracted from one text."""
+
+    subject: str
+    relation: str
+    object: str
+    description: str = ""  # a sentence that says it, where the extractor gives one
+    strength: int = 1  # 1 to 10, the extractor's own
+
+
+# What an extraction may say an entity is. It is stored as its place here.
+ENTITY_TYPES = (
+    "other", "person", "organization", "place", "work", "event", "product", "date", "concept",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """An entity as one text describes it."""
+
+    name: str
+    type: str = "other"  # one of `ENTITY_TYPES`
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What was extracted from one text. An end of a triple need not be among the entities."""
+
+    entities: tuple[Described, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
     """One text as a token embedder sees it: row i is the token at characters spans[i]."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
-from clew.types import Mention, TokenVectors
+from clew.types import Extraction, Mention, TokenVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,17 @@ class Tagger(Protocol):
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return each text's mentions by (start, end), without repeats."""
+        ...
+
+
+class Extractor(Protocol):
+    """Texts to the entities and triples in them, without an LLM."""
+
+    @property
+    def name(self) -> str: ...
+
+    def extract(self, texts: Sequence[str]) -> list[Extraction]:
+        """Return what each text says; nothing of its neighbours in the batch enters it."""
         ...
 
 
