@@ -22,7 +22,7 @@ MARKS = (
 _WORD = re.compile(rf"\w[\w{MARKS}'’-]*")
 _POSSESSIVE = re.compile(r"(?:['’]s?|(?<!-)-+)$")
 # Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
@@ -68,7 +68,7 @@ def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
 
 def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
     previous = 0
-    for run in _UNSPACED.finditer(word):
+    for run in UNSPACED.finditer(word):
         yield from _spaced(word[previous : run.start()], start + previous)
         yield from _pairs(run.group(), start + run.start())
         previous = run.end()

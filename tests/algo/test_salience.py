@@ -1,0 +1,116 @@
+"""Rates of terms against the formula, and values worked out by hand."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from clew.algo.salience import entity_rates, salient
+
+CHUNKS = ["ice drift slows ice", "ice work", "pack floes carry seals and seals rest"]
+COUNTS = st.integers(1, 6).flatmap(
+    lambda width: st.lists(
+        st.lists(st.integers(0, 3), min_size=width, max_size=width), min_size=1, max_size=8
+    )
+).map(np.array)  # fmt: skip
+
+
+def counted(chunks):
+    """Return the counts of words and pairs of neighbours, the chunks' words, and the terms."""
+    terms = {}
+    cells = []
+    for i, words in enumerate(chunk.split() for chunk in chunks):
+        pairs = [" ".join(pair) for pair in pairwise(words)]
+        cells += [(i, terms.setdefault(term, len(terms))) for term in words + pairs]
+    counts = np.zeros((len(chunks), len(terms)), dtype=np.int64)
+    np.add.at(counts, tuple(np.transpose(cells)), 1)
+    return csr_array(counts), np.array([len(chunk.split()) for chunk in chunks]), list(terms)
+
+
+def by_formula(counts, score):
+    """Return the rates of dense counts, chunks being as long as their counts say."""
+    n, df = len(counts), (counts > 0).sum(axis=0)
+    rarity = np.log((n + 1) / (df + 1))
+    rates = np.zeros(counts.shape)
+    for i, chunk in enumerate(counts):
+        if score == "eq2":
+            rates[i] = chunk / (max(chunk.sum(), 1) * np.log(n + 1)) * rarity
+        elif score == "normalised":
+            rates[i] = chunk * rarity / (max(chunk * rarity) or 1)
+        else:
+            rates[i] = chunk * (rarity + 1) / (np.linalg.norm(chunk * (rarity + 1)) or 1)
+    return rates
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        ("eq2", {"work": 0.25, "ice work": 0.25, "ice": 0.103759}),
+        ("normalised", {"work": 1, "ice work": 1, "ice": 0.415037}),
+    ],
+)
+def test_a_chunk_by_hand(score, expected):
+    """Of "ice work" the word that another chunk has too rates lower."""
+    counts, lengths, terms = counted(CHUNKS)
+    rates = entity_rates(counts, lengths, score=score).toarray()
+    found = {term: rate for term, rate in zip(terms, rates[1], strict=True) if rate}
+    assert found == pytest.approx(expected, abs=5e-7)
+
+
+def test_what_stands_twice_rates_higher():
+    """Once and twice in a chunk, as the equation and as a share of the highest."""
+    counts, lengths, terms = counted(CHUNKS)
+    seals, rest = terms.index("seals"), terms.index("rest")
+    by_equation = entity_rates(counts, lengths, score="eq2").toarray()
+    assert by_equation[2, [seals, rest]] == pytest.approx([0.142857, 0.071429], abs=5e-7)
+    normalised = entity_rates(counts, lengths).toarray()
+    assert normalised[2, [seals, rest]].tolist() == [1, 0.5]
+    assert normalised[0, terms.index("ice")] == pytest.approx(0.830075, abs=5e-7)
+
+
+def test_a_term_at_the_threshold_is_not_salient():
+    """At one half the common word stays where it stands twice, and halves of the best go."""
+    counts, lengths, terms = counted(CHUNKS)
+    kept = salient(entity_rates(counts, lengths), 0.5)
+    assert kept.shape == counts.shape
+    found = [
+        {terms[j] for j in kept.indices[kept.indptr[i] : kept.indptr[i + 1]]} for i in (0, 1, 2)
+    ]
+    assert found == [
+        {"ice", "drift", "slows", "ice drift", "drift slows", "slows ice"},
+        {"work", "ice work"},
+        {"seals"},
+    ]
+
+
+@pytest.mark.parametrize("score", ["eq2", "normalised", "tfidf"])
+@given(counts=COUNTS)
+def test_rates_are_those_of_the_formula(score, counts):
+    """For every small collection, with empty chunks and terms that all chunks have."""
+    rates = entity_rates(csr_array(counts), counts.sum(axis=1), score=score)
+    np.testing.assert_allclose(rates.toarray(), by_formula(counts, score), atol=1e-12)
+
+
+@given(COUNTS, st.floats(0, 1))
+def test_salient_keeps_what_is_above(counts, threshold):
+    """Exactly the entries above the threshold stay, as they were."""
+    rates = entity_rates(csr_array(counts), counts.sum(axis=1))
+    dense = rates.toarray()
+    expected = np.where(np.round(dense, 6) > threshold, dense, 0)
+    np.testing.assert_array_equal(salient(rates, threshold).toarray(), expected)
+
+
+def test_a_lone_chunk_has_no_rare_terms():
+    """What all chunks have rates nothing, also when there is one chunk only."""
+    counts = csr_array(np.array([[2, 1]]))
+    assert entity_rates(counts, np.array([3])).toarray().tolist() == [[0, 0]]
+    assert salient(entity_rates(counts, np.array([3])), 0.0).nnz == 0
+
+
+def test_no_chunks_have_no_rates():
+    """Before the first chunk there is nothing to rate."""
+    assert entity_rates(csr_array((0, 3)), np.empty(0, dtype=np.int64)).shape == (0, 3)
+    assert salient(csr_array((0, 3)), 0.5).shape == (0, 3)
