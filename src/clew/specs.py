@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.models import LLM, Embedder, Models, Reranker, Tagger, gives_tokens
+from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clew.models.budget import Budget
+    from clew.models.ledger import Ledger
+    from clew.models.local import LocalChat
+    from clew.models.openai import OpenAIChat
+    from clew.models.prices import Price
     from clew.types import Scalar
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -36,17 +41,28 @@ class Specs:
     llm: str | None = None
 
 
-def load(specs: Specs, *, cache: Path | None = None) -> Models:
+def load(
+    specs: Specs,
+    *,
+    cache: Path | None = None,
+    ledger: Ledger | None = None,
+    budget: Budget | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
-    Paid embeddings are cached in `cache`. Raises InputError for a spec that names nothing.
+    Paid embeddings are cached in `cache`; the LLM is as `load_llm` makes it. Raises InputError
+    for a spec that names nothing.
     """
     embedder = load_embedder(specs.embedder or "minilm", cache=cache)
+    llm = None
+    if specs.llm:
+        llm = load_llm(specs.llm, ledger=ledger, budget=budget, prices=prices)
     return Models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
-        llm=load_llm(specs.llm) if specs.llm else None,
+        llm=llm,
     )
 
 
@@ -101,6 +117,19 @@ def load_tagger(spec: str) -> Tagger:
     raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
 
 
+def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
+    """Return what extracts triples without an LLM in the way named; None for any other way."""
+    if triples == "parse":
+        from clew.models.dependency import DependencyTriples
+
+        return DependencyTriples()
+    if triples == "cooccurrence":
+        from clew.models.cooccurrence import Cooccurrence
+
+        return Cooccurrence(tagger)
+    return None
+
+
 def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     """Return the reranker that `spec` names, by default the best for `embedder`."""
     kind, name, url = _parts(spec or ("maxsim" if gives_tokens(embedder) else "cosine"))
@@ -128,14 +157,40 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
 
 
-def load_llm(spec: str) -> LLM:
-    """Return the LLM that `spec` names."""
+def load_llm(
+    spec: str,
+    *,
+    ledger: Ledger | None = None,
+    budget: Budget | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> LLM:
+    """Return the LLM that `spec` names.
+
+    Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
+    """
+    from clew.models.conversation import recorded
+
+    return recorded(_chat(spec, prices or {}), ledger, budget, prices)
+
+
+def _chat(spec: str, prices: Mapping[str, Price]) -> OpenAIChat | LocalChat:
+    if spec == "local" or spec.startswith("local:"):
+        from clew.models.local import LocalChat
+
+        file = spec.partition(":")[2]  # a path may have any sign in it
+        return LocalChat(file=Path(file) if file else None)
     kind, name, url = _parts(spec)
     if kind == "openai" and name:
         from clew.models.openai import OpenAIChat
 
-        return OpenAIChat(base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url))
-    raise InputError(f"there is no LLM {spec!r}: take openai:MODEL or openai:MODEL@URL")
+        return OpenAIChat(
+            base_url=url or OPENAI_URL,
+            model=name,
+            api_key_env=_key_variable(url),
+            prices=prices,
+        )
+    known = "local, local:FILE.gguf, openai:MODEL or openai:MODEL@URL"
+    raise InputError(f"there is no LLM {spec!r}: take {known}")
 
 
 def _key_variable(url: str) -> str:

@@ -109,16 +109,25 @@ class TokenVectors:
     pooled: NDArray[np.float32]  # (d,), unit length: the vector of the whole text
 
 
+# What can be extracted from a chunk beyond its own sentences, and by what. Both are stored as
+# their places here. A chunk's newest extraction of a kind counts.
+UNITS, GRAPH = "units", "graph"
+KINDS = (UNITS, GRAPH)
+SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded")
+LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one commit adds: some documents and every row that follows from them.
+    """What one commit adds: documents with every row that follows from them, or extractions.
 
     `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
     `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
-    `entities` and `terms`, which the store turns into its own rows.
+    `entities` and `terms`, which the store turns into its own rows. Extractions belong to chunks
+    that are in the index already: `extraction.chunk` holds a snapshot's `stored_chunks`.
     """
 
-    documents: Sequence[Document]
+    documents: Sequence[Document] = ()
     entities: Sequence[str]  # keys, by first occurrence
     terms: Sequence[str]
     columns: Mapping[str, NDArray[np.generic]]
@@ -134,11 +143,20 @@ REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
     "count.chunk": "chunk",
     "count.term": "term",
     "name.entity": "entity",
+    "statement.extraction": "extraction",
+    "statement_mention.statement": "statement",
+    "statement_mention.entity": "entity",
+    "statement_mention.term": "term",  # -1: surely a name
+    "triple.extraction": "extraction",
+    "triple.subject": "entity",
+    "triple.object": "entity",
+    "description.extraction": "extraction",
+    "description.entity": "entity",
 }
 
 
 class Layer(Protocol):
-    """The rows of one kind: documents, chunks, units, entities or terms."""
+    """The rows of one kind: documents, chunks, units, entities, triples or terms."""
 
     def __len__(self) -> int: ...
 
@@ -175,15 +193,28 @@ class DocumentLayer(Layer, Protocol):
     def documents(self, rows: Sequence[int]) -> list[Document]: ...
 
 
+class TripleLayer(Layer, Protocol):
+    """The triples: subject, relation and object, with what the extractions say of them."""
+
+    def relations(self, rows: Sequence[int]) -> list[str]:
+        """Return the relation of each row."""
+        ...
+
+    def descriptions(self, row: int) -> list[str]:
+        """Return the distinct descriptions of a triple, in the order of their chunks."""
+        ...
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """One generation of an index: what methods compute on. Rows are in document-id order."""
 
     document_layer: DocumentLayer
-    layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term"
+    layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term", "triple", ...
     links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, sorted
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
     generation: int = 0
+    stored_chunks: NDArray[np.int64] | None = None  # the store's own number of each chunk
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
 
     def layer(self, name: str) -> Layer:
@@ -226,6 +257,7 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = 0.0  # None: the price of a model is not known
+    recorded_calls: int = 0  # replies that a ledger gave, which cost nothing
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -3,8 +3,11 @@
 import pytest
 
 from clew.errors import InputError
+from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
 from clew.models.cosine import Cosine
+from clew.models.ledger import Ledger
+from clew.models.local import LocalChat
 from clew.models.maxsim import MaxSim
 from clew.models.minilm import MiniLM
 from clew.models.openai import OpenAIChat, OpenAIEmbeddings
@@ -60,7 +63,7 @@ def test_names_and_addresses_reach_the_model():
     embedder = load_embedder(f"openai:nomic:v1.5@{URL}")
     assert (embedder.model, embedder.base_url) == ("nomic:v1.5", URL)
     assert load_embedder("openai:small").base_url == OPENAI_URL
-    assert load_llm(f"openai:qwen3:8b@{URL}").model == "qwen3:8b"
+    assert load_llm(f"openai:qwen3:8b@{URL}").chat.model == "qwen3:8b"
     assert str(load_embedder("static:some/folder").folder) == "some/folder"
 
 
@@ -70,6 +73,17 @@ def test_paid_vectors_are_cached_and_local_ones_are_not(tmp_path):
     assert isinstance(load_embedder("openai:small", cache=cache), CachedEmbedder)
     assert isinstance(load_embedder("minilm", cache=cache), MiniLM)
     assert not cache.exists()
+
+
+def test_every_kind_of_llm(tmp_path):
+    """An endpoint, the model in this process, or a file; what is bought is written down."""
+    ledger, budget = Ledger(tmp_path / "ledger.sqlite"), Budget(tokens=10)
+    llm = load_llm("openai:gpt", ledger=ledger, budget=budget, prices={"gpt": (1.0, 2.0)})
+    assert isinstance(llm.chat, OpenAIChat)
+    assert (llm.ledger, llm.budget, llm.price) == (ledger, budget, (1.0, 2.0))
+    assert load(Specs(llm="openai:gpt"), ledger=ledger, budget=budget).llm.budget is budget
+    assert isinstance(load_llm("local").chat, LocalChat)
+    assert str(load_llm("local:C:/models/a@b.gguf").chat.file) == "C:/models/a@b.gguf"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +140,8 @@ endpoint:MODEL@URL""",
         ),
         (
             lambda: load_llm("claude"),
-            "there is no LLM 'claude': take openai:MODEL or openai:MODEL@URL",
+            """there is no LLM 'claude': take local, local:FILE.gguf, openai:MODEL or \
+openai:MODEL@URL""",
         ),
     ],
     ids=["embedder", "tagger", "reranker", "llm"],
@@ -156,13 +171,13 @@ def test_a_rerank_endpoint_needs_its_address():
 def test_an_address_of_one_s_own_needs_no_key(monkeypatch):
     """Ollama or vLLM want none; where one is set it is used; OpenAI always wants one."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert load_llm(f"openai:m@{URL}").api_key_env == ""
+    assert load_llm(f"openai:m@{URL}").chat.api_key_env == ""
     assert load_embedder(f"openai:m@{URL}").api_key_env == ""
     assert load_reranker(f"endpoint:m@{URL}", HashEmbedder()).api_key_env == ""
-    assert load_llm("openai:m").api_key_env == "OPENAI_API_KEY"
+    assert load_llm("openai:m").chat.api_key_env == "OPENAI_API_KEY"
     assert load_embedder("openai:m").api_key_env == "OPENAI_API_KEY"
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert load_llm(f"openai:m@{URL}").api_key_env == "OPENAI_API_KEY"
+    assert load_llm(f"openai:m@{URL}").chat.api_key_env == "OPENAI_API_KEY"
 
 
 def test_the_key_is_never_shown(monkeypatch, tmp_path):

@@ -127,7 +127,7 @@ def test_a_damaged_file_is_refused(path):
     """A cache cut off in the middle says so instead of giving strange vectors."""
     CachedEmbedder(Counting(), path).embed([f"{i}" for i in range(2000)], kind="query")
     path.write_bytes(path.read_bytes()[:20_000])
-    with pytest.raises(StoreError, match="or delete this one if it was a cache"):
+    with pytest.raises(StoreError, match="or delete this one if it was Clew's"):
         CachedEmbedder(Counting(), path).embed([f"{i}" for i in range(2000)], kind="query")
 
 

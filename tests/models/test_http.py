@@ -8,6 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
+from clew.models import Stopped
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -235,6 +236,59 @@ def test_a_fatal_error_cuts_pauses_short(server, endpoint):
     with pytest.raises(Refused):
         send(endpoint(sleep=None, first_wait_s=60.0, concurrency=2), {"n": 0}, {"n": 1})
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "lost"),
+    [
+        (Answer({}, delay_s=0.4), [True, False]),
+        (Answer({}, missing_bytes=10), [True, False]),
+        (Answer(b"<html>"), [True, False]),
+        (Answer({}, 504), [True, False]),
+        (Answer({}, 503), []),
+        (Answer({}, 429), []),
+        (Answer({}, 401), []),
+    ],
+    ids=["time-out", "hang-up", "no JSON", "504", "503", "429", "401"],
+)
+def test_attempts_that_may_be_billed_are_told(server, endpoint, answer, lost):
+    """Those that were sent and brought no answer, and whether another attempt follows."""
+    server.script(answer)
+    told = []
+    with pytest.raises(EndpointError):
+        endpoint(attempts=2, timeout_s=0.05).post({}, on_lost=told.append)
+    assert told == lost
+
+
+def test_a_connection_that_was_never_made_is_not_lost(endpoint):
+    """Nobody can have billed it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    told = []
+    with pytest.raises(EndpointError):
+        endpoint(base_url=f"http://127.0.0.1:{port}").post({}, on_lost=told.append)
+    assert told == []
+
+
+def test_a_lost_attempt_can_end_the_exchange(server, endpoint):
+    """What the listener raises is not followed by another attempt."""
+
+    def enough(again):
+        raise ModelError("enough")
+
+    server.script(Answer(b"<html>"))
+    with pytest.raises(ModelError, match="enough"):
+        endpoint().post({}, on_lost=enough)
+    assert len(server.requests) == 1
+
+
+def test_nothing_is_sent_for_a_batch_that_ended(server, endpoint):
+    """Nor is a second attempt made once the batch has ended."""
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        endpoint().post({}, stop=stop)
+    assert server.requests == []
 
 
 def test_an_error_of_the_job_itself_is_raised_as_it_is(endpoint):

@@ -5,14 +5,19 @@ import time
 import numpy as np
 import pytest
 
+from clew.errors import EndpointError
 from clew.models import (
     Models,
     Prompt,
     Reply,
     gives_tokens,
     is_late,
+    recalls,
 )
+from clew.models.conversation import recorded
+from clew.models.ledger import Ledger
 from clew.models.metered import MODEL_STAGES, Meter, metered
+from clew.testing import ScriptedChat
 from clew.types import Mention, TokenVectors, Usage
 
 NAP = 0.02  # seconds
@@ -178,12 +183,28 @@ def test_usage_of_an_llm_adds_up():
     """Calls, tokens and dollars of all replies, repair retries included."""
     meter = Meter()
     one = Reply(text="", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
-    two = Reply(text="", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2)
+    two = Reply(text="", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2, recorded=1)
     metered(bundle(llm=Scripted(one, two)), meter).llm.complete([])
     usage = meter.usage()
     assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 15, 3)
     assert usage.total_tokens == 18
+    assert usage.recorded_calls == 1
     assert usage.cost_usd == 0.75
+
+
+def test_recalled_replies_are_counted(tmp_path):
+    """What a stopped batch bought is bought, although it came by another way."""
+    answers = iter(["ice", EndpointError("gone")])
+    chat = ScriptedChat(lambda *_: next(answers))
+    meter = Meter()
+    llm = metered(bundle(llm=recorded(chat, Ledger(tmp_path / "ledger"))), meter).llm
+    asked = [Prompt(user="one"), Prompt(user="two")]
+    with pytest.raises(EndpointError):
+        llm.complete(asked)
+    assert recalls(llm)
+    assert not recalls(metered(bundle(llm=Scripted()), meter).llm)
+    assert [reply and reply.text for reply in llm.recall(asked)] == ["ice", None]
+    assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
 
 
 @pytest.mark.parametrize("prices", [(0.5, None), (None, 0.5), (None, None)])

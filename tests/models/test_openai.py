@@ -1,15 +1,15 @@
 import gc
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from clew.errors import BadReply, EndpointError, InputError
-from clew.models import Prompt
-from clew.models.openai import OpenAIChat, OpenAIEmbeddings, json_values
+from clew.models import Prompt, Turn
+from clew.models.openai import OpenAIChat, OpenAIEmbeddings
+from clew.testing import ChatContract
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -257,49 +257,100 @@ def test_a_broken_schema_is_found_before_anything_is_paid(server, chat):
     assert server.requests == []
 
 
+def test_one_refused_prompt_does_not_end_a_batch(server, chat):
+    """A filter's objection is an error in one reply; the others are served."""
+
+    def respond(request):
+        if "ice" in request.json["messages"][-1]["content"]:
+            return Answer({"error": "filtered"}, 422)
+        return said("yes")
+
+    server.respond = respond
+    replies = chat().complete([Prompt(user="snow?"), Prompt(user="ice?"), Prompt(user="rain?")])
+    assert [r.text for r in replies] == ["yes", "", "yes"]
+    assert "HTTP 422 (filtered)" in replies[1].error
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_wrong_key_or_address_is_no_matter_of_the_prompt(server, chat, status):
+    """It ends the batch, whatever other prompts got."""
+    server.respond = lambda r: (
+        Answer({}, status) if "9" in r.json["messages"][0]["content"] else (said("yes"))
+    )
+    with pytest.raises(EndpointError, match=f"HTTP {status}"):
+        chat().complete([Prompt(user=f"{n}") for n in range(12)])
+
+
+def test_one_exchange_is_not_checked(server, chat):
+    """`ask` gives what came; earlier turns are sent with their faults."""
+    server.script(said("Ada, I think", usage=(7, 3)))
+    turn = chat().ask(ASKED, [Turn("Bob", "there is no JSON in it")])
+    assert turn == Turn("Ada, I think", "", 7, 3)
+    assert [m["role"] for m in server.requests[0].json["messages"]] == [
+        "system", "user", "assistant", "user",
+    ]  # fmt: skip
+
+
+def test_an_openai_model_has_its_list_price(chat):
+    """Elsewhere nobody knows, and a price that is given counts first."""
+    at_openai = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini")
+    assert at_openai.price == (0.15, 0.60)
+    assert replace(at_openai, prices={"gpt-4o-mini": (0.0, 1.0)}).price == (0.0, 1.0)
+    assert replace(chat(), model="gpt-4o-mini").price is None
+
+
+def llama(request):
+    """Answer as a llama.cpp server whose tokens are characters."""
+    asked = request.json
+    if request.path == "/props":
+        return Answer({"default_generation_settings": {}})
+    if request.path == "/apply-template":
+        return Answer({"prompt": "".join(f"<{m['content']}>" for m in asked["messages"])})
+    if request.path == "/tokenize":
+        return Answer({"tokens": list(range(len(asked["content"])))})
+    n = sum(len(m["content"]) + 2 for m in asked["messages"])
+    return said("ice", usage=(n, 1))
+
+
+class TestLlamaServer(ChatContract):
+    @pytest.fixture
+    def chat(self, server, chat):
+        server.respond = llama
+        return chat()
+
+
+def test_a_llama_server_counts_tokens(server, chat):
+    """It is recognised once; then its template and tokenizer say what will be billed."""
+    server.respond = llama
+    model = chat()
+    assert [model.count_tokens(Prompt(user="x" * n)) for n in (1, 5)] == [3, 7]
+    assert model.count_tokens(Prompt(user="x"), [Turn("abc", "no")]) > 3 + 5
+    assert [r.path for r in server.requests].count("/props") == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer({}, 404), Answer(b"<html>"), Answer({"status": "ok"}), Answer([])]
+)
+def test_other_endpoints_cannot_count(server, chat, answer):
+    """Whatever they answer there, no count is made up."""
+    server.script(answer)
+    model = chat()
+    assert model.count_tokens(Prompt(user="x")) is model.count_tokens(Prompt(user="y")) is None
+    assert [r.path for r in server.requests] == ["/props"]
+
+
+def test_an_old_llama_server_cannot_count(server, chat):
+    """It has no way to fill the template in; that is no fault."""
+    server.respond = lambda r: llama(r) if r.path == "/props" else Answer({}, 404)
+    assert chat().count_tokens(Prompt(user="x")) is None
+
+
 def test_the_name_tells_what_changes_replies(chat):
     """A temperature other than zero is another model to a cache; the key is never shown."""
     assert chat().name == "m"
     assert chat(temperature=0.7).name == "m at temperature 0.7"
+    assert chat(temperature=None).name == "m at its own temperature"
     assert "hush" not in repr(chat(api_key="hush"))
-
-
-# JSON in text
-
-PROSE = st.text(st.characters(exclude_characters="[]{}`", exclude_categories=["Cs"]))
-NUMBERS = st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
-VALUES = st.recursive(
-    st.none() | st.booleans() | NUMBERS | TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(VALUES, PROSE, PROSE, st.sampled_from(["", "json", "JSON"]))
-def test_any_json_in_a_fence_is_read_back(value, before, after, language):
-    """Whatever the value and whatever the model says around its code block."""
-    text = f"{before}\n```{language}\n{json.dumps(value, indent=2)}\n```\n{after}"
-    assert next(json_values(text)) == value
-
-
-@given(VALUES.filter(lambda value: isinstance(value, list | dict)), PROSE, PROSE)
-def test_any_object_or_array_in_prose_is_read_back(value, before, after):
-    """Without a code block the first bracket begins the value."""
-    assert next(json_values(before + json.dumps(value, ensure_ascii=False) + after)) == value
-
-
-@given(st.text(st.sampled_from('[]{}",:1 \\u`\n'), max_size=60))
-def test_nonsense_is_passed_over(text):
-    """Whatever a model writes, reading it ends, and gives only JSON."""
-    for value in json_values(text):
-        json.dumps(value, allow_nan=False)
-
-
-@pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 20_000, '"' + "[" * 50_000])
-def test_a_hostile_reply_costs_little(text):
-    """Ten thousands of brackets neither hang nor overflow the reader."""
-    assert list(json_values(text)) == []
 
 
 # Embeddings

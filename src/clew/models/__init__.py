@@ -1,4 +1,4 @@
-"""What a model must do for Clew, as four protocols, and the bundle that methods are given.
+"""What a model must do for Clew, one protocol for each kind, and the bundle that methods are given.
 
 Every protocol takes a batch; an adapter that talks to a server runs the batch concurrently
 inside, and its callers stay synchronous. Concrete models are modules of this package; the rim
@@ -7,10 +7,12 @@ inside, and its callers stay synchronous. Concrete models are modules of this pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
+from clew.errors import EndpointError
 from clew.types import Extraction, Mention, TokenVectors
 
 if TYPE_CHECKING:
@@ -112,7 +114,10 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back. `data` is the validated JSON where a schema was asked for."""
+    """What came back. `data` is the validated JSON where a schema was asked for.
+
+    Calls, tokens and cost are those of this run: what a ledger gave is counted in `recorded` only.
+    """
 
     text: str
     data: Any = None
@@ -120,6 +125,7 @@ class Reply:
     completion_tokens: int = 0
     cost_usd: float | None = None  # None: the price is not known
     calls: int = 1  # 2 after a repair retry
+    recorded: int = 0  # how many of its turns came from a ledger
     error: str = ""  # why there is no usable reply; empty when there is one
 
 
@@ -133,10 +139,97 @@ class LLM(Protocol):
         """Return a reply for each prompt, in order.
 
         A reply that does not satisfy its schema after one repair retry has `error` set and
-        `data` None, so that the step can fall back and count it. Raises EndpointError where
-        the endpoint cannot be used at all.
+        `data` None, so that the step can fall back and count it. So has the reply to a prompt
+        that the endpoint refuses while it takes others. Raises EndpointError where the endpoint
+        cannot be used at all.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply of a model as it came. Before it is repaired, `fault` says what is wrong."""
+
+    text: str
+    fault: str = ""  # why the text is no whole reply
+    prompt_tokens: int | None = None  # as billed; None: the model did not say
+    completion_tokens: int | None = None
+    cost_usd: float | None = None  # as the model itself says; None: its price decides
+    seconds: float = 0.0  # that the exchange took, as whoever asked measured
+    calls: int = 1  # more where an LLM made a repair of its own within the exchange
+
+
+class PromptRefused(EndpointError):
+    """The model will not take this prompt: it is too long, or a filter objects. Others it may."""
+
+
+class Stopped(Exception):
+    """Another prompt of the batch failed for good, so this one was not sent."""
+
+
+OnLost = Callable[[bool], None]
+
+
+class Chat(Protocol):
+    """An LLM as single exchanges. `clew.models.conversation` makes an `LLM` of it.
+
+    `ask` may be called from as many threads as `concurrency` says.
+    """
+
+    @property
+    def name(self) -> str:
+        """Begin with the model, then a space and whatever else changes its replies."""
+        ...
+
+    @property
+    def concurrency(self) -> int: ...
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """Dollars per million tokens of prompts and of completions; None: not known."""
+        ...
+
+    def ask(
+        self,
+        prompt: Prompt,
+        turns: Sequence[Turn] = (),
+        *,
+        stop: threading.Event | None = None,
+        on_lost: OnLost | None = None,
+    ) -> Turn:
+        """Return the model's next reply, not checked against any schema.
+
+        `turns` are its earlier replies, each with the fault that it is asked to repair. Passing
+        faults are tried again. Each attempt that may have been billed although no reply came is
+        told to `on_lost`, with whether another follows; what that raises ends the exchange.
+        Raises PromptRefused, EndpointError, and Stopped where `stop` is set before an attempt.
+        """
+        ...
+
+    def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
+        """Return the prompt tokens as the model will count and bill them, None if unknown."""
+        ...
+
+
+def is_chat(llm: object) -> TypeGuard[Chat]:
+    """Say whether an LLM can be asked one exchange at a time."""
+    return hasattr(llm, "ask") and hasattr(llm, "count_tokens")
+
+
+class Recalling(LLM, Protocol):
+    """An LLM that keeps its replies."""
+
+    def recall(self, prompts: Sequence[Prompt]) -> list[Reply | None]:
+        """Return the replies that were kept, None where one would have to be asked for.
+
+        What a batch bought that was then ended by an error is counted here as bought.
+        """
+        ...
+
+
+def recalls(llm: LLM) -> TypeGuard[Recalling]:
+    """Say whether an LLM keeps its replies."""
+    return hasattr(llm, "recall")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +11,7 @@ import numpy as np
 
 from clew.errors import StoreError
 from clew.models import Embedder, Kind
+from clew.models.sqlite import File
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +23,6 @@ _TABLES = (
 )
 _BLOCK = 1024  # texts that are embedded, and then committed, together
 _ASKED = 500  # keys in one question to SQLite
-_BUSY_S = 30.0  # how long another process may hold the file
 
 
 class CachedEmbedder:
@@ -36,7 +34,7 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, path: Path | str) -> None:
         self._embedder = embedder
-        self._path = Path(path)
+        self._file = File(Path(path), "vector cache", _APPLICATION_ID, _TABLES)
         self.hits = 0
         self.misses = 0
 
@@ -47,7 +45,7 @@ class CachedEmbedder:
     @property
     def dimension(self) -> int:
         """The dimension of what is stored, so that a full cache needs no model."""
-        with self._open() as database:
+        with self._file.open() as database:
             question = "SELECT dimension FROM dimensions WHERE embedder = ?"
             row = database.execute(question, [self.name]).fetchone()
         return int(row[0]) if row else self._embedder.dimension
@@ -69,7 +67,8 @@ class CachedEmbedder:
         for row, key in enumerate(keys):
             if len(stored.get(key, b"")) != 4 * d:
                 raise StoreError(
-                    f"the vector cache {self._path} holds a damaged vector. Hint: delete the file"
+                    f"the vector cache {self._file.path} holds a damaged vector."
+                    f" Hint: delete the file"
                 )
             rows[row] = np.frombuffer(stored[key], dtype="<f4")
         return rows
@@ -78,7 +77,7 @@ class CachedEmbedder:
         found: dict[bytes, bytes] = {}
         if not keys:
             return found
-        with self._open() as database:
+        with self._file.open() as database:
             for i in range(0, len(keys), _ASKED):
                 asked = keys[i : i + _ASKED]
                 places = ",".join("?" * len(asked))
@@ -89,46 +88,9 @@ class CachedEmbedder:
     def _save(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
         rows = [(key, vector.tobytes()) for key, vector in vectors.items()]
         d = len(rows[0][1]) // 4
-        with self._open() as database, database:
+        with self._file.open() as database, database:
             database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
             database.execute("INSERT OR IGNORE INTO dimensions VALUES (?, ?)", [self.name, d])
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self._path, timeout=_BUSY_S)) as database:
-                _prepare(database, self._path)
-                yield database
-        except sqlite3.Error as error:
-            # What stands in a file that can be read is paid for: only damage is worth a deletion.
-            damaged = not isinstance(error, sqlite3.OperationalError)
-            hint = "name another file, or delete this one if it was a cache"
-            if not damaged:
-                hint = "check its folder, the free space, and whether another process holds it"
-            raise StoreError(
-                f"the vector cache {self._path} cannot be used: {error}. Hint: {hint}"
-            ) from error
-
-
-def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of a new file; refuse one that another program made."""
-    if _owner(database) != _APPLICATION_ID:
-        database.execute("BEGIN IMMEDIATE")  # of several that find it new, one makes the tables
-        owner = _owner(database)
-        (n_tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if owner != _APPLICATION_ID and (owner or n_tables):
-            raise StoreError(f"{path} belongs to another program. Hint: name another file")
-        for table in _TABLES:
-            database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
-        database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        database.commit()
-    # Lets others read while one writes. Refused while another has the file open: the next one asks.
-    with suppress(sqlite3.OperationalError):
-        database.execute("PRAGMA journal_mode = WAL")
-
-
-def _owner(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA application_id").fetchone()[0])
 
 
 def _key(embedder: str, kind: Kind, text: str) -> bytes:

@@ -15,7 +15,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -23,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from clew.errors import EndpointError, InputError, MissingExtra
+from clew.models import OnLost, Stopped, batch
 
 try:
     import httpx2
@@ -33,7 +33,8 @@ Post = Callable[[Mapping[str, object]], Any]  # a request body to the parsed rep
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_RETRIED = frozenset({429, 500, 502, 503, 504})
+_GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
+_RETRIED = frozenset({429, 500, 502, 503, _GATEWAY_TIME_OUT})
 _SHOWN = 200  # characters of a server's message
 
 _HINTS = {
@@ -54,10 +55,6 @@ class Refused(EndpointError):
         super().__init__(sentence)
 
 
-class _StoppedError(Exception):
-    """Another request of the batch failed for good, so this one was not sent."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Fault:
     """Why an attempt failed that may succeed later."""
@@ -65,6 +62,7 @@ class _Fault:
     reason: str
     hint: str
     wait_s: float | None = None  # as the server asked
+    lost: bool = False  # it was sent and brought no answer, so it may have been billed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,45 +101,38 @@ class Endpoint:
         """
         if not items:
             return []
-        client, stop = self._client, threading.Event()
+        _ = self._client  # a missing key is found before any thread starts
+        return batch.run(
+            lambda item, stop: job(lambda body: self.post(body, stop=stop), item),
+            items,
+            self.concurrency,
+        )
 
-        def post(body: Mapping[str, object]) -> Any:  # noqa: ANN401 -- parsed JSON
-            return self._post(client, body, stop)
-
-        def guarded(item: Item) -> Result:
-            if stop.is_set():
-                raise _StoppedError
-            try:
-                return job(post, item)
-            except BaseException:
-                stop.set()
-                raise
-
-        with ThreadPoolExecutor(min(self.concurrency, len(items))) as pool:
-            futures = [pool.submit(guarded, item) for item in items]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-            except BaseException:  # Ctrl-C
-                stop.set()
-                raise
-        for future in futures:
-            fault = future.exception()
-            if fault is not None and not isinstance(fault, _StoppedError):
-                raise fault
-        return [future.result() for future in futures]
-
-    def _post(
-        self, client: httpx2.Client, body: Mapping[str, object], stop: threading.Event
+    def post(
+        self,
+        body: Mapping[str, object],
+        *,
+        stop: threading.Event | None = None,
+        on_lost: OnLost | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
+        """Return the parsed reply to one request, tried again where that can help.
+
+        `on_lost` is told of each attempt that was sent and brought no answer, and whether another
+        follows. Raises Refused, EndpointError, and Stopped where `stop` is set before an attempt.
+        """
+        stop = stop or threading.Event()
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         for attempt in range(1, self.attempts + 1):
             if stop.is_set():
-                raise _StoppedError
-            reply = self._try(client, content)
+                raise Stopped
+            reply = self._try(content)
             if not isinstance(reply, _Fault):
                 return reply
-            if attempt < self.attempts:
+            last = attempt == self.attempts
+            if reply.lost and on_lost is not None:
+                on_lost(not last)
+            if not last:
                 (self.sleep or stop.wait)(self._pause_s(attempt, reply))
         times = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
         raise EndpointError(
@@ -149,27 +140,37 @@ class Endpoint:
             f" Hint: {reply.hint}"
         )
 
-    def _try(self, client: httpx2.Client, content: bytes) -> Any:  # noqa: ANN401 -- parsed JSON or a _Fault
+    def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
+        """Return the JSON that a GET of the address gives, None where it gives none."""
         try:
-            response = client.post(self._url, content=content)
-        except httpx2.TimeoutException:
+            response = self._client.get(self._url)
+            return json.loads(response.content) if response.is_success else None
+        except (httpx2.RequestError, ValueError, RecursionError):
+            return None
+
+    def _try(self, content: bytes) -> Any:  # noqa: ANN401 -- parsed JSON or a _Fault
+        try:
+            response = self._client.post(self._url, content=content)
+        except httpx2.TimeoutException as error:
             hint = "raise the time-out, or lower the concurrency"
-            return _Fault(f"nothing within {self.timeout_s:g} s", hint)
+            return _Fault(f"nothing within {self.timeout_s:g} s", hint, lost=_was_sent(error))
         except httpx2.RequestError as error:
             hint = "check the base URL, and that the server is running"
-            return _Fault(self._short(str(error)) or type(error).__name__, hint)
+            reason = self._short(str(error)) or type(error).__name__
+            return _Fault(reason, hint, lost=_was_sent(error))
         status = response.status_code
         if response.is_success:
             try:
                 return json.loads(response.content)
             except (ValueError, RecursionError):
                 hint = "check that the base URL is that of the API"
-                return _Fault("a reply that is not JSON", hint)
+                return _Fault("a reply that is not JSON", hint, lost=True)
         said = self._short(_message(response))
         reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
         if status in _RETRIED:
             hint = _HINTS.get(status, "try again later")
-            return _Fault(reason, hint, _retry_after(response.headers.get("retry-after", "")))
+            wait_s = _retry_after(response.headers.get("retry-after", ""))
+            return _Fault(reason, hint, wait_s, lost=status == _GATEWAY_TIME_OUT)
         hint = _HINTS.get(status, "check the base URL and the settings")
         raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
 
@@ -217,6 +218,11 @@ class Endpoint:
         client = httpx2.Client(headers=headers, timeout=self.timeout_s, limits=limits)
         weakref.finalize(self, client.close)
         return client
+
+
+def _was_sent(error: httpx2.RequestError) -> bool:
+    """Say whether a request that failed may have reached the server."""
+    return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
 def _message(response: httpx2.Response) -> str:

@@ -15,12 +15,14 @@ from clew.models import (
     LateReranker,
     Models,
     Prompt,
+    Recalling,
     Reply,
     Reranker,
     Tagger,
     TokenEmbedder,
     gives_tokens,
     is_late,
+    recalls,
 )
 from clew.types import Mention, TokenVectors, Usage
 
@@ -40,6 +42,7 @@ class Meter:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
+    recorded_calls: int = 0
     _inner: list[float] = field(default_factory=list)
 
     @contextmanager
@@ -61,6 +64,7 @@ class Meter:
         self.llm_calls += reply.calls
         self.prompt_tokens += reply.prompt_tokens
         self.completion_tokens += reply.completion_tokens
+        self.recorded_calls += reply.recorded
         known = self.cost_usd is not None and reply.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
 
@@ -71,6 +75,7 @@ class Meter:
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cost_usd=self.cost_usd,
+            recorded_calls=self.recorded_calls,
             seconds=dict(self.seconds),
         )
 
@@ -86,8 +91,12 @@ def metered(models: Models, meter: Meter) -> Models:
         embedder=embedder(models.embedder, meter),  # type: ignore[arg-type]
         tagger=_Tagger(models.tagger, meter),
         reranker=reranker(models.reranker, meter),  # type: ignore[arg-type]
-        llm=None if models.llm is None else _LLM(models.llm, meter),
+        llm=None if models.llm is None else _llm(models.llm, meter),
     )
+
+
+def _llm(llm: LLM, meter: Meter) -> LLM:
+    return _RecallingLLM(llm, meter) if recalls(llm) else _LLM(llm, meter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,4 +177,17 @@ class _LLM:
             replies = self.inner.complete(prompts)
         for reply in replies:
             self.meter.add(reply)
+        return replies
+
+
+@dataclass(frozen=True, slots=True)
+class _RecallingLLM(_LLM):
+    inner: Recalling
+
+    def recall(self, prompts: Sequence[Prompt]) -> list[Reply | None]:
+        with self.meter.stage("llm"):
+            replies = self.inner.recall(prompts)
+        for reply in replies:
+            if reply is not None:
+                self.meter.add(reply)
         return replies

@@ -6,38 +6,29 @@ so with HTTP 400; the feature is then left out for the rest of the run.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import BadReply, EndpointError, InputError, MissingExtra
-from clew.models import Kind, Prompt, Reply
+from clew.errors import BadReply, EndpointError
+from clew.models import Kind, OnLost, Prompt, PromptRefused, Reply, Turn
+from clew.models.prices import Price, list_price
+from clew.models.replies import messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.http import Endpoint, Post, Refused
 
-_PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
-_REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
-
 _BATCH = 128  # texts in one embedding request
-_STARTS = 1000  # brackets tried in one reply, so that a hostile one costs little
+_FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
+_V1 = re.compile(r"/v1/?\Z")
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
-_BRACKET = re.compile(r"[\[{]")
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    text: str
-    fault: str  # why the text is no whole reply
-    tokens: tuple[int, int] | None  # of the prompt and the completion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,67 +44,71 @@ class OpenAIChat:
     attempts: int = 5
     temperature: float | None = 0.0  # None: the endpoint's own
     json_schema: bool = True  # the endpoint can hold a reply to a schema
-    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     _lacks: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
+        if self.temperature is None:
+            return f"{self.model} at its own temperature"
         return f"{self.model} at temperature {self.temperature}" if self.temperature else self.model
 
+    @property
+    def price(self) -> Price | None:
+        return self.prices.get(self.model) or list_price(self.model, self.base_url)
+
     def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        for prompt in prompts:
-            _validator(prompt.schema)  # a broken schema is found before anything is paid for
-        return self._endpoint.run(self._complete, prompts)
+        from clew.models.conversation import Conversation
 
-    def _complete(self, post: Post, prompt: Prompt) -> Reply:
-        turns = [self._ask(post, prompt, [])]
-        data, fault = _check(turns[0], prompt)
-        if fault and prompt.schema is not None:
-            repair = [
-                {"role": "assistant", "content": turns[0].text},
-                {"role": "user", "content": _REPAIR.format(fault=fault)},
-            ]
-            turns.append(self._ask(post, prompt, repair))
-            data, fault = _check(turns[1], prompt)
-        counted = [turn.tokens for turn in turns if turn.tokens is not None]
-        n_prompt, n_completion = (sum(column) for column in zip((0, 0), *counted, strict=True))
-        price = self.prices.get(self.model) if len(counted) == len(turns) else None
-        return Reply(
-            text=turns[-1].text,
-            data=data,
-            prompt_tokens=n_prompt,
-            completion_tokens=n_completion,
-            cost_usd=price and (n_prompt * price[0] + n_completion * price[1]) / 1e6,
-            calls=len(turns),
-            error=fault,
-        )
+        return Conversation(self).complete(prompts)
 
-    def _ask(self, post: Post, prompt: Prompt, repair: list[dict[str, str]]) -> _Turn:
+    def ask(
+        self,
+        prompt: Prompt,
+        turns: Sequence[Turn] = (),
+        *,
+        stop: threading.Event | None = None,
+        on_lost: OnLost | None = None,
+    ) -> Turn:
         from clew.models.http import Refused
 
         while True:
-            body = self._body(prompt, repair)
+            body = self._body(prompt, turns)
             try:
-                return self._read(post(body))
+                return self._read(self._endpoint.post(body, stop=stop, on_lost=on_lost))
             except Refused as refusal:
                 lacking = _lacking(refusal, body)
-                if not lacking:
+                if lacking:
+                    self._lacks.add(lacking)
+                elif refusal.status in _FOR_THE_PROMPT:
+                    raise PromptRefused(str(refusal)) from refusal
+                else:
                     raise
-                self._lacks.add(lacking)
 
-    def _body(self, prompt: Prompt, repair: list[dict[str, str]]) -> dict[str, object]:
+    def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
+        """Return what a llama.cpp server counts; no other endpoint says it beforehand."""
+        if not self._is_llama:
+            return None
+        try:
+            filled = self._at_root("apply-template").post(self._body(prompt, turns))
+            asked = {"content": filled["prompt"], "add_special": True, "parse_special": True}
+            return len(self._at_root("tokenize").post(asked)["tokens"])
+        except (EndpointError, KeyError, TypeError):
+            return None  # an old server: it is not known, which is no fault
+
+    def _held(self, prompt: Prompt) -> bool:
+        """Say whether the endpoint itself holds the reply to the prompt's schema."""
+        known = self.json_schema and "response_format" not in self._lacks
+        return prompt.schema is not None and known
+
+    def _body(self, prompt: Prompt, turns: Sequence[Turn]) -> dict[str, object]:
         """Return the request, without what the endpoint has refused before."""
-        held = prompt.schema is not None and self.json_schema
-        held = held and "response_format" not in self._lacks
-        system = prompt.system
-        if prompt.schema is not None and not held:
-            system = f"{system}\n\n{_PLAIN}{json.dumps(prompt.schema)}".lstrip()
-        messages = [{"role": "system", "content": system}] if system else []
+        held = self._held(prompt)
         limit = "max_completion_tokens" if "max_tokens" in self._lacks else "max_tokens"
         body: dict[str, object] = {
             "model": self.model,
-            "messages": [*messages, {"role": "user", "content": prompt.user}, *repair],
+            "messages": messages(prompt, turns, in_words=not held),
             limit: prompt.max_tokens,
         }
         if self.temperature is not None and "temperature" not in self._lacks:
@@ -123,21 +118,25 @@ class OpenAIChat:
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         return body
 
-    def _read(self, reply: Any) -> _Turn:  # noqa: ANN401 -- parsed JSON
+    def _read(self, reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
         try:
-            choice = reply["choices"][0]
-            message = choice["message"]
-            text = _text(message.get("content"))
-            refusal = _text(message.get("refusal"))
+            return read_completion(reply)
         except (KeyError, IndexError, TypeError, AttributeError):
             raise BadReply(
                 f"{self._endpoint.shown}, model {self.model}: the reply is no chat completion."
                 f" Hint: check that the base URL is that of an OpenAI-compatible API"
             ) from None
-        fault = "" if text else f"the reply is empty {refusal}".strip()
-        if choice.get("finish_reason") == "length":
-            fault = "the reply was truncated at the token limit"
-        return _Turn(text, fault, _tokens(reply.get("usage")))
+
+    def _at_root(self, path: str) -> Endpoint:
+        """Return what a llama.cpp server has beside its OpenAI-compatible part."""
+        from clew.models.http import endpoint_of
+
+        return replace(endpoint_of(self, path), base_url=_V1.sub("", self.base_url))
+
+    @cached_property
+    def _is_llama(self) -> bool:
+        props = self._at_root("props").look()
+        return isinstance(props, dict) and "default_generation_settings" in props
 
     @cached_property
     def _endpoint(self) -> Endpoint:
@@ -218,85 +217,18 @@ class OpenAIEmbeddings:
         return endpoint_of(self, "embeddings")
 
 
-def json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON values in a reply: the whole, what a code fence holds, then from each bracket.
+def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
+    """Return what a chat completion says.
 
-    >>> list(json_values('Sure, here it is: {"a": [1]} Anything else?'))
-    [{'a': [1]}]
+    Raises KeyError, IndexError, TypeError or AttributeError for JSON that is none.
     """
-    fence = _FENCED.search(text)
-    for whole in (text.strip(), fence[1].strip() if fence else ""):
-        try:
-            value, end = _value_at(whole, 0)
-        except (ValueError, RecursionError):
-            continue
-        if end == len(whole):
-            yield value
-    start = 0
-    for _ in range(_STARTS):
-        bracket = _BRACKET.search(text, start)
-        if bracket is None:
-            return
-        try:
-            value, start = _value_at(text, bracket.start())
-        except (ValueError, RecursionError):
-            start = bracket.end()
-        else:
-            yield value
-
-
-def _value_at(text: str, start: int) -> tuple[Any, int]:
-    value, end = _DECODER.raw_decode(text, start)
-    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
-    return value, end
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
-
-
-def _check(turn: _Turn, prompt: Prompt) -> tuple[Any, str]:
-    """Return the validated JSON of a reply where a schema was asked for, and what is wrong."""
-    validate = _validator(prompt.schema)
-    if validate is None:
-        # An answer that ran into its limit is still an answer; an empty one is not.
-        return None, "" if turn.text else turn.fault
-    fault = turn.fault
-    for value in () if fault else json_values(turn.text):
-        problem = validate(value)
-        if not problem:
-            return value, ""
-        fault = fault or problem
-    return None, fault or "there is no JSON in it"
-
-
-def _validator(schema: Mapping[str, Any] | None) -> Callable[[Any], str] | None:
-    return None if schema is None else _compiled(json.dumps(schema))
-
-
-@lru_cache(maxsize=64)
-def _compiled(schema: str) -> Callable[[Any], str]:
-    """Return a function from a value to what is wrong with it, empty for nothing."""
-    try:
-        import fastjsonschema
-    except ImportError as error:
-        raise MissingExtra("fastjsonschema", "openai", "a reply that follows a schema") from error
-    try:
-        validate = fastjsonschema.compile(json.loads(schema), use_default=False)
-    except fastjsonschema.JsonSchemaDefinitionException as error:
-        raise InputError(f"the JSON schema of a prompt is not valid: {error}") from error
-
-    def problem(value: Any) -> str:  # noqa: ANN401 -- parsed JSON
-        try:
-            validate(value)
-        except fastjsonschema.JsonSchemaValueException as error:
-            return str(error)
-        return ""
-
-    return problem
+    choice = reply["choices"][0]
+    text = _text(choice["message"].get("content"))
+    refusal = _text(choice["message"].get("refusal"))
+    fault = "" if text else f"the reply is empty {refusal}".strip()
+    if choice.get("finish_reason") == "length":
+        fault = "the reply was truncated at the token limit"
+    return Turn(text, fault, *_tokens(reply.get("usage")))
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
@@ -307,11 +239,11 @@ def _text(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
     return text.encode("utf-8", "replace").decode()
 
 
-def _tokens(usage: Any) -> tuple[int, int] | None:  # noqa: ANN401 -- parsed JSON
+def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- parsed JSON
     try:
         return int(usage["prompt_tokens"]), int(usage["completion_tokens"])
     except (KeyError, TypeError, ValueError):
-        return None
+        return None, None
 
 
 def _lacking(refusal: Refused, body: Mapping[str, object]) -> str:

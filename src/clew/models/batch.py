@@ -1,0 +1,48 @@
+"""Run the jobs of one batch at the same time, and end all of them when one fails for good."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from clew.models import Stopped
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run(
+    job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
+) -> list[Result]:
+    """Return job(item, stop) for every item, in order, at most `concurrency` at a time.
+
+    The first exception sets `stop`, which every job shares: what has not begun then never does,
+    what has begun is waited for, and the exception is raised. One at a time runs in this thread.
+    """
+    stop = threading.Event()
+    if min(concurrency, len(items)) <= 1:
+        return [job(item, stop) for item in items]
+
+    def guarded(item: Item) -> Result:
+        if stop.is_set():
+            raise Stopped
+        try:
+            return job(item, stop)
+        except BaseException:
+            stop.set()
+            raise
+
+    with ThreadPoolExecutor(min(concurrency, len(items))) as pool:
+        futures = [pool.submit(guarded, item) for item in items]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        except BaseException:  # Ctrl-C
+            stop.set()
+            raise
+    for future in futures:
+        fault = future.exception()
+        if fault is not None and not isinstance(fault, Stopped):
+            raise fault
+    return [future.result() for future in futures]

@@ -1,0 +1,174 @@
+"""A bound on what a run may buy, kept by setting the worst case aside before each request."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from clew.errors import BadReply, BudgetSpent, ClewError, InputError
+from clew.models import Stopped
+from clew.models.prices import Price, cost_usd
+
+_LOOK_S = 0.05  # how often one that waits for others looks whether the batch has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """An amount of tokens, and of dollars where their price is known."""
+
+    tokens: int = 0
+    usd: float = 0.0
+    priced: bool = True  # False: some of the tokens had no known price
+
+    def __add__(self, other: Bill) -> Bill:
+        return Bill(self.tokens + other.tokens, self.usd + other.usd, self.priced and other.priced)
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} tokens" + (f" (${self.usd:,.4f})" if self.usd else "")
+
+
+def bill(prompt_tokens: int, completion_tokens: int, price: Price | None) -> Bill:
+    """Return what tokens come to at a price."""
+    usd = cost_usd(price, prompt_tokens, completion_tokens)
+    return Bill(prompt_tokens + completion_tokens, usd or 0.0, usd is not None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """What is set aside for one request until its bill is known."""
+
+    worst: Bill
+
+
+class Budget:
+    """At most so many tokens, and so many dollars, for everything that shares it.
+
+    A request is sent only when its worst case fits beside what is spent and what other requests
+    under way may still cost. So as long as models bill no more than they were asked for, neither
+    bound is ever exceeded. Without bounds it only counts. Threads may share it.
+    """
+
+    def __init__(self, tokens: int | None = None, usd: float | None = None) -> None:
+        if (tokens is not None and tokens < 0) or (usd is not None and not usd >= 0):
+            raise InputError("a budget must be zero tokens or dollars, or more")
+        self.tokens = tokens
+        self.usd = usd
+        self._spent = Bill()
+        self._lost = Bill()
+        self._held: set[Held] = set()
+        self._changed = threading.Condition()
+
+    @property
+    def spent_tokens(self) -> int:
+        """What was billed, or may have been."""
+        return self._spent.tokens
+
+    @property
+    def spent_usd(self) -> float | None:
+        """What was billed, or may have been; None where a price was not known."""
+        return self._spent.usd if self._spent.priced else None
+
+    @property
+    def lost_tokens(self) -> int:
+        """The part of `spent_tokens` that may have been billed, although no reply said so."""
+        return self._lost.tokens
+
+    def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
+        """Set the worst case of a request aside.
+
+        While others are under way, wait for them: most cost far less than their worst case.
+        Raises BudgetSpent where none is and it still does not fit, Stopped where `stop` is set.
+        """
+        held = Held(worst)
+        with self._changed:
+            while not self._fits(worst):
+                if stop is not None and stop.is_set():
+                    raise Stopped
+                if not self._held:
+                    raise BudgetSpent(self._sentence(worst))
+                self._changed.wait(_LOOK_S)
+            self._held.add(held)
+        return held
+
+    def settle(self, held: Held, billed: Bill) -> None:
+        """Put what was billed in the place of the worst case."""
+        self._put(held, billed, Bill())
+
+    def lose(self, held: Held) -> None:
+        """Count the worst case as spent: the request may have been billed, and no reply came."""
+        self._put(held, held.worst, held.worst)
+
+    def release(self, held: Held) -> None:
+        """Give back what was set aside for a request that was not billed."""
+        self._put(held, Bill(), Bill())
+
+    def _put(self, held: Held, spent: Bill, lost: Bill) -> None:
+        with self._changed:
+            self._held.remove(held)
+            self._spent += spent
+            self._lost += lost
+            self._changed.notify_all()
+
+    def _fits(self, worst: Bill) -> bool:
+        total = sum((held.worst for held in self._held), self._spent + worst)
+        return (self.tokens is None or total.tokens <= self.tokens) and (
+            self.usd is None or total.usd <= self.usd
+        )
+
+    def _sentence(self, worst: Bill) -> str:
+        bounds = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
+        bounds += [] if self.usd is None else [f"${self.usd:,.4f}"]
+        lost = f", of which {self._lost} for requests without a reply" if self._lost.tokens else ""
+        return (
+            f"the budget of {' and '.join(bounds)} is spent: {self._spent} are{lost}, and the next"
+            f" request may take {worst}. Hint: every reply is kept, so the same command with a"
+            f" further budget goes on from here"
+        )
+
+
+class Purchase:
+    """What is set aside for one exchange, as a block that is settled or left by an error."""
+
+    def __init__(self, budget: Budget, worst: Bill, stop: threading.Event | None = None) -> None:
+        self._budget = budget
+        self._worst = worst
+        self._stop = stop
+        self._held: Held | None = None
+
+    def __enter__(self) -> Self:
+        self._held = self._budget.reserve(self._worst, self._stop)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give back what is set aside, or count it where nobody knows whether it was billed."""
+        held = self._take()
+        known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
+        if held is not None:
+            (self._budget.release if known else self._budget.lose)(held)
+
+    def on_lost(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
+        """Count an attempt that brought no reply, and set aside what another one may cost."""
+        held = self._take()
+        if held is not None:
+            self._budget.lose(held)
+        if again:
+            self._held = self._budget.reserve(self._worst, self._stop)
+
+    def settle(self, billed: Bill | None) -> None:
+        """Put what was billed in the place of the worst case; None: it is not known."""
+        held = self._take()
+        if held is not None and billed is None:
+            self._budget.lose(held)
+        elif held is not None and billed is not None:
+            self._budget.settle(held, billed)
+
+    def _take(self) -> Held | None:
+        held, self._held = self._held, None
+        return held

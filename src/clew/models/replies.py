@@ -1,0 +1,124 @@
+"""Read what a model says: the JSON in its words, what is wrong with it, and how to ask again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from clew.errors import InputError, MissingExtra
+from clew.models import Prompt, Turn
+
+_PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
+_REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
+
+_STARTS = 1000  # brackets tried in one reply, so that a hostile one costs little
+_FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
+_BRACKET = re.compile(r"[\[{]")
+
+
+def messages(
+    prompt: Prompt, turns: Sequence[Turn] = (), *, in_words: bool = False
+) -> list[dict[str, str]]:
+    """Return the messages of a conversation: the prompt, and each reply with its repair request.
+
+    With `in_words` the prompt's schema stands in the system message.
+    """
+    system = prompt.system
+    if in_words and prompt.schema is not None:
+        system = f"{system}\n\n{_PLAIN}{json.dumps(prompt.schema)}".lstrip()
+    said = [{"role": "system", "content": system}] if system else []
+    said.append({"role": "user", "content": prompt.user})
+    for turn in turns:
+        said.append({"role": "assistant", "content": turn.text})
+        said.append({"role": "user", "content": _REPAIR.format(fault=turn.fault)})
+    return said
+
+
+def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
+    """Return the validated JSON of a reply where a schema was asked for, and what is wrong."""
+    validate = validator(prompt.schema)
+    if validate is None:
+        # An answer that ran into its limit is still an answer; an empty one is not.
+        return None, "" if turn.text else turn.fault
+    fault = turn.fault
+    for value in () if fault else json_values(turn.text):
+        problem = validate(value)
+        if not problem:
+            return value, ""
+        fault = fault or problem
+    return None, fault or "there is no JSON in it"
+
+
+def validator(schema: Mapping[str, Any] | None) -> Callable[[Any], str] | None:
+    """Return a function from a value to what is wrong with it; None where there is no schema.
+
+    Raises InputError for a schema that is none.
+    """
+    return None if schema is None else _compiled(json.dumps(schema))
+
+
+@lru_cache(maxsize=64)
+def _compiled(schema: str) -> Callable[[Any], str]:
+    """Return a function from a value to what is wrong with it, empty for nothing."""
+    try:
+        import fastjsonschema
+    except ImportError as error:
+        raise MissingExtra("fastjsonschema", "openai", "a reply that follows a schema") from error
+    try:
+        validate = fastjsonschema.compile(json.loads(schema), use_default=False)
+    except fastjsonschema.JsonSchemaDefinitionException as error:
+        raise InputError(f"the JSON schema of a prompt is not valid: {error}") from error
+
+    def problem(value: Any) -> str:  # noqa: ANN401 -- parsed JSON
+        try:
+            validate(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            if error.rule == "additionalProperties":  # its own sentence prints a set, in any order
+                return f"{error.name} must have no properties but those of the schema"
+            return str(error)
+        return ""
+
+    return problem
+
+
+def json_values(text: str) -> Iterator[Any]:
+    """Yield the JSON values in a reply: the whole, what a code fence holds, then from each bracket.
+
+    >>> list(json_values('Sure, here it is: {"a": [1]} Anything else?'))
+    [{'a': [1]}]
+    """
+    fence = _FENCED.search(text)
+    for whole in (text.strip(), fence[1].strip() if fence else ""):
+        try:
+            value, end = _value_at(whole, 0)
+        except (ValueError, RecursionError):
+            continue
+        if end == len(whole):
+            yield value
+    start = 0
+    for _ in range(_STARTS):
+        bracket = _BRACKET.search(text, start)
+        if bracket is None:
+            return
+        try:
+            value, start = _value_at(text, bracket.start())
+        except (ValueError, RecursionError):
+            start = bracket.end()
+        else:
+            yield value
+
+
+def _value_at(text: str, start: int) -> tuple[Any, int]:
+    value, end = _DECODER.raw_decode(text, start)
+    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    return value, end
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)

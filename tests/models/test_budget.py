@@ -1,0 +1,222 @@
+"""No run buys more than it was allowed, whatever fails and however many threads buy."""
+
+import gc
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.errors import BudgetSpent, InputError
+from clew.models import Prompt, Stopped
+from clew.models.budget import Bill, Budget, Purchase, bill
+from clew.models.conversation import Conversation
+from clew.models.ledger import Ledger
+from tests.models.faulty import SCHEMA, Billing
+from tests.models.server import serving
+
+pytest.importorskip("httpx2")
+pytest.importorskip("fastjsonschema")
+
+from clew.models.openai import OpenAIChat
+
+TEN = Bill(10)
+
+
+def test_what_fits_is_set_aside_and_what_is_billed_is_spent():
+    """Settling frees the rest of the worst case; losing keeps it; releasing frees all."""
+    budget = Budget(tokens=30)
+    first, second, third = (budget.reserve(TEN) for _ in range(3))
+    budget.settle(first, Bill(4))
+    budget.lose(second)
+    budget.release(third)
+    assert (budget.spent_tokens, budget.lost_tokens) == (14, 10)
+    with pytest.raises(BudgetSpent, match="14 tokens are, of which 10 tokens for requests without"):
+        budget.reserve(Bill(17))
+    budget.reserve(Bill(16))
+
+
+def test_one_that_does_not_fit_waits_for_the_others():
+    """Most replies cost far less than their worst case, so waiting mostly helps."""
+    budget = Budget(tokens=15)
+    first = budget.reserve(TEN)
+    threading.Timer(0.1, budget.settle, (first, Bill(2))).start()
+    began = time.monotonic()
+    budget.reserve(TEN)
+    assert time.monotonic() - began > 0.05
+
+
+def test_one_that_waits_leaves_when_the_batch_has_ended():
+    """Nobody waits for room in a batch that has failed."""
+    budget, stop = Budget(tokens=15), threading.Event()
+    budget.reserve(TEN)
+    threading.Timer(0.05, stop.set).start()
+    with pytest.raises(Stopped):
+        budget.reserve(TEN, stop)
+
+
+def test_of_waiting_ones_the_smaller_may_still_fit():
+    """When nothing is under way any more, only what cannot fit is refused."""
+    budget = Budget(tokens=20)
+    first = budget.reserve(TEN)
+    ends = []
+
+    def need(tokens):
+        try:
+            budget.settle(budget.reserve(Bill(tokens)), Bill(tokens))
+            ends.append(tokens)
+        except BudgetSpent:
+            ends.append(-tokens)
+
+    threads = [threading.Thread(target=need, args=(n,)) for n in (11, 15)]
+    for thread in threads:
+        thread.start()
+    budget.settle(first, Bill(8))
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == [-15, 11]
+
+
+def test_without_bounds_it_counts():
+    """The same object tells what was spent, in dollars only where all prices are known."""
+    budget = Budget()
+    budget.settle(budget.reserve(TEN), bill(1_000, 500, (2.0, 8.0)))
+    assert (budget.spent_tokens, budget.spent_usd) == (1_500, pytest.approx(0.006))
+    budget.settle(budget.reserve(TEN), bill(1, 1, None))
+    assert budget.spent_usd is None
+
+
+@pytest.mark.parametrize("bounds", [{"tokens": -1}, {"usd": -0.1}, {"usd": float("nan")}])
+def test_a_bound_below_zero_is_refused(bounds):
+    """It is a mistake, not a budget that is spent."""
+    with pytest.raises(InputError):
+        Budget(**bounds)
+
+
+def test_a_lost_attempt_is_paid_for_before_the_next():
+    """A second attempt needs room of its own; without it the exchange ends."""
+    budget = Budget(tokens=25)
+    with Purchase(budget, TEN) as purchase:
+        purchase.on_lost(True)
+        with pytest.raises(BudgetSpent):
+            purchase.on_lost(True)
+    assert budget.spent_tokens == budget.lost_tokens == 20
+    budget.release(budget.reserve(Bill(5)))  # nothing is left set aside
+
+
+def test_the_last_lost_attempt_sets_nothing_aside():
+    """Where no attempt follows, the error that comes gives nothing back."""
+    budget = Budget(tokens=10)
+    with Purchase(budget, TEN) as purchase:
+        purchase.on_lost(False)
+    assert (budget.spent_tokens, budget.lost_tokens) == (10, 10)
+
+
+# Against an endpoint that bills and fails
+
+WORST = 1_500  # tokens: no exchange of these prompts can take more
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as server:
+        yield server
+        gc.collect()  # connections close with their endpoint
+
+
+def chat_at(server, concurrency):
+    return OpenAIChat(
+        base_url=server.url,
+        model="m",
+        concurrency=concurrency,
+        sleep=lambda _: None,
+        timeout_s=30.0,
+        prices={"m": (1.0, 4.0)},
+    )
+
+
+runs = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32),
+        "sizes": st.lists(st.tuples(st.integers(1, 200), st.integers(1, 60)), max_size=14),
+        "budgets": st.lists(st.integers(WORST, 6 * WORST), min_size=1, max_size=4),
+        "concurrency": st.integers(1, 6),
+        "fault_share": st.sampled_from([0.0, 0.3, 0.7]),
+    }
+)
+NO_TIME_OUT = ("busy", "broken", "hung up", "no JSON", "cut short")
+
+
+def keep_within(server, folder, run):
+    """Run again with further budgets until all is done; no run may exceed its own."""
+    asked = [
+        Prompt(user=f"{i} " + "é" * (n // 2), schema=SCHEMA, max_tokens=most)
+        for i, (n, most) in enumerate(run["sizes"])
+    ]
+    billing = Billing(run["seed"], run["fault_share"], NO_TIME_OUT)
+    server.respond = billing.respond
+    ledger = Ledger(folder / "ledger.sqlite")
+    for number in range(300):
+        budget = Budget(tokens=run["budgets"][number % len(run["budgets"])])
+        before = billing.billed
+        llm = Conversation(chat_at(server, run["concurrency"]), ledger=ledger, budget=budget)
+        try:
+            replies = llm.complete(asked)
+        except BudgetSpent:
+            replies = None
+        spent = billing.billed - before
+        assert spent <= budget.spent_tokens <= budget.tokens
+        assert budget.spent_tokens - budget.lost_tokens <= spent
+        if replies is not None:
+            break
+    assert set(billing.answered.values()) <= {1}  # no recorded reply was asked for again
+    billing = Billing(run["seed"], 0.0)
+    server.respond = billing.respond
+    reference = chat_at(server, 1).complete(asked)
+    assert [(r.text, r.data, r.error) for r in replies] == [
+        (r.text, r.data, r.error) for r in reference
+    ]
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(run=runs)
+def test_no_run_exceeds_its_budget_and_further_ones_finish(server, tmp_path_factory, run):
+    """Whatever the budgets, sizes, threads and faults; what was bought is bought once."""
+    keep_within(server, tmp_path_factory.mktemp("budget"), run)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@given(run=runs)
+def test_no_run_exceeds_its_budget_in_many_trials(server, tmp_path_factory, run):
+    """The same, with more patience."""
+    keep_within(server, tmp_path_factory.mktemp("budget"), run)
+
+
+@given(st.floats(0, 0.02), st.integers(1, 5), st.integers(0, 2**32))
+@settings(max_examples=15)
+def test_no_run_exceeds_its_dollars(server, usd, concurrency, seed):
+    """The same bound in money: here a prompt's token costs one millionth, a reply's four."""
+    billing = Billing(seed, 0.0)
+    server.respond = billing.respond
+    budget = Budget(usd=usd)
+    llm = Conversation(chat_at(server, concurrency), budget=budget)
+    asked = [Prompt(user=f"{i} {'x' * i}", max_tokens=50) for i in range(20)]
+    with suppress(BudgetSpent):
+        llm.complete(asked)
+    assert billing.billed / 1e6 <= budget.spent_usd <= usd
+
+
+def test_an_attempt_without_an_answer_is_charged(server):
+    """A time-out and a hang-up may be billed, a refusal and an overload are not."""
+    billing = Billing(0, 1.0, ("slow",), slow_s=0.5)
+    server.respond = billing.respond
+    budget = Budget(tokens=100_000)
+    chat = OpenAIChat(base_url=server.url, model="m", timeout_s=0.1, sleep=lambda _: None)
+    [reply] = Conversation(chat, budget=budget).complete([Prompt(user="Who?", max_tokens=9)])
+    worst = len("Who?") + 64 + 9
+    assert reply.calls == 1
+    assert budget.lost_tokens >= 3 * worst
+    assert budget.spent_tokens >= billing.billed

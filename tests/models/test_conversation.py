@@ -1,0 +1,347 @@
+"""A chat as an LLM: repaired, recorded, refused, bounded, ended early."""
+
+import threading
+import time
+
+import pytest
+
+from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
+from clew.models import Prompt, PromptRefused, Reply, Turn, recalls
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation, recorded
+from clew.models.ledger import Ledger, Request
+from clew.testing import ChatContract, ScriptedChat, ScriptedLLM
+
+pytest.importorskip("fastjsonschema")
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+ASKED = Prompt(user="Who led?", schema=SCHEMA, version="who-1")
+GOOD = {"name": "Nobile"}
+
+
+def prompts(n):
+    return [Prompt(user=f"Question {i}?") for i in range(n)]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+class TestScriptedChat(ChatContract):
+    @pytest.fixture
+    def chat(self):
+        return ScriptedChat(lambda *_: "ice")
+
+
+def test_a_reply_is_checked_and_repaired_once():
+    """The second turn sees the first with its fault; both are paid for."""
+    chat = ScriptedChat(lambda _, turns: GOOD if turns else "Nobile, I think", price=(1.0, 1.0))
+    [reply] = Conversation(chat).complete([ASKED])
+    assert (reply.data, reply.error, reply.calls, reply.recorded) == (GOOD, "", 2, 0)
+    assert chat.asked[1][1][0].fault == "there is no JSON in it"
+    counted = reply.prompt_tokens + reply.completion_tokens
+    assert reply.cost_usd == pytest.approx(counted / 1e6)
+
+
+def test_what_is_recorded_is_not_asked_again(ledger):
+    """A second run, of another process, costs nothing and gives the same."""
+    first = ScriptedChat(lambda _, turns: GOOD if turns else "Nobile")
+    [bought] = Conversation(first, ledger=ledger).complete([ASKED])
+    second = ScriptedChat(lambda *_: pytest.fail("asked again"), price=None)
+    [reply] = Conversation(second, ledger=Ledger(ledger.path)).complete([ASKED])
+    assert (reply.text, reply.data, reply.error) == (bought.text, bought.data, bought.error)
+    assert (bought.calls, bought.recorded, reply.calls, reply.recorded) == (2, 0, 0, 2)
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (0, 0, 0.0)
+
+
+def test_a_repair_goes_on_from_the_recorded_turn(ledger):
+    """A run that died between the turns of a conversation pays for the second alone."""
+    ledger.record(Request("scripted", ASKED), Turn("Nobile", "", 3, 1, 0.0))
+    chat = ScriptedChat(lambda _, turns: GOOD if turns else pytest.fail("asked again"))
+    [reply] = Conversation(chat, ledger=ledger).complete([ASKED])
+    assert (reply.data, reply.calls, reply.recorded) == (GOOD, 1, 1)
+
+
+def test_a_reply_is_on_disk_before_the_next_turn(ledger):
+    """At the moment the repair is asked for, the first reply is in the book."""
+    seen = []
+
+    def answer(prompt, turns):
+        seen.append(ledger.recall(Request("scripted", prompt)) is not None)
+        return "never"
+
+    Conversation(ScriptedChat(answer), ledger=ledger).complete([ASKED])
+    assert seen == [False, True]
+
+
+def test_failures_are_kept_until_they_are_forgotten(ledger):
+    """Two bad replies are not bought a third time; `forget_failed` gives another chance."""
+    chat = ScriptedChat(lambda *_: "never")
+    llm = Conversation(chat, ledger=ledger)
+    first, again = llm.complete([ASKED]), llm.complete([ASKED])
+    assert [r.error for r in first + again] == ["there is no JSON in it"] * 2
+    assert (len(chat.asked), again[0].recorded) == (2, 2)
+    assert ledger.forget_failed() == 2
+    llm.complete([ASKED])
+    assert len(chat.asked) == 4
+
+
+def test_equal_prompts_of_a_batch_are_bought_once(ledger):
+    """With a ledger a repeated prompt is its own record; without one each is asked."""
+    chat = ScriptedChat(lambda *_: "ice", concurrency=4)
+    replies = Conversation(chat, ledger=ledger).complete(prompts(2) * 5)
+    assert [r.text for r in replies] == ["ice"] * 10
+    assert (len(chat.asked), sum(r.recorded for r in replies)) == (2, 8)
+    Conversation(chat).complete(prompts(1) * 5)
+    assert len(chat.asked) == 7
+
+
+def test_a_refused_prompt_is_an_error_in_its_reply(ledger):
+    """One text that a filter objects to does not end the run of a thousand."""
+
+    def answer(prompt, _):
+        return PromptRefused("too long") if prompt.user == "Question 3?" else prompt.user
+
+    chat = ScriptedChat(answer, concurrency=3)
+    replies = Conversation(chat, ledger=ledger).complete(prompts(6))
+    assert [r.error for r in replies] == ["", "", "", "too long", "", ""]
+    refused = replies[3]
+    assert (refused.text, refused.data, refused.calls, refused.cost_usd) == ("", None, 0, 0.0)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_batch_of_which_nothing_is_taken_raises(n):
+    """Then it is the setting, and not the prompt."""
+    chat = ScriptedChat(lambda *_: PromptRefused("max_tokens is too large"), concurrency=2)
+    with pytest.raises(PromptRefused, match="max_tokens"):
+        Conversation(chat).complete(prompts(n))
+
+
+def test_a_refused_repair_keeps_what_was_paid(ledger):
+    """The first turn was bought, so the prompt itself was taken."""
+    chat = ScriptedChat(lambda _, turns: PromptRefused("too long") if turns else "Nobile")
+    [reply] = Conversation(chat, ledger=ledger).complete([ASKED])
+    assert (reply.text, reply.error, reply.calls) == ("Nobile", "too long", 1)
+    assert ledger.forget_failed() == 1
+
+
+def test_a_fatal_error_ends_the_batch_and_keeps_what_came(ledger):
+    """What was under way is recorded, what had not begun is not sent."""
+
+    def answer(prompt, _):
+        if prompt.user == "Question 2?":
+            time.sleep(0.05)
+            return EndpointError("HTTP 401")
+        time.sleep(0.2)
+        return "late"
+
+    chat = ScriptedChat(answer, concurrency=3)
+    with pytest.raises(EndpointError, match="401"):
+        Conversation(chat, ledger=ledger).complete(prompts(100))
+    assert len(chat.asked) == 3
+    assert ledger.totals()["scripted", ""].calls == len(chat.asked) - 1
+
+
+def test_no_prompts_no_replies():
+    """An empty batch asks nothing."""
+    assert Conversation(ScriptedChat(lambda *_: "x")).complete([]) == []
+
+
+def test_prices_given_count_before_the_chat_s_own(ledger):
+    """The user knows his contract; the ledger keeps what a call cost then."""
+    chat = ScriptedChat(lambda *_: "a b", price=(1.0, 1.0))
+    llm = Conversation(chat, ledger=ledger, prices={"scripted": (0.0, 5.0)})
+    assert llm.complete(prompts(1))[0].cost_usd == pytest.approx(10e-6)
+    assert ledger.totals()["scripted", ""].cost_usd == pytest.approx(10e-6)
+
+
+def test_what_a_stopped_batch_bought_can_be_recalled(ledger):
+    """Whole conversations only; they count as bought, once, and from then on as recorded."""
+
+    def answer(prompt, _):
+        return EndpointError("HTTP 401") if prompt.user == "Question 2?" else "ice"
+
+    llm = Conversation(ScriptedChat(answer), ledger=ledger)
+    with pytest.raises(EndpointError):
+        llm.complete(prompts(4))
+    assert recalls(llm)
+    first, again = llm.recall(prompts(4)), llm.recall(prompts(4))
+    assert [r and r.text for r in first] == ["ice", "ice", None, None]
+    assert [(r.calls, r.recorded) for r in first[:2]] == [(1, 0)] * 2
+    assert [(r.calls, r.recorded) for r in again[:2]] == [(0, 1)] * 2
+    assert [r.recorded for r in Conversation(llm.chat, ledger=ledger).complete(prompts(2))] == [
+        1,
+        1,
+    ]
+
+
+def test_half_a_conversation_is_not_recalled(ledger):
+    """Its first turn is kept, and the next run pays for the repair alone."""
+    chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
+    llm = Conversation(chat, ledger=ledger)
+    with pytest.raises(EndpointError):
+        llm.complete([ASKED])
+    assert llm.recall([ASKED]) == [None]
+    assert ledger.recall(Request("scripted", ASKED)).text == "Nobile"
+
+
+def test_without_a_ledger_nothing_is_recalled():
+    """There is nowhere to look."""
+    assert Conversation(ScriptedChat(lambda *_: "x")).recall(prompts(2)) == [None, None]
+
+
+def test_how_long_a_call_took_is_recorded(ledger):
+    """So that a plan can say how long the next ones take."""
+
+    def answer(*_):
+        time.sleep(0.02)
+        return "x"
+
+    Conversation(ScriptedChat(answer), ledger=ledger).complete(prompts(1))
+    [(_, _, seconds)] = ledger.sizes("scripted", "")
+    assert 0.02 <= seconds < 5
+
+
+# Budgets
+
+
+def test_a_budget_stops_before_the_request_that_may_not_fit(ledger):
+    """The message says what is spent of what; the next run goes on."""
+    chat = ScriptedChat(lambda *_: "one two three")
+    budget = Budget(tokens=30)
+    asked = [Prompt(user=f"Question {i}", max_tokens=10) for i in range(5)]
+    with pytest.raises(BudgetSpent) as caught:
+        Conversation(chat, ledger=ledger, budget=budget).complete(asked)
+    assert str(caught.value) == (
+        "the budget of 30 tokens is spent: 20 tokens are, and the next request may take 12 tokens."
+        " Hint: every reply is kept, so the same command with a further budget goes on from here"
+    )
+    assert (len(chat.asked), budget.spent_tokens, budget.lost_tokens) == (4, 20, 0)
+    replies = Conversation(chat, ledger=ledger, budget=Budget(tokens=12)).complete(asked)
+    assert [r.recorded for r in replies] == [1, 1, 1, 1, 0]
+
+
+def test_a_budget_in_dollars(ledger):
+    """It counts by price, in and out."""
+    chat = ScriptedChat(lambda *_: "a b", price=(0.0, 1e5))  # ten cents a token
+    budget = Budget(usd=1.0)
+    asked = [Prompt(user=f"{i}", max_tokens=4) for i in range(9)]
+    with pytest.raises(BudgetSpent, match=r"budget of \$1.0000 is spent: .*\(\$0.8000\) are"):
+        Conversation(chat, ledger=ledger, budget=budget).complete(asked)
+    assert (len(chat.asked), budget.spent_usd) == (4, pytest.approx(0.8))
+
+
+def test_a_budget_in_dollars_needs_a_price():
+    """The message names the model and the form to write."""
+    chat = ScriptedChat(lambda *_: "x", price=None)
+    with pytest.raises(InputError, match=r"price of scripted.*scripted=IN,OUT"):
+        Conversation(chat, budget=Budget(usd=1.0)).complete(prompts(1))
+    assert chat.asked == []
+    given = Conversation(chat, budget=Budget(usd=1.0), prices={"scripted": (1.0, 1.0)})
+    assert given.complete(prompts(1))[0].text == "x"
+
+
+def test_a_model_that_does_not_count_is_charged_the_worst_case():
+    """A bill that nobody knows is taken for the whole of what was set aside."""
+    budget = Budget(tokens=1_000)
+    chat = ScriptedChat(lambda *_: Turn("x"))
+    Conversation(chat, budget=budget).complete([Prompt(user="a b c", max_tokens=50)])
+    assert (budget.spent_tokens, budget.lost_tokens) == (53, 53)
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [(EndpointError("503"), 0), (PromptRefused("no"), 0), (BadReply("?"), 52), (OSError("?"), 52)],
+)
+def test_an_error_frees_what_was_set_aside_unless_it_may_be_billed(error, lost):
+    """A refusal is not billed; of a reply that cannot be read nobody knows."""
+    budget = Budget(tokens=100)
+    chat = ScriptedChat(lambda *_: error)
+    with pytest.raises(type(error)):
+        Conversation(chat, budget=budget).complete([Prompt(user="a b", max_tokens=50)])
+    assert budget.lost_tokens == budget.spent_tokens == lost
+
+
+def test_without_a_count_the_bound_is_bytes_and_a_margin():
+    """Schema and template included, a prompt cannot have more tokens than that."""
+    chat = ScriptedChat(lambda *_: GOOD)
+    chat.count_tokens = lambda *_: None
+    with pytest.raises(BudgetSpent) as caught:
+        Conversation(chat, budget=Budget(tokens=100)).complete([ASKED])
+    worst = int(str(caught.value).partition("may take ")[2].split()[0])
+    n_bytes = len(ASKED.user) + len(str(SCHEMA))
+    assert n_bytes + 2 * 64 + ASKED.max_tokens <= worst < n_bytes + 2 * 64 + ASKED.max_tokens + 200
+
+
+# LLMs that are not ours
+
+
+def test_a_foreign_llm_is_recorded_prompt_by_prompt(ledger):
+    """Its repair and its reading stay its own, and a second run asks it nothing."""
+    hot = Reply(text="", error="too hot", prompt_tokens=3, calls=2)
+    llm = ScriptedLLM("ice", {"name": "Byrd"}, hot)
+    asked = [Prompt(user="What?"), ASKED, Prompt(user="Why?", schema=SCHEMA)]
+    first = recorded(llm, ledger).complete(asked)
+    again = recorded(ScriptedLLM(), ledger).complete(asked)
+    for replies in (first, again):
+        assert [r.text for r in replies] == ["ice", '{"name": "Byrd"}', ""]
+        assert [r.data for r in replies] == [None, {"name": "Byrd"}, None]
+        assert [r.error for r in replies] == ["", "", "too hot"]
+    assert [r.calls for r in first + again] == [1, 1, 2, 0, 0, 0]
+    assert [r.recorded for r in first + again] == [0, 0, 0, 1, 1, 2]
+
+
+def test_data_that_are_not_in_the_words_are_recorded_too(ledger):
+    """An LLM may build its data itself."""
+    llm = ScriptedLLM(Reply(text="see data", data=GOOD))
+    first = recorded(llm, ledger).complete([ASKED])
+    assert first[0].data == recorded(ScriptedLLM(), ledger).complete([ASKED])[0].data == GOOD
+
+
+def test_a_foreign_llm_keeps_the_budget(ledger):
+    """Its worst case has two calls, for it may repair by itself."""
+    llm = ScriptedLLM(*[{"name": "Byrd"}] * 3)
+    budget = Budget(tokens=10_000)
+    recorded(llm, ledger, budget).complete([ASKED])
+    assert budget.spent_tokens == 2 + 2
+    with pytest.raises(BudgetSpent):
+        recorded(llm, ledger, Budget(tokens=1_200)).complete([Prompt(user="?", schema=SCHEMA)])
+
+
+def test_an_unpriced_foreign_reply_is_priced():
+    """By its tokens, where it says no cost itself."""
+    llm = ScriptedLLM(Reply(text="x", prompt_tokens=10, completion_tokens=5))
+    [reply] = recorded(llm, prices={"scripted": (1.0, 2.0)}).complete(prompts(1))
+    assert reply.cost_usd == pytest.approx(20e-6)
+
+
+def test_recording_twice_is_recording_once(ledger):
+    """A conversation is given what it lacks, and asked no second time."""
+    chat = ScriptedChat(lambda *_: "x")
+    inner = recorded(chat, ledger)
+    outer = recorded(inner, budget=Budget(tokens=1_000))
+    assert (outer.chat, outer.ledger, outer.name) == (chat, ledger, "scripted")
+
+
+def test_a_chat_is_used_by_as_many_threads_as_it_allows():
+    """And by no more."""
+    lock, now, most = threading.Lock(), 0, 0
+
+    def answer(*_):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.01)
+        with lock:
+            now -= 1
+        return "x"
+
+    Conversation(ScriptedChat(answer, concurrency=3)).complete(prompts(20))
+    assert most == 3

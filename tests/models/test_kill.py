@@ -1,0 +1,155 @@
+"""A run that is killed at any instant pays again only for what was under way."""
+
+import gc
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from clew.models import Prompt
+from clew.models.conversation import recorded
+from clew.models.ledger import Ledger
+from clew.models.openai import OpenAIChat
+from tests.models.faulty import SCHEMA, Billing, request_of
+from tests.models.server import serving
+
+pytest.importorskip("httpx2")
+pytest.importorskip("fastjsonschema")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+N_PROMPTS = 60
+THREADS = 4
+LONGEST_LIFE_S = 0.25
+MOST_LIVES = 10  # then a run is left to finish
+
+# It imports once, and forks for every life: it has one thread, so a fork is safe. The dead child
+# stays until it is waited for, so the signal cannot hit another process.
+NURSERY = """
+import fastjsonschema, os, signal, sys, time
+import clew.models.http
+from clew.models.conversation import recorded
+from clew.models.ledger import Ledger
+from tests.models.test_kill import chat_at, prompts
+
+for line in sys.stdin:
+    url, path, life_s = line.split()
+    child = os.fork()
+    if child == 0:
+        replies = recorded(chat_at(url), Ledger(path)).complete(prompts())
+        os._exit(len(replies) != len(prompts()))
+    end = time.monotonic() + float(life_s)
+    done = 0
+    while not done and time.monotonic() < end:
+        time.sleep(max(0.0, min(0.01, end - time.monotonic())))
+        done, status = os.waitpid(child, os.WNOHANG)
+    if not done:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    print(status, flush=True)
+"""
+
+
+def prompts():
+    return [Prompt(user=f"Question {i}?", schema=SCHEMA, max_tokens=40) for i in range(N_PROMPTS)]
+
+
+def chat_at(url):
+    return OpenAIChat(
+        base_url=url,
+        model="m",
+        concurrency=THREADS,
+        sleep=lambda _: time.sleep(0.001),
+        timeout_s=0.3,
+    )
+
+
+@contextmanager
+def nursery():
+    """Give a function that starts a run, kills it after some seconds, and says how it ended."""
+    with subprocess.Popen(
+        [sys.executable, "-c", NURSERY],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+
+        def live(url, path, life_s):
+            process.stdin.write(f"{url} {path} {life_s}\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+
+        yield live
+        process.stdin.close()
+
+
+class Watched(Billing):
+    """An endpoint that looks into its client's ledger at every request."""
+
+    def watch(self, ledger):
+        self.ledger, self.repeated = ledger, 0
+        return self
+
+    def respond(self, request):
+        self.repeated += self.ledger.recall(request_of(request.json)) is not None
+        return super().respond(request)
+
+
+def campaign(server, live, ledger, seed, dice):
+    """Kill and restart until all is done; return how often, and how many replies came twice."""
+    billing = Watched(seed, slow_s=0.4, pause_s=0.005).watch(ledger)
+    server.respond = billing.respond
+    kills, at_rest = 0, threading.active_count()
+    lives = [dice.uniform(0.01, LONGEST_LIFE_S) for _ in range(MOST_LIVES)]
+    for life_s in (*lives, 60.0):
+        status = live(server.url, ledger.path, life_s)
+        if not os.WIFSIGNALED(status):
+            break
+        kills += 1
+        while threading.active_count() > at_rest:  # the server is still busy for the dead
+            time.sleep(0.005)
+    assert status == 0
+    assert billing.repeated == 0
+    return kills, sum(billing.answered.values()) - len(billing.answered)
+
+
+def check(server, ledger, seed):
+    """Check that the ledger alone gives all replies, those of a run without faults."""
+    server.respond = Billing(seed, 0.0).respond
+    expected = chat_at(server.url).complete(prompts())
+    n_requests = len(server.requests)
+    replies = recorded(chat_at(server.url), ledger).complete(prompts())
+    assert [(r.text, r.data, r.error) for r in replies] == [
+        (r.text, r.data, r.error) for r in expected
+    ]
+    assert len(server.requests) == n_requests
+
+
+def kill_many(folder, n, seed):
+    dice = random.Random(seed)  # noqa: S311 -- instants need no secrecy
+    kills = twice = 0
+    with serving() as server, nursery() as live:
+        while kills < n:
+            ledger = Ledger(folder / f"{seed}.sqlite")
+            more = campaign(server, live, ledger, seed, dice)
+            check(server, ledger, seed)
+            gc.collect()  # connections close with their endpoint
+            kills, twice, seed = kills + more[0], twice + more[1], seed + 1
+    print(f"{kills} kills, {twice} replies came twice")  # noqa: T201 -- shown by pytest -s
+
+
+def test_killed_at_some_instants(tmp_path):
+    """At 20 instants: what the ledger has is never asked for again, and going on gives all."""
+    kill_many(tmp_path, 20, seed=1)
+
+
+@pytest.mark.slow
+def test_killed_at_many_instants(tmp_path):
+    """At 200 instants: what the ledger has is never asked for again, and going on gives all."""
+    kill_many(tmp_path, 200, seed=100)

@@ -1,0 +1,205 @@
+"""What was paid for is in the book, once, and whatever happens."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import StoreError
+from clew.models import Prompt, Turn
+from clew.models.cache import CachedEmbedder
+from clew.models.ledger import Ledger, Request, Total
+from clew.testing import HashEmbedder
+
+SCHEMA = {"type": "object"}
+PROMPT = Prompt(user="Who led?", system="Be brief.", schema=SCHEMA, max_tokens=9, version="q-1")
+REQUEST = Request("m", PROMPT)
+TURN = Turn("Nobile", "", 10, 2, 0.5, 1.5)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+def test_a_reply_is_recalled_as_it_came(ledger):
+    """Text, fault, tokens and cost; what is not known stays unknown."""
+    unknown = Request("m", Prompt(user="Which ship?"))
+    assert ledger.recall(REQUEST) is None
+    ledger.record(REQUEST, TURN)
+    ledger.record(unknown, Turn("", "the reply is empty"))
+    other = Ledger(ledger.path)
+    assert other.recall(REQUEST) == TURN
+    assert other.recall(unknown) == Turn("", "the reply is empty", None, None, None, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Request("m at temperature 1.0", PROMPT),
+        Request("m", Prompt(user="Who led?", system="Be brief.", schema=SCHEMA, max_tokens=9)),
+        Request("m", Prompt(user="Who led?", system="Be brief.", max_tokens=9, version="q-1")),
+        Request("m", Prompt(user="Who led", system="?Be brief.", schema=SCHEMA, max_tokens=9)),
+        Request(
+            "m",
+            Prompt(
+                user="Who led?", system="Be brief.", schema=SCHEMA, max_tokens=10, version="q-1"
+            ),
+        ),
+        Request("m", PROMPT, (Turn(""),)),
+        Request("m", PROMPT, (Turn("Byrd"),)),
+    ],
+)
+def test_whatever_decides_the_reply_tells_requests_apart(ledger, other):
+    """Model, prompt, schema, limit, version, and what was said before."""
+    ledger.record(REQUEST, TURN)
+    assert ledger.recall(other) is None
+
+
+def test_what_is_wrong_with_a_turn_follows_from_its_text(ledger):
+    """So its wording is no part of the key: another release may say it better."""
+    ledger.record(Request("m", PROMPT, (Turn("Byrd", "no JSON"),)), TURN)
+    assert ledger.recall(Request("m", PROMPT, (Turn("Byrd", "there is no JSON"),))) == TURN
+
+
+def test_the_first_reply_counts(ledger):
+    """Of two processes that asked at the same time, both go on with the same reply."""
+    assert ledger.record(REQUEST, TURN) == TURN
+    assert ledger.record(REQUEST, Turn("Byrd", "", 10, 3, 0.7)) == TURN
+    assert ledger.totals()["m", "q-1"].calls == 1
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark(ledger):
+    """A reply that is no UTF-8 is kept as far as it is."""
+    ledger.record(REQUEST, Turn("a\ud800b"))
+    assert ledger.recall(REQUEST).text == "a?b"
+
+
+def test_failed_conversations_are_kept_until_they_are_forgotten(ledger):
+    """Nobody pays twice for a reply that cannot be used, unless he says so."""
+    repair = Request("m", PROMPT, (Turn("Byrd"),))
+    good = Request("m", Prompt(user="Which ship?"))
+    for request in (REQUEST, repair, good):
+        ledger.record(request, TURN)
+    ledger.mark_failed([REQUEST, repair])
+    ledger.mark_failed([REQUEST])
+    assert ledger.recall(repair) == TURN
+    assert ledger.forget_failed() == 2
+    assert [ledger.recall(r) for r in (REQUEST, repair, good)] == [None, None, TURN]
+    assert ledger.forget_failed() == 0
+
+
+def test_pieces_are_found_by_all_parts_of_their_keys(ledger):
+    """What one text gave, whatever stood beside it in the prompt."""
+    keys = [("m", "units-1", "ab", "c"), ("m", "units-1", "a", "bc"), ("m", "units-2", "ab", "c")]
+    ledger.keep({key: {"n": i, "é": [None, "冰"]} for i, key in enumerate(keys)})
+    assert ledger.pieces([*keys[:2], ("m", "units-1", "none")]) == {
+        keys[0]: {"n": 0, "é": [None, "冰"]},
+        keys[1]: {"n": 1, "é": [None, "冰"]},
+    }
+    ledger.keep({keys[0]: []})
+    assert ledger.pieces(keys[:1]) == {keys[0]: []}
+    assert ledger.pieces([]) == {}
+
+
+def test_thousands_of_pieces(ledger):
+    """More keys than SQLite takes in one question."""
+    pieces = {("m", "v", f"{i}"): i for i in range(1_234)}
+    ledger.keep(pieces)
+    assert ledger.pieces(pieces) == pieces
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(st.tuples(st.text(), st.text(), st.text()), JSON, max_size=6))
+def test_any_piece_comes_back(tmp_path_factory, pieces):
+    """Whatever the parts of its key and whatever JSON."""
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "l")
+    ledger.keep(pieces)
+    assert ledger.pieces(pieces) == pieces
+
+
+def test_totals_and_sizes(ledger):
+    """By model and version of the prompt; a sum that leaves a price out is no sum."""
+    ledger.record(REQUEST, TURN)
+    ledger.record(Request("m", PROMPT, (Turn("a"),)), Turn("b", "", 20, 3, 0.25))
+    ledger.record(Request("n", PROMPT), Turn("b", "", 7, 1, None))
+    ledger.record(Request("n", PROMPT, (Turn("a"),)), Turn("b"))
+    assert ledger.totals() == {
+        ("m", "q-1"): Total(calls=2, prompt_tokens=30, completion_tokens=5, cost_usd=0.75),
+        ("n", "q-1"): Total(calls=2, prompt_tokens=7, completion_tokens=1, cost_usd=None),
+    }
+    assert sorted(ledger.sizes("m", "q-1")) == [(10, 2, 1.5), (20, 3, 0.0)]
+    assert ledger.sizes("n", "q-1") == [(7, 1, 0.0)]
+    assert ledger.sizes("m", "q-2") == []
+
+
+def test_several_processes_share_a_ledger(ledger):
+    """Writers that start at the same moment neither fail nor lose a row."""
+    program = """
+import sys
+from clew.models import Prompt, Turn
+from clew.models.ledger import Ledger, Request
+ledger = Ledger(sys.argv[1])
+for i in range(40):
+    request = Request("m", Prompt(user=str(i % 30)))
+    ledger.record(request, Turn(sys.argv[2], "", 1, 1))
+    ledger.keep({("m", "v", sys.argv[2], str(i)): i})
+"""
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(ledger.path), f"{n}"], stderr=subprocess.PIPE
+        )
+        for n in range(4)
+    ]
+    assert [writer.communicate()[1].decode() for writer in writers] == [""] * 4
+    assert ledger.totals()["m", ""].calls == 30
+    keys = [("m", "v", f"{n}", f"{i}") for n in range(4) for i in range(40)]
+    assert len(ledger.pieces(keys)) == 160
+
+
+def test_a_ledger_is_no_vector_cache(ledger):
+    """One file is not taken for the other, and both stay as they are."""
+    ledger.record(REQUEST, TURN)
+    with pytest.raises(StoreError, match="can be no vector cache"):
+        CachedEmbedder(HashEmbedder(), ledger.path).embed(["a"], kind="query")
+    assert ledger.recall(REQUEST) == TURN
+
+
+def test_a_file_that_is_no_ledger_is_refused(ledger):
+    """The message has the path and what to do."""
+    ledger.path.write_text("these are my notes " * 100)
+    with pytest.raises(StoreError, match=r"the ledger .*ledger.sqlite cannot be used: file is not"):
+        ledger.recall(REQUEST)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    """A ledger in no folder is a mistake with one sentence."""
+    with pytest.raises(StoreError, match=r"gone.l cannot be used.*check its folder"):
+        Ledger(tmp_path / "gone" / "l").record(REQUEST, TURN)
+
+
+def test_a_piece_that_somebody_damaged(ledger):
+    """Not JSON is said, not guessed at."""
+    ledger.keep({("m", "v"): 1})
+    with closing(sqlite3.connect(ledger.path)) as database, database:
+        database.execute("UPDATE piece SET data = '{'")
+    with pytest.raises(StoreError, match="holds a damaged piece"):
+        ledger.pieces([("m", "v")])
+
+
+def test_commits_are_logged_ahead(ledger):
+    """Others can read while one writes."""
+    ledger.record(REQUEST, TURN)
+    with closing(sqlite3.connect(ledger.path)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)

