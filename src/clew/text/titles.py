@@ -1,0 +1,43 @@
+"""Tell the title line of a chunk from its text, as models read both: see `normalize.title_head`."""
+
+import re
+
+from clew.text.names import name_spans, title_span
+from clew.text.normalize import collapse
+
+_LONGEST = 150  # characters: a longer first line is a paragraph
+_BEFORE = re.compile(r"\W*(?:The |A |An )?\W*")
+_BEHIND = re.compile(r"\W{0,3}(?:[(,]|(?:is|was|are|were) )")
+_STOPS = tuple(".!?;:,…。！？")
+
+
+def split_title(text: str) -> tuple[str, int]:
+    """Return what the title of `text` names, and where the text behind the title begins.
+
+    A first line that is long, that ends like a sentence, or that goes on in lower case on the
+    next line is no title: the text then begins at 0. It may begin with what it is about, which
+    is why it needed no title line: "Fram (1892) was a ship" is about Fram. Else the name is "".
+    """
+    line, newline, rest = text.partition("\n")
+    title = collapse(line.lstrip("#"))
+    below = rest.lstrip()
+    if not title or not below or below[0].islower() or len(title) > _LONGEST:
+        return _lead_name(text), 0
+    if title.endswith(_STOPS):
+        return _lead_name(text), 0
+    return _proper_name(title), len(line) + len(newline)
+
+
+def _proper_name(title: str) -> str:
+    """Return the name in a title: "The Endurance (1912 ship)" names "Endurance"."""
+    start, end = title_span(title)
+    return title[start:end]
+
+
+def _lead_name(text: str) -> str:
+    """Return the name that `text` begins with, if its first words say what that is."""
+    lead = text[:_LONGEST]
+    for start, end in name_spans(lead):
+        if _BEFORE.fullmatch(lead[:start]) and _BEHIND.match(lead, end):
+            return lead[start:end]
+    return ""
