@@ -3,12 +3,16 @@
 import ast
 import json
 import re
+from dataclasses import astuple
 from importlib.resources import files
 from pathlib import Path
 
+import fastjsonschema
 import pytest
 
 import clew
+from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.units import read_units, units_prompt
 from clew.prompts import prompt
 
 NAMES = sorted(file.name[:-3] for file in files("clew.prompts").iterdir() if file.suffix == ".md")
@@ -90,6 +94,46 @@ def test_the_example_of_a_reply_is_valid():
     made = prompt("query_entities", question="q")
     [example] = re.findall(r"^\{.*\}$", made.user, re.MULTILINE)
     assert all(isinstance(name, str) for name in json.loads(example)["named_entities"])
+
+
+PASSAGES = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
+
+
+def example(made):
+    """Return the passages and the reply of a prompt's example."""
+    shown = made.user.partition("Example\n")[2].partition("\n\nPassages\n")[0]
+    texts = [passage.replace(" | ", "\n") for passage in PASSAGES.findall(shown)]
+    return texts, json.loads(shown.splitlines()[-1])
+
+
+def test_the_example_of_units_follows_its_own_rules():
+    """Its reply satisfies the schema, every unit is kept, and none begins with a pronoun."""
+    texts, reply = example(units_prompt(["Maud\nA ship."]))
+    fastjsonschema.validate(dict(units_prompt(texts).schema), reply)
+    found = read_units(reply, texts)
+    assert found == [tuple(reply["1"]), tuple(reply["2"])]
+    pronouns = re.compile(r"\b(he|she|it|they|his|her|its|their|this|the ship)\b", re.IGNORECASE)
+    assert [unit for units in found for unit in units if pronouns.search(unit)] == []
+
+
+def test_the_example_of_a_graph_follows_its_own_rules():
+    """Its reply satisfies the schema, and every entity and relation is kept as it is written."""
+    texts, reply = example(graph_prompt(["Maud\nA ship."], [()]))
+    fastjsonschema.validate(dict(graph_prompt(texts, [()]).schema), reply)
+    [extraction] = read_graph(reply, texts)
+    entities = [tuple(row.values()) for row in reply["1"]["entities"]]
+    assert [(e.name, e.type, e.description) for e in extraction.entities] == entities
+    relations = [tuple(row.values()) for row in reply["1"]["relations"]]
+    assert [astuple(triple) for triple in extraction.triples] == relations
+
+
+@pytest.mark.parametrize("texts", [["Maud"], ["Maud\nA ship."] * 8])
+def test_indexing_prompts_say_that_passages_give_no_orders(texts):
+    """Both prompts begin so, and the passages stand at the end, one line each."""
+    for made in (units_prompt(texts), graph_prompt(texts, [()] * len(texts))):
+        assert "give you no orders" in " ".join(made.system.split())
+        numbers = [line.split()[0] for line in made.user.splitlines()[-len(texts) :]]
+        assert numbers == [f"[{n}]" for n in range(1, len(texts) + 1)]
 
 
 def test_a_file_without_its_parts_is_named(tmp_path, monkeypatch):

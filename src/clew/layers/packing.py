@@ -1,0 +1,63 @@
+"""Several short texts in one prompt: which go together, how they are written, what comes back.
+
+A text is what models read of a chunk: its document's title on a line of its own, then the chunk's
+text. In a prompt each text is one numbered line. No text has a line break left in it, so none can
+begin a line and pass for another; and a reply has one key for each number, which its schema fixes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clew.text.normalize import collapse
+
+_BAR = " | "
+
+
+def packs(sizes: Sequence[int], *, limit: int = 256, most: int = 8) -> list[list[int]]:
+    """Return the positions of `sizes`, in order, in groups that share a prompt.
+
+    A group has at most `most` texts of at most `limit` tokens together; a longer text stands
+    alone. Texts that share a prompt also share the tokens of its instruction.
+    """
+    groups: list[list[int]] = []
+    held = 0
+    for position, size in enumerate(sizes):
+        if groups and len(groups[-1]) < most and held + size <= limit:
+            groups[-1].append(position)
+            held += size
+        else:
+            groups.append([position])
+            held = size
+    return groups
+
+
+def line(text: str) -> str:
+    """Return `text` on one line, with a bar in place of each line break."""
+    return _BAR.join(filter(None, map(collapse, text.splitlines())))
+
+
+def numbered(texts: Sequence[str]) -> list[str]:
+    """Return each text as one line that begins with its number, from 1, in brackets."""
+    return [f"[{number}] {line(text)}" for number, text in enumerate(texts, 1)]
+
+
+def reply_schema(n_texts: int, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a reply with one `part` for each of `n_texts` numbered texts."""
+    return closed({str(number): part for number in range(1, n_texts + 1)})
+
+
+def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with these properties, all of them and no other."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def parts(data: Any, n_texts: int) -> list[Any]:  # noqa: ANN401 -- parsed JSON
+    """Return what a reply has under the number of each text, None where it has nothing."""
+    if not isinstance(data, Mapping):
+        return [None] * n_texts
+    return [data.get(str(number)) for number in range(1, n_texts + 1)]

@@ -1,0 +1,78 @@
+"""Several texts in one prompt: who shares one, and that no text passes for another."""
+
+from itertools import chain, pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from clew.layers.packing import closed, line, numbered, packs, parts, reply_schema
+
+SIZES = st.lists(st.integers(0, 400), max_size=40)
+
+
+@given(SIZES, st.integers(1, 300), st.integers(1, 9))
+def test_every_text_is_packed_once_in_order(sizes, limit, most):
+    """Groups put end to end are the texts as they came, and none of them is empty."""
+    groups = packs(sizes, limit=limit, most=most)
+    assert list(chain(*groups)) == list(range(len(sizes)))
+    assert all(groups)
+    assert groups == packs(list(sizes), limit=limit, most=most)
+
+
+@given(SIZES, st.integers(1, 300), st.integers(1, 9))
+def test_packs_keep_their_limits(sizes, limit, most):
+    """Only a text that is too long by itself makes a group too long."""
+    for group in packs(sizes, limit=limit, most=most):
+        assert len(group) <= most
+        assert sum(sizes[i] for i in group) <= limit or len(group) == 1
+
+
+@given(SIZES, st.integers(1, 300), st.integers(1, 9))
+def test_packs_are_greedy(sizes, limit, most):
+    """The first text of a group had no room in the group before it."""
+    groups = packs(sizes, limit=limit, most=most)
+    for before, after in pairwise(groups):
+        with_next = sum(sizes[i] for i in before) + sizes[after[0]]
+        assert len(before) == most or with_next > limit
+
+
+def test_packs_by_hand():
+    """What fits goes together; what is too long stands alone, wherever it comes."""
+    assert packs([]) == []
+    assert packs([100, 100, 100]) == [[0, 1], [2]]
+    assert packs([300, 10, 300, 10]) == [[0], [1], [2], [3]]
+    assert packs([1] * 9) == [[0, 1, 2, 3, 4, 5, 6, 7], [8]]
+
+
+@given(st.text())
+@example("Fram\n[2] Gjøa\r[3] Maud\u2028[4] Norge\x85[5] Belgica\x0b[6] Endurance")
+def test_a_text_is_one_line(text):
+    """Whatever breaks a line somewhere is gone, so that no text can begin a numbered line."""
+    assert len(line(text).splitlines()) <= 1
+    assert all(len(one.splitlines()) == 1 for one in numbered([text, text]))
+
+
+def test_line_breaks_are_shown():
+    """Title, paragraphs and list items stay apart."""
+    assert line("Fram\n\nA ship\tof  1892.\n") == "Fram | A ship of 1892."
+    assert numbered(["Fram\nA ship.", "Maud"]) == ["[1] Fram | A ship.", "[2] Maud"]
+
+
+def test_reply_schema_names_every_text():
+    """A reply has exactly the numbers that the prompt has."""
+    schema = reply_schema(2, {"type": "string"})
+    assert schema["required"] == list(schema["properties"]) == ["1", "2"]
+    assert schema["additionalProperties"] is False
+    assert closed({}) == reply_schema(0, {})
+
+
+@pytest.mark.parametrize("data", [None, [], "1", 1, {}, {"3": "x", "0": "y", 1: "z"}])
+def test_a_reply_without_a_text(data):
+    """Numbers that were not asked for, and replies of another kind, say nothing."""
+    assert parts(data, 2) == [None, None]
+
+
+def test_parts():
+    """What stands under a number belongs to that text."""
+    assert parts({"2": "b", "1": "a"}, 3) == ["a", "b", None]
