@@ -2,9 +2,9 @@
 """Test what you plug into Clew, and test what you build on it, without a model or a network.
 
 Doubles: `HashEmbedder` and `HashTokenEmbedder` place texts that share words near one another,
-`ScriptedLLM` says what it is told to, and `models` bundles them. Contracts: subclass
-`StoreContract`, `MethodContract` or `EmbedderContract` in a pytest module and give the fixture
-that it names; every promise that Clew relies on is then a test.
+`ScriptedLLM` and `ScriptedChat` say what they are told to, and `models` bundles them. Contracts:
+subclass `StoreContract`, `MethodContract`, `EmbedderContract` or `ChatContract` in a pytest module
+and give the fixture that it names; every promise that Clew relies on is then a test.
 
     class TestMine(MethodContract):
         @pytest.fixture
@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,19 +31,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import index
-from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
+from clew.index import choose
+from clew.layers.extractions import Extracted, graph_batch
+from clew.models import (
+    Embedder,
+    Kind,
+    Models,
+    OnLost,
+    Prompt,
+    Reply,
+    Stopped,
+    Turn,
+    gives_tokens,
+    is_chat,
+)
 from clew.models.cosine import Cosine
 from clew.models.maxsim import MaxSim
 from clew.models.metered import Meter
+from clew.models.replies import messages
 from clew.models.rules import RuleTagger
 from clew.store.embedded import EmbeddedStore
-from clew.types import Batch, Document, Evidence, Scalar, Snapshot, TokenVectors
+from clew.types import (
+    GRAPH,
+    UNITS,
+    Batch,
+    Document,
+    Evidence,
+    Extraction,
+    Scalar,
+    Snapshot,
+    TokenVectors,
+    Triple,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.methods import Method
-    from clew.models import LLM
+    from clew.models import LLM, Chat
     from clew.store import Store
 
     OpenStore = Callable[[], Store]
@@ -169,6 +195,53 @@ class ScriptedLLM:
         return reply
 
 
+class ScriptedChat:
+    """A chat that says what `answer` gives for a prompt and its earlier turns; tokens are words.
+
+    An answer is a text, a JSON value, a whole `Turn`, or an exception, which is raised. `asked`
+    holds every exchange, in the order in which they began.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Prompt, Sequence[Turn]], object],
+        *,
+        concurrency: int = 1,
+        price: tuple[float, float] | None = (0.0, 0.0),
+    ) -> None:
+        self.asked: list[tuple[Prompt, Sequence[Turn]]] = []
+        self.concurrency = concurrency
+        self.price = price
+        self._answer = answer
+
+    @property
+    def name(self) -> str:
+        return "scripted"
+
+    def ask(
+        self,
+        prompt: Prompt,
+        turns: Sequence[Turn] = (),
+        *,
+        stop: threading.Event | None = None,
+        on_lost: OnLost | None = None,  # noqa: ARG002 -- nothing gets lost
+    ) -> Turn:
+        if stop is not None and stop.is_set():
+            raise Stopped
+        self.asked.append((prompt, tuple(turns)))
+        given = self._answer(prompt, turns)
+        if isinstance(given, BaseException):
+            raise given
+        if isinstance(given, Turn):
+            return given
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        n_prompt = self.count_tokens(prompt, turns)
+        return Turn(text, "" if text else "the reply is empty", n_prompt, len(text.split()))
+
+    def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int:
+        return sum(len(part["content"].split()) for part in messages(prompt, turns))
+
+
 def models(embedder: Embedder | None = None, *, llm: LLM | None = None) -> Models:
     """Return models that need nothing: `embedder` or a HashTokenEmbedder, rules, late interaction.
 
@@ -282,6 +355,59 @@ class EmbedderContract:
             assert np.all(np.diff(tokens.spans[:, 0]) >= 0)
             assert tokens.spans.max(initial=0) <= len(text)
             np.testing.assert_allclose(tokens.pooled, row, atol=self.tolerance)
+
+
+class ChatContract:
+    """What a chat must do. Give the fixture `chat`."""
+
+    prompts = (
+        Prompt(user="Name a ship.", max_tokens=16),
+        Prompt(user="Who sailed the Comet?", system="Answer in three words.", max_tokens=16),
+        Prompt(
+            user="Where does ice drift?",
+            schema={
+                "type": "object",
+                "properties": {"place": {"type": "string", "maxLength": 20}},
+                "required": ["place"],
+                "additionalProperties": False,
+            },
+            max_tokens=32,
+        ),
+    )
+
+    def test_it_is_a_chat(self, chat: Chat) -> None:
+        """It is recognised as one, and has a name that stays and a concurrency."""
+        assert is_chat(chat)
+        assert chat.name
+        assert chat.name == chat.name
+        assert chat.concurrency >= 1
+        assert chat.price is None or min(chat.price) >= 0
+
+    def test_a_reply_says_what_it_cost(self, chat: Chat) -> None:
+        """Words or a fault come back, within the limit, and a count that was known was right."""
+        for prompt in self.prompts:
+            counted = chat.count_tokens(prompt)
+            turn = chat.ask(prompt)
+            assert turn.text or turn.fault
+            assert counted is None or counted == turn.prompt_tokens
+            assert (turn.completion_tokens or 0) <= prompt.max_tokens
+
+    def test_a_reply_can_be_repaired(self, chat: Chat) -> None:
+        """Earlier turns reach the model, so they count as tokens of the prompt."""
+        earlier = Turn("I would rather not say.", "there is no JSON in it")
+        turn = chat.ask(self.prompts[2], [earlier])
+        counted = chat.count_tokens(self.prompts[2], [earlier])
+        assert turn.text or turn.fault
+        assert counted is None or counted == turn.prompt_tokens
+
+    def test_a_batch_that_ended_asks_nothing(self, chat: Chat) -> None:
+        """With `stop` set no exchange begins."""
+        import pytest
+
+        stop = threading.Event()
+        stop.set()
+        with pytest.raises(Stopped):
+            chat.ask(self.prompts[0], stop=stop)
 
 
 class MethodContract:
@@ -515,6 +641,81 @@ class StoreContract:
             assert contents(snapshot) == before
         again.close()
 
+    def test_extractions_hang_on_chunks(self, open_store: OpenStore) -> None:
+        """The newest extraction of a chunk counts, goes with its document, and comes back."""
+        store = open_store()
+        documents = small_documents()
+        self._commit(store, *documents)
+        hashes = dict(store.hashes())
+        self._extract(store, "met")
+        self._extract(store, "saw")
+        with _open(store) as snapshot:
+            before = contents(snapshot)
+            check_consistent(snapshot)
+            triples = snapshot.layer("triple")
+            assert len(triples) == 1
+            assert triples.texts([0]) == ["Mira Toll saw Bo Dahl"]
+            assert set(snapshot.link("triple", "chunk").indices) == {0, 1}
+        store.remove([documents[0].id, documents[1].id])
+        with _open(store) as snapshot:
+            assert not len(snapshot.layer("triple"))
+        store.revive(hashes)
+        for change in (store.compact, store.freeze):
+            change()
+            with _open(store) as snapshot:
+                assert contents(snapshot) == before
+        store.close()
+
+    def test_work_is_kept_until_it_is_done(self, open_store: OpenStore) -> None:
+        """Chunks wait in their packs, through a compaction, until their extraction comes."""
+        store = open_store()
+        self._commit(store, *small_documents()[4:])
+        self._commit(store, *small_documents()[:4])
+        with _open(store) as snapshot:
+            stored = choose.stored_chunks(snapshot).tolist()
+        store.set_work(GRAPH, {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1})
+        store.set_wanted({"triples": "llm"})
+        store.compact()
+        with _open(store) as snapshot:
+            stored = choose.stored_chunks(snapshot).tolist()
+        assert store.work(GRAPH) == {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1}
+        assert store.work(UNITS) == {}
+        self._extract(store, "met")
+        assert store.work(GRAPH) == {stored[2]: 1, stored[3]: -1}
+        assert store.wanted() == {"triples": "llm"}
+        store.close()
+
+    def test_aliases_can_be_taken_back(self, open_store: OpenStore) -> None:
+        """An entity that stands for another has no row, until it stands for itself again."""
+        store = open_store()
+        self._commit(store, *small_documents())
+        self._extract(store, "met")
+        with _open(store) as snapshot:
+            before = contents(snapshot)
+        generation = store.generation
+        assert store.set_aliases({"bo dahl": "mira toll"}) == store.generation > generation
+        assert store.aliases() == {"bo dahl": "mira toll"}
+        with _open(store) as snapshot:
+            assert snapshot.layer("entity").rows(["bo dahl"]) == [-1]
+            ends = snapshot.layer("triple").columns
+            assert ends["subject"][0] == ends["object"][0]
+            check_consistent(snapshot)
+        store.compact()
+        store.set_aliases({"bo dahl": None})
+        with _open(store) as snapshot:
+            assert contents(snapshot) == before
+        store.close()
+
+    @staticmethod
+    def _extract(store: Store, relation: str) -> None:
+        """Give the first two chunks the triple that Mira Toll and Bo Dahl are in that relation."""
+        triple = Triple(subject="Mira Toll", relation=relation, object="Bo Dahl")
+        with _open(store) as snapshot:
+            chunks = choose.stored_chunks(snapshot)[:2].tolist()
+        extraction = Extraction(triples=(triple,))
+        extracted = [Extracted(chunk, "recorded", extraction) for chunk in chunks]
+        store.commit(graph_batch(extracted, models(), store.unnamed), ())
+
     def test_one_writer(self, open_store: OpenStore) -> None:
         """While one writes, another reads, is refused to write, and may once the first is done."""
         from clew.errors import IndexLocked
@@ -576,6 +777,11 @@ _POINTERS = {
     ("document", "title_entity"): "entity",
     ("chunk", "document"): "document",
     ("unit", "chunk"): "chunk",
+    ("triple", "subject"): "entity",
+    ("triple", "object"): "entity",
+    ("triple", "chunk"): "chunk",
+    ("description", "entity"): "entity",
+    ("description", "chunk"): "chunk",
 }
 
 
@@ -595,7 +801,7 @@ def check_consistent(snapshot: Snapshot) -> None:
         assert np.all(link.data > 0)
     documents = snapshot.documents(range(_n(snapshot, "document")))
     assert [d.id for d in documents] == sorted(d.id for d in documents)
-    for name in ("chunk", "unit"):
+    for name in ("chunk", "unit", "triple"):
         layer = snapshot.layer(name)
         rows = range(len(layer))
         assert layer.rows(layer.ids(rows)) == list(rows)
@@ -606,4 +812,5 @@ def check_consistent(snapshot: Snapshot) -> None:
     assert entities.rows(entities.ids(range(len(entities)))) == list(range(len(entities)))
     if len(entities):
         lengths = np.linalg.norm(entities.vectors, axis=1)
-        np.testing.assert_allclose(lengths, entities.columns["linkable"].astype(float), atol=1e-3)
+        named = entities.columns["linkable"] | entities.columns["extracted"]
+        np.testing.assert_allclose(lengths, named.astype(float), atol=1e-3)

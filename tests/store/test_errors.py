@@ -134,7 +134,7 @@ def test_newer_format(folder):
     with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
         connection.commit()
-    with pytest.raises(NotAnIndex, match="format 99, this version reads 1") as e:
+    with pytest.raises(NotAnIndex, match="format 99, this version reads 2") as e:
         EmbeddedStore.open(folder)
     assert is_one_sentence(e.value)
 

@@ -1,6 +1,6 @@
 """Documents to chunks, and chunks to their sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +67,7 @@ def sentence_columns(chunks: Chunks) -> Columns:
             owners.append(c)
             starts.append(start)
             ends.append(end)
-            keys.append(_key(text[start:end]))
+            keys.append(text_key(text[start:end]))
     return {
         "sentence.chunk": np.asarray(owners, dtype=np.int32),
         "sentence.start": np.asarray(starts, dtype=np.int32),
@@ -76,16 +76,8 @@ def sentence_columns(chunks: Chunks) -> Columns:
     }
 
 
-def _key(text: str) -> int:
+def text_key(text: str) -> int:
     """Return 64 bits of a hash; two of 10^7 sentences collide with probability 3e-6."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b(collapse(text).encode(), digest_size=8).digest(), "little")
-
-
-def merged(*parts: Mapping[str, NDArray[np.generic]]) -> Columns:
-    """Return the columns of all `parts` together."""
-    together: Columns = {}
-    for part in parts:
-        together.update(part)
-    return together

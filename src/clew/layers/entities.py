@@ -9,7 +9,7 @@ from clew.models import Tagger
 from clew.text.analyze import counted_terms
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
-from clew.types import DATE, LABELS
+from clew.types import DATE, LABELS, Mention
 
 _MAX_KEY = 100  # characters: longer "names" are headings in capitals
 
@@ -40,10 +40,10 @@ def mention_columns(
         for mention in mentions:
             a, b = start + mention.start, start + mention.end
             key = entity_key(text[a:b])
-            if key and len(key) <= _MAX_KEY:
+            if is_key(key):
+                doubtful = is_doubtful(mention, text[start:a]) and key in of_chunk[owners[s]]
                 entity = rows.setdefault(key, len(rows))
-                doubtful = mention.label == "NAME" and not any(map(str.isalnum, text[start:a]))
-                term = term_rows[key] if doubtful and key in of_chunk[owners[s]] else -1
+                term = term_rows[key] if doubtful else -1
                 found.append((s, entity, a, b, LABELS.index(mention.label), term))
     table = np.asarray(found, dtype=np.int32).reshape(-1, 6)
     return {
@@ -57,10 +57,20 @@ def mention_columns(
     }, list(rows)
 
 
+def is_key(key: str) -> bool:
+    """Say whether an entity key can be one: not empty, and no heading in capitals."""
+    return 0 < len(key) <= _MAX_KEY
+
+
+def is_doubtful(mention: Mention, before: str) -> bool:
+    """Say whether a mention may only be the capitalised word that begins a sentence."""
+    return mention.label == "NAME" and not any(map(str.isalnum, before))
+
+
 def _title_row(title: str, rows: dict[str, int]) -> int:
     start, end = title_span(title)
     key = entity_key(title[start:end])
-    return rows.setdefault(key, len(rows)) if key and len(key) <= _MAX_KEY else -1
+    return rows.setdefault(key, len(rows)) if is_key(key) else -1
 
 
 def nameable(columns: Columns, n_entities: int) -> Sequence[int]:

@@ -49,6 +49,20 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
     }
 
 
+def ragged_tokens(
+    texts: Sequence[str], embedder: TokenEmbedder
+) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
+    """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
+    stored: list[NDArray[np.int8]] = [np.zeros((0, embedder.dimension), dtype=np.int8)]
+    pooled: list[NDArray[np.float32]] = []
+    for begin in range(0, len(texts), _AT_ONCE):
+        for tokens in embedder.embed_tokens(texts[begin : begin + _AT_ONCE]):
+            stored.append(_small(tokens.vectors))
+            pooled.append(tokens.pooled)
+    counts = np.asarray([len(each) for each in stored[1:]], dtype=np.int32)
+    return np.concatenate(stored), counts, _stacked(pooled, embedder.dimension)
+
+
 def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
     """Return chunk and sentence vectors, every text embedded by itself, and no tokens."""
     texts = [

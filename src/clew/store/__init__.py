@@ -35,9 +35,37 @@ class Store(Protocol):
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         """Add a batch in one transaction and return the new generation.
 
-        A document replaces the live one of the same id. Raises IndexLocked while another
-        process writes.
+        A document replaces the live one of the same id, an extraction those of its chunk and
+        kind, which wait for it no more. Raises IndexLocked while another process writes.
         """
+        ...
+
+    def wanted(self) -> Mapping[str, Scalar]:
+        """Return what `set_wanted` kept last, nothing in a new store."""
+        ...
+
+    def set_wanted(self, wanted: Mapping[str, Scalar]) -> None:
+        """Keep what is to be extracted from the chunks."""
+        ...
+
+    def work(self, kind: str) -> Mapping[int, int]:
+        """Return the chunks (stored rows) that were considered for a kind of extraction.
+
+        Each has the number of its pack, the chunks that one prompt is made from, and -1 where it
+        is to be left as it is. A chunk that has its extraction is not among them.
+        """
+        ...
+
+    def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
+        """Consider chunks for a kind of extraction, as `work` will return them."""
+        ...
+
+    def aliases(self) -> Mapping[str, str]:
+        """Return which entity key stands for which other key."""
+        ...
+
+    def set_aliases(self, targets: Mapping[str, str | None]) -> int:
+        """Let keys stand for others (None: for themselves again); return the new generation."""
         ...
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:

@@ -13,162 +13,213 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.types import DATE, TERM
+from clew.store import schema
+from clew.store.rows import (
+    Live,
+    first_of_equal,
+    follow,
+    live_rows,
+    number_entities,
+    places,
+    renumber,
+)
+from clew.types import DATE, ENTITY_TYPES, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    Rows = NDArray[np.int64]
-    Segment = Mapping[str, NDArray[Any]]
+    from clew.store.rows import Rows
+    from clew.store.schema import Segment
+
+    Table = Mapping[str, NDArray[Any]]
+    Columns = dict[str, NDArray[Any]]
 
 # A statistical term (scripts without capitals) is an entity where it joins a few chunks.
 _TERM_MIN_CHUNKS = 2
 _TERM_MAX_SHARE = 0.05
 _COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
+_ENTITY_COLUMNS = (
+    "document.title_entity", "mention.entity", "statement_mention.entity",
+    "triple.subject", "triple.object", "description.entity",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
     """Small arrays that say what is where; vectors stay in the segments until they are asked for.
 
-    `stored_*` map a row of this generation to the row in the store.
+    `stored` maps a row of this generation's layers to the row in the store. A unit is a stored
+    sentence or a stored statement, and -1 in the other's array; an occurrence is a stored triple.
     """
 
-    stored_documents: Rows
-    stored_chunks: Rows
-    stored_sentences: Rows  # of each unit: the sentence that it was first written as
-    stored_entities: Rows
-    stored_terms: Rows
+    stored: Mapping[str, Rows]
     columns: Mapping[str, NDArray[Any]]
     links: Mapping[tuple[str, str], csr_array]
 
 
-def assemble(segments: Sequence[Segment], documents: Rows) -> Assembly:
+def assemble(
+    segments: Sequence[Segment], documents: Rows, aliases: Mapping[int, int] | None = None
+) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
-    O(rows log rows); the vectors are not touched.
+    `aliases` are stored entities that are another one. O(rows log rows); the vectors are not
+    touched.
     """
-    table = {name: concatenated(segments, name) for name in NUMBERS}
-    n_stored = len(table["document.title_entity"])
-    chunks, chunk_document = follow(table["chunk.document"], documents, n_stored)
-    sentences, sentence_chunk = follow(
-        table["sentence.chunk"], chunks, len(table["chunk.document"])
+    table = schema.table(segments)
+    _merge_aliases(table, aliases or {})
+    live = live_rows(table, documents, _LAYERS)
+    units = _units(table, live)
+    counts = {name: table[f"count.{name}"][live.rows["count"]] for name in ("term", "n", "n_lower")}
+    mentions = _named(_mentions(table, units), units, counts, len(live.rows["chunk"]))
+    described = table["description.entity"][live.rows["description"]]
+    described_chunk = live.chunks_of("description")
+    entity_rows, numbers, titles = number_entities(
+        np.concatenate([mentions["entity"], described]),
+        np.concatenate([units.chunk[mentions["unit"]], described_chunk]),
+        live.above["chunk"],
+        table["document.title_entity"][documents],
     )
-    units, sentence_unit = first_of_equal(table["sentence.key"][sentences])
-    unit_sentences = sentences[units]
+    mentions["entity"], described = np.split(numbers, [len(mentions["entity"])])
+    term_rows, terms = renumber(counts["term"])
 
-    mentions, mention_unit = follow(
-        table["mention.sentence"], unit_sentences, len(table["sentence.chunk"])
-    )
-    labels = table["mention.label"][mentions]
-    entities = table["mention.entity"][mentions]
-    counts, count_chunk = follow(table["count.chunk"], chunks, len(table["chunk.document"]))
-    keep = _useful(labels, entities, sentence_chunk[units][mention_unit], len(chunks))
-    keep &= ~_is_common_word(
-        table["mention.term"][mentions],
-        table["count.term"][counts],
-        table["count.n"][counts],
-        table["count.n_lower"][counts],
-    )
-    mentions, mention_unit = mentions[keep], mention_unit[keep]
-    labels, entities = labels[keep], entities[keep]
-    titles = table["document.title_entity"][documents]
-    entity_rows, entities, titles = number_entities(
-        entities, sentence_chunk[units][mention_unit], chunk_document, titles
-    )
-    term_rows, terms = renumber(table["count.term"][counts])
+    columns = _chunk_columns(table, live)
+    columns |= _unit_columns(table, live, units)
+    columns |= _mention_columns(mentions)
+    columns |= _description_columns(table, live, described)
+    columns |= _entity_columns(columns, len(entity_rows), titles)
+    columns["document.title_entity"] = titles.astype(np.int32)
+    n_lower = np.bincount(terms, weights=counts["n_lower"], minlength=len(term_rows))
+    n_all = np.bincount(terms, weights=counts["n"], minlength=len(term_rows))
+    columns["term.common"] = n_lower > _COMMON_WORD_SHARE * n_all
+    triple_rows, triple_columns = _triples(table, live, entity_rows)
+    columns |= triple_columns
 
-    linkable = np.zeros(len(entity_rows), dtype=bool)
-    linkable[entities[labels != DATE]] = True
-    linkable[titles[titles >= 0]] = True
-    first_mention = np.full(len(entity_rows), -1, dtype=np.int64)
-    first_mention[entities[::-1]] = np.arange(len(entities))[::-1]
-
-    n_lower = np.bincount(terms, weights=table["count.n_lower"][counts], minlength=len(term_rows))
-    n_all = np.bincount(terms, weights=table["count.n"][counts], minlength=len(term_rows))
-
-    columns: dict[str, NDArray[Any]] = {
-        "term.common": n_lower > _COMMON_WORD_SHARE * n_all,
-        "document.title_entity": titles.astype(np.int32),
-        "chunk.document": chunk_document.astype(np.int32),
-        "unit.chunk": sentence_chunk[units].astype(np.int32),
-        "entity.linkable": linkable,
-        "entity.mention": first_mention.astype(np.int32),
-        "mention.unit": mention_unit.astype(np.int32),
-        "mention.entity": entities.astype(np.int32),
-        "mention.label": labels.astype(np.uint8),
-    }
-    for name in ("chunk.start", "chunk.end", "chunk.n_tokens"):
-        columns[name] = table[name][chunks]
-    for name in ("start", "end"):
-        columns[f"unit.{name}"] = table[f"sentence.{name}"][unit_sentences]
-    for name in ("first_token", "last_token"):
-        if len(units) and len(table[f"sentence.{name}"]) == len(table["sentence.chunk"]):
-            columns[f"unit.{name}"] = table[f"sentence.{name}"][unit_sentences]
-    for name in ("mention.start", "mention.end"):
-        columns[name] = table[name][mentions]
-
+    n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
     titled = np.flatnonzero(titles >= 0)
     links = {
-        ("chunk", "unit"): _link(sentence_chunk, sentence_unit, len(chunks), len(units)),
-        ("unit", "entity"): _link(mention_unit, entities, len(units), len(entity_rows)),
-        ("document", "entity"): _link(titled, titles[titled], len(documents), len(entity_rows)),
-        ("chunk", "term"): _link(
-            count_chunk, terms, len(chunks), len(term_rows), table["count.n"][counts]
+        ("chunk", "unit"): _link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
+        ("unit", "entity"): _link(
+            mentions["unit"], mentions["entity"], len(units.chunk), n_entities
+        ),
+        ("document", "entity"): _link(titled, titles[titled], len(documents), n_entities),
+        ("chunk", "term"): _link(live.above["count"], terms, n_chunks, len(term_rows), counts["n"]),
+        ("entity", "chunk"): _link(described, described_chunk, n_entities, n_chunks),
+        ("triple", "chunk"): _link(
+            columns["occurrence.triple"],
+            columns["occurrence.chunk"],
+            len(triple_rows),
+            n_chunks,
+            columns["occurrence.strength"],
         ),
     }
-    return Assembly(documents, chunks, unit_sentences, entity_rows, term_rows, columns, links)
+    stored = {
+        "document": documents,
+        "chunk": live.rows["chunk"],
+        "sentence": units.sentence,
+        "statement": units.statement,
+        "entity": entity_rows,
+        "term": term_rows,
+        "triple": triple_rows,
+        "description": live.rows["description"],
+        "occurrence": live.rows["triple"],
+    }
+    return Assembly(stored, columns, links)
 
 
-NUMBERS = (
-    "document.title_entity",
-    "chunk.document", "chunk.start", "chunk.end", "chunk.n_tokens",
-    "sentence.chunk", "sentence.start", "sentence.end", "sentence.key",
-    "sentence.first_token", "sentence.last_token",
-    "mention.sentence", "mention.entity", "mention.start", "mention.end", "mention.label",
-    "mention.term",
-    "count.chunk", "count.term", "count.n", "count.n_lower",
-)  # fmt: skip
+_LAYERS = ("chunk", "sentence", "count", "extraction", "statement", "triple", "description")
 
 
-def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:
-    """Return a column of all segments end to end; empty where none has it."""
-    parts = [segment[name] for segment in segments if name in segment]
-    if len(parts) == 1:
-        return np.asarray(parts[0])
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+def _merge_aliases(table: dict[str, NDArray[Any]], aliases: Mapping[int, int]) -> None:
+    """Write for each entity that is an alias the one it stands for."""
+    if not aliases:
+        return
+    size = max(int(table[name].max(initial=-1)) for name in _ENTITY_COLUMNS) + 1
+    target = np.arange(max(size, *aliases, *aliases.values()) + 1)
+    target[list(aliases)] = list(aliases.values())
+    for name in _ENTITY_COLUMNS:
+        column = table[name]
+        table[name] = np.where(column >= 0, target[np.maximum(column, 0)], -1)
 
 
-def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
-    """Return the stored rows whose parent is one of `parents`, in the parents' order.
-
-    `parent` holds the stored parent of each row. The second array holds each returned row's
-    parent as a position in `parents`.
-    """
-    place = np.full(n_stored, -1, dtype=np.int64)
-    place[parents] = np.arange(len(parents))
-    position = place[parent.astype(np.int64)]
-    rows = np.flatnonzero(position >= 0)
-    if len(rows) and np.any(np.diff(position[rows]) < 0):
-        rows = rows[np.argsort(position[rows], kind="stable")]
-    return rows, position[rows]
+# -- units and their mentions ---------------------------------------------------------------------
 
 
-def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
-    """Return where each distinct key first stands, in that order, and each row's group."""
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return first[order].astype(np.int64), rank[inverse]
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Distinct units, by first occurrence."""
+
+    sentence: Rows  # the stored sentence that it was first written as, -1 for a statement
+    statement: Rows  # the stored statement, -1 for a sentence
+    chunk: Rows  # where it stands first
+    source: NDArray[np.uint8]
+    place: NDArray[np.int32]  # of a statement among its chunk's
+    pairs: tuple[Rows, Rows]  # (chunk, unit) of every occurrence
 
 
-def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
-    """Return the distinct `values` by first occurrence, and each value's place among them."""
-    first, groups = first_of_equal(values)
-    return values[first].astype(np.int64), groups
+def _units(table: Table, live: Live) -> _Units:
+    """Return the statements of chunks that have some, the sentences of all others."""
+    made_by = _sources(table, live, UNITS)
+    kept = made_by[live.above["sentence"]] != LLM_MADE
+    sentences, statements = live.rows["sentence"][kept], live.rows["statement"]
+    chunk = np.concatenate([live.above["sentence"][kept], live.chunks_of("statement")])
+    order = np.argsort(chunk, kind="stable")
+    keys = np.concatenate([table["sentence.key"][sentences], table["statement.key"][statements]])
+    first, groups = first_of_equal(keys.astype(np.uint64)[order])
+    chosen = order[first]
+    none = np.full(max(len(sentences), len(statements)), -1, dtype=np.int64)
+    place = _places_in_group(live.above["statement"])
+    return _Units(
+        sentence=np.concatenate([sentences, none[: len(statements)]])[chosen],
+        statement=np.concatenate([none[: len(sentences)], statements])[chosen],
+        chunk=chunk[chosen],
+        source=np.where(chosen < len(sentences), made_by[chunk[chosen]], LLM_MADE).astype(np.uint8),
+        place=np.concatenate([none[: len(sentences)], place])[chosen].astype(np.int32),
+        pairs=(chunk[order], groups),
+    )
+
+
+def _sources(table: Table, live: Live, kind: str) -> NDArray[np.uint8]:
+    """Return what made each live chunk's extraction of a kind, 0 where there is none."""
+    rows = live.rows["extraction"]
+    mine = table["extraction.kind"][rows] == KINDS.index(kind)
+    made_by = np.zeros(len(live.rows["chunk"]), dtype=np.uint8)
+    made_by[live.above["extraction"][mine]] = table["extraction.source"][rows[mine]]
+    return made_by
+
+
+def _places_in_group(groups: Rows) -> Rows:
+    """Return 0, 1, 2, ... inside each run of equal values."""
+    if not len(groups):
+        return groups
+    begins = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1))
+    return np.arange(len(groups)) - np.repeat(begins, np.diff(begins, append=len(groups)))
+
+
+def _mentions(table: Table, units: _Units) -> Columns:
+    """Return the columns of the units' mentions, unit after unit."""
+    parts: list[Columns] = []
+    for layer, above, owners in (
+        ("mention", "sentence", units.sentence),
+        ("statement_mention", "statement", units.statement),
+    ):
+        own = np.flatnonzero(owners >= 0)
+        n_above = len(table[schema.parent_column(above)])
+        rows, position = follow(table[schema.parent_column(layer)], owners[own], n_above)
+        names = schema.TABLES[layer].columns
+        parts.append({name: table[f"{layer}.{name}"][rows] for name in names})
+        parts[-1]["unit"] = own[position]
+    together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(together["unit"], kind="stable")
+    return {name: column[order] for name, column in together.items()}
+
+
+def _named(mentions: Columns, units: _Units, counts: Columns, n_chunks: int) -> Columns:
+    """Return the mentions that name something, as the whole index sees it."""
+    keep = _useful(mentions["label"], mentions["entity"], units.chunk[mentions["unit"]], n_chunks)
+    keep &= ~_is_common_word(mentions["term"], counts["term"], counts["n"], counts["n_lower"])
+    return {name: column[keep] for name, column in mentions.items()}
 
 
 def _useful(
@@ -201,23 +252,123 @@ def _is_common_word(
     return np.asarray(doubtful & common[np.maximum(mention_terms, 0)])
 
 
-def number_entities(
-    entities: NDArray[Any], chunks: Rows, chunk_document: Rows, titles: NDArray[Any]
-) -> tuple[Rows, Rows, Rows]:
-    """Number entities by first occurrence, a document's title before its text.
+# -- columns --------------------------------------------------------------------------------------
 
-    Returns the stored row of each entity, and both inputs in the new numbers.
+
+def _chunk_columns(table: Table, live: Live) -> Columns:
+    chunks = live.rows["chunk"]
+    columns: Columns = {
+        f"chunk.{name}": table[f"chunk.{name}"][chunks] for name in ("start", "end", "n_tokens")
+    }
+    columns["chunk.document"] = live.above["chunk"].astype(np.int32)
+    for kind in KINDS:
+        columns[f"chunk.{kind}"] = _sources(table, live, kind)
+    return columns
+
+
+def _unit_columns(table: Table, live: Live, units: _Units) -> Columns:
+    """Return the units' columns. A statement has its chunk's range, and no tokens of it."""
+    is_sentence = units.sentence >= 0
+    chunks = live.rows["chunk"][units.chunk]
+    columns: Columns = {
+        "unit.chunk": units.chunk.astype(np.int32),
+        "unit.source": units.source,
+        "unit.place": units.place,
+    }
+    for name in ("start", "end"):
+        of_sentence = table[f"sentence.{name}"][units.sentence]
+        of_chunk = table[f"chunk.{name}"][chunks]
+        columns[f"unit.{name}"] = np.where(is_sentence, of_sentence, of_chunk)
+    for name in ("first_token", "last_token"):
+        column = table[f"sentence.{name}"]
+        if len(chunks) and len(column) == len(table["sentence.chunk"]):  # it has token vectors
+            columns[f"unit.{name}"] = np.where(is_sentence, column[units.sentence], -1)
+    return columns
+
+
+def _mention_columns(mentions: Columns) -> Columns:
+    types = {"unit": np.int32, "entity": np.int32, "label": np.uint8}
+    types |= {"start": np.int32, "end": np.int32}
+    return {f"mention.{name}": mentions[name].astype(kind) for name, kind in types.items()}
+
+
+def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
+    return {
+        "description.entity": entities.astype(np.int32),
+        "description.chunk": live.chunks_of("description").astype(np.int32),
+        "description.type": table["description.type"][live.rows["description"]].astype(np.uint8),
+    }
+
+
+def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
+    """Return what is known of each entity.
+
+    It is linkable where a text or a title names it with anything but a date, and extracted where
+    some extraction has it.
     """
-    titled = np.flatnonzero(titles >= 0)
-    place = np.concatenate([2 * titled, 2 * chunk_document[chunks] + 1])
-    values = np.concatenate([titles[titled], entities]).astype(np.int64)
-    order = np.argsort(place, kind="stable")
-    rows, groups = renumber(values[order])
-    numbers = np.empty(len(values), dtype=np.int64)
-    numbers[order] = groups
-    new_titles = np.full(len(titles), -1, dtype=np.int64)
-    new_titles[titled] = numbers[: len(titled)]
-    return rows, numbers[len(titled) :], new_titles
+    entities, labels = columns["mention.entity"], columns["mention.label"]
+    described, types = columns["description.entity"], columns["description.type"]
+    linkable = np.zeros(n_entities, dtype=bool)
+    linkable[entities[labels != DATE]] = True
+    linkable[titles[titles >= 0]] = True
+    extracted = np.zeros(n_entities, dtype=bool)
+    extracted[described] = True
+    votes = np.zeros((n_entities, len(ENTITY_TYPES)), dtype=np.int32)
+    np.add.at(votes, (described, types), 1)
+    votes[:, 0] = 0  # "other" is no vote
+    return {
+        "entity.linkable": linkable,
+        "entity.extracted": extracted,
+        "entity.type": votes.argmax(axis=1).astype(np.uint8),
+        "entity.mention": _first(entities, n_entities),
+        "entity.description": _first(described, n_entities),
+    }
+
+
+def _first(values: NDArray[Any], size: int) -> NDArray[np.int32]:
+    """Return where each of `size` values first stands, -1 where it does not."""
+    first = np.full(size, -1, dtype=np.int32)
+    first[values[::-1]] = np.arange(len(values), dtype=np.int32)[::-1]
+    return first
+
+
+# -- triples --------------------------------------------------------------------------------------
+
+
+def _triples(table: Table, live: Live, entities: Rows) -> tuple[Rows, Columns]:
+    """Return the stored row of each distinct triple, and the triples' columns.
+
+    Triples of one subject, relation and object are one, wherever they were extracted.
+    """
+    rows, chunk = live.rows["triple"], live.chunks_of("triple")
+    size = int(entities.max(initial=-1)) + 1
+    numbers = places(entities, size)
+    subjects, objects = (numbers[table[f"triple.{end}"][rows]] for end in ("subject", "object"))
+    keys = np.stack(
+        [subjects.astype(np.uint64), objects.astype(np.uint64), table["triple.relation_key"][rows]]
+    ).astype(np.uint64)
+    first, groups = first_of_equal(_mixed(keys))
+    strength = table["triple.strength"][rows].astype(np.float32)
+    return rows[first], {
+        "triple.subject": subjects[first].astype(np.int32),
+        "triple.object": objects[first].astype(np.int32),
+        "triple.chunk": chunk[first].astype(np.int32),
+        "triple.strength": np.bincount(groups, strength, len(first)).astype(np.float32),
+        "occurrence.triple": groups.astype(np.int32),
+        "occurrence.chunk": chunk.astype(np.int32),
+        "occurrence.strength": strength,
+    }
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return one 64-bit hash for each column of (k, n) keys (splitmix64's finaliser)."""
+    mixed = np.zeros(keys.shape[1], dtype=np.uint64)
+    for key in keys:
+        mixed = (mixed ^ key) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
 def _link(

@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.store.assemble import (
-    NUMBERS,
-    concatenated,
-    follow,
-    number_entities,
-    renumber,
-)
+from clew.store import schema
+from clew.store.rows import live_rows, number_entities, places, renumber
 from clew.store.segments import Blocks
-from clew.types import DATE
+from clew.types import DATE, REFERENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.store.assemble import Rows, Segment
+    from clew.store.rows import Live, Rows
+    from clew.store.schema import Segment
+
+    Table = Mapping[str, NDArray[Any]]
+    Arrays = dict[str, NDArray[Any] | Blocks]
 
 _BLOCK_ROWS = 4096
 
@@ -37,6 +36,7 @@ class Compacted:
 
     arrays: Mapping[str, NDArray[Any] | Blocks]
     documents: Rows
+    chunks: Rows
     entities: Rows
     terms: Rows
     named: list[int]  # the new rows of entities that have a name vector
@@ -44,68 +44,84 @@ class Compacted:
 
 def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
     """Return the live `documents` (stored rows in id order) of `segments` as one segment."""
-    table = {name: concatenated(segments, name) for name in NUMBERS}
-    n_documents, n_chunks = len(table["document.title_entity"]), len(table["chunk.document"])
-    chunks, chunk_document = follow(table["chunk.document"], documents, n_documents)
-    sentences, sentence_chunk = follow(table["sentence.chunk"], chunks, n_chunks)
-    mentions, mention_sentence = follow(
-        table["mention.sentence"], sentences, len(table["sentence.chunk"])
-    )
-    counts, count_chunk = follow(table["count.chunk"], chunks, n_chunks)
-    entities, mention_entity, titles = number_entities(
-        table["mention.entity"][mentions],
-        sentence_chunk[mention_sentence],
-        chunk_document,
-        table["document.title_entity"][documents],
-    )
-    terms, count_term = renumber(table["count.term"][counts])
-    term_places = np.full(int(terms.max(initial=-1)) + 2, -1)  # the last one stands for -1
-    term_places[terms] = np.arange(len(terms))
-    layer_rows = {"chunk": chunks, "sentence": sentences, "mention": mentions, "count": counts}
-    arrays: dict[str, NDArray[Any] | Blocks] = {
-        name: column[layer_rows[name.partition(".")[0]]]
-        for name, column in table.items()
-        if name != "document.title_entity" and any(name in segment for segment in segments)
-    }
-    numbered = {
-        "document.title_entity": titles,
-        "chunk.document": chunk_document,
-        "sentence.chunk": sentence_chunk,
-        "mention.sentence": mention_sentence,
-        "mention.entity": mention_entity,
-        "mention.term": term_places[table["mention.term"][mentions]],
-        "count.chunk": count_chunk,
-        "count.term": count_term,
-    }
-    arrays |= {name: column.astype(np.int32) for name, column in numbered.items()}
-    arrays |= _vectors(segments, chunks, sentences)
-    names = np.zeros(len(entities), dtype=bool)
-    names[mention_entity[table["mention.label"][mentions] != DATE]] = True
-    names[titles[titles >= 0]] = True
-    named = _names(segments, entities, np.flatnonzero(names))
+    table = schema.table(segments)
+    live = live_rows(table, documents)
+    entities, titles = _entities(table, live)
+    terms, _ = renumber(table["count.term"][live.rows["count"]])
+    new = {"entity": _numbers(table, "entity", entities), "term": _numbers(table, "term", terms)}
+    arrays: Arrays = {"document.title_entity": titles.astype(np.int32)}
+    for layer in schema.TABLES:
+        arrays |= _columns(segments, table, live, layer, new)
+        arrays |= _wide(segments, layer, live.rows[layer])
+    named = _names(segments, entities, _nameable(table, live, new["entity"], titles))
     rows = np.asarray(named.get("name.entity", ())).tolist()
-    return Compacted(arrays | named, documents, entities, terms, rows)
+    return Compacted(arrays | named, documents, live.rows["chunk"], entities, terms, rows)
 
 
-def _vectors(
-    segments: Sequence[Segment], chunks: Rows, sentences: Rows
-) -> dict[str, NDArray[Any] | Blocks]:
-    arrays: dict[str, NDArray[Any] | Blocks] = {}
-    for name, rows in (("chunk.vectors", chunks), ("sentence.vectors", sentences)):
-        if any(name in segment for segment in segments):
-            arrays[name] = _gathered([s[name] for s in segments], rows)
-    if any("token.vectors" in segment for segment in segments):
-        counts = concatenated(segments, "chunk.n_stored").astype(np.int64)
-        arrays["chunk.n_stored"] = counts[chunks].astype(np.int32)
-        ends = np.cumsum(counts)
-        ranges = np.stack([ends[chunks] - counts[chunks], ends[chunks]], axis=1)
-        arrays["token.vectors"] = _ranges([s["token.vectors"] for s in segments], ranges)
+def _entities(table: Table, live: Live) -> tuple[Rows, Rows]:
+    """Return the live entities by first occurrence, and the documents' title entities."""
+    named = ("mention", "statement_mention", "description")
+    entities, _, titles = number_entities(
+        np.concatenate([table[f"{layer}.entity"][live.rows[layer]] for layer in named]),
+        np.concatenate([live.chunks_of(layer) for layer in named]),
+        live.above["chunk"],
+        table["document.title_entity"][live.rows["document"]],
+    )
+    return entities, titles
+
+
+def _numbers(table: Table, layer: str, rows: Rows) -> Rows:
+    """Return the new number of each stored entity or term; the last place stands for -1."""
+    used = [int(table[name].max(initial=-1)) for name in table if REFERENCES.get(name) == layer]
+    return places(rows, max(used) + 2)
+
+
+def _columns(
+    segments: Sequence[Segment], table: Table, live: Live, layer: str, new: Mapping[str, Rows]
+) -> Arrays:
+    """Return a layer's live columns of numbers, referring to rows by their new numbers."""
+    arrays: Arrays = {}
+    for name in schema.numbers(layer):
+        if not any(name in segment for segment in segments):
+            continue
+        if name == schema.parent_column(layer):
+            arrays[name] = live.above[layer].astype(np.int32)
+            continue
+        column = table[name][live.rows[layer]]
+        target = REFERENCES.get(name)
+        arrays[name] = column if target is None else new[target][column].astype(np.int32)
     return arrays
 
 
-def _names(
-    segments: Sequence[Segment], entities: Rows, wanted: Rows
-) -> dict[str, NDArray[Any] | Blocks]:
+def _wide(segments: Sequence[Segment], layer: str, rows: Rows) -> Arrays:
+    """Return a layer's live vectors, and the arrays of which each row has a range."""
+    arrays: Arrays = {}
+    name = f"{layer}.vectors"
+    if schema.TABLES[layer].vectors and any(name in segment for segment in segments):
+        arrays[name] = _gathered([s[name] for s in segments if name in s], rows)
+    for count, wide in schema.TABLES[layer].ragged.items():
+        if any(wide in segment for segment in segments):
+            lengths = schema.concatenated(segments, f"{layer}.{count}").astype(np.int64)
+            arrays[f"{layer}.{count}"] = lengths[rows].astype(np.int32)
+            ends = np.cumsum(lengths)
+            ranges = np.stack([ends[rows] - lengths[rows], ends[rows]], axis=1)
+            arrays[wide] = _ranges([s[wide] for s in segments if wide in s], ranges)
+    return arrays
+
+
+def _nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
+    """Return the new numbers of the entities that have a name vector: see `named` in `layers`."""
+    named = np.zeros(len(new), dtype=bool)
+    for layer in ("mention", "statement_mention"):
+        rows = live.rows[layer]
+        undated = rows[table[f"{layer}.label"][rows] != DATE]
+        named[new[table[f"{layer}.entity"][undated]]] = True
+    named[new[table["description.entity"][live.rows["description"]]]] = True
+    named[titles[titles >= 0]] = True
+    return np.flatnonzero(named)
+
+
+def _names(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> Arrays:
     """Return the name vectors of those of `entities` (stored rows) that are `wanted`."""
     parts = [s for s in segments if "name.entity" in s]
     if not parts:

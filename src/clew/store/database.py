@@ -18,7 +18,7 @@ from typing import Any
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.types import Document, Scalar
 
-FORMAT = 1
+FORMAT = 2
 FILE = "index.sqlite"
 LOCK = "writer.lock"
 
@@ -26,7 +26,7 @@ _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE segment (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, level INTEGER NOT NULL,
-    n_chunks INTEGER NOT NULL, n_sentences INTEGER NOT NULL
+    counts TEXT NOT NULL
 );
 CREATE TABLE document (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL, hash TEXT NOT NULL,
@@ -36,6 +36,10 @@ CREATE TABLE document (
 CREATE INDEX document_by_id ON document (id);
 CREATE TABLE entity (row INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, named INTEGER NOT NULL);
 CREATE TABLE term (row INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE work (
+    kind TEXT NOT NULL, chunk INTEGER NOT NULL, pack INTEGER NOT NULL, PRIMARY KEY (kind, chunk)
+) WITHOUT ROWID;
+CREATE TABLE alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 """
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _BUSY_MS = 30_000  # how long a transaction waits for another process
@@ -48,8 +52,7 @@ class Segment:
 
     name: str
     level: int
-    n_chunks: int
-    n_sentences: int
+    counts: Mapping[str, int]  # rows of each stored layer that it has
 
 
 def is_blank(path: Path) -> bool:
@@ -155,16 +158,14 @@ class Database:
 
     def segments(self) -> list[Segment]:
         """Return the registered segments, oldest first."""
-        columns = "name, level, n_chunks, n_sentences"
-        return [
-            Segment(*row) for row in self._all(f"SELECT {columns} FROM segment ORDER BY number")
-        ]
+        rows = self._all("SELECT name, level, counts FROM segment ORDER BY number")
+        return [Segment(name, level, json.loads(counts)) for name, level, counts in rows]
 
     def add_segment(self, segment: Segment) -> None:
         """Register a segment behind all others."""
         self._all(
-            "INSERT INTO segment (name, level, n_chunks, n_sentences) VALUES (?, ?, ?, ?)",
-            (segment.name, segment.level, segment.n_chunks, segment.n_sentences),
+            "INSERT INTO segment (name, level, counts) VALUES (?, ?, ?)",
+            (segment.name, segment.level, json.dumps(segment.counts, sort_keys=True)),
         )
 
     def drop_segments(self, names: Iterable[str]) -> None:
@@ -302,26 +303,69 @@ class Database:
         found.update(placed)
         return [found[key] for key in keys]
 
+    # -- what waits for an extraction ---------------------------------------------------------
+
+    def work(self, kind: str) -> dict[int, int]:
+        """Return the pack of each chunk (stored row) that was considered and not extracted."""
+        return dict(
+            self._all("SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk", (kind,))
+        )
+
+    def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
+        """Keep the packs of chunks."""
+        self._many(
+            "INSERT OR REPLACE INTO work VALUES (?, ?, ?)",
+            [(kind, chunk, pack) for chunk, pack in packs.items()],
+        )
+
+    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+        """Forget chunks that wait no more."""
+        rows = [(kind, chunk) for chunk in chunks]
+        self._many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
+
+    # -- aliases ------------------------------------------------------------------------------
+
+    def aliases(self) -> dict[str, str]:
+        """Return which entity key stands for which other one."""
+        return dict(self._all("SELECT key, target FROM alias ORDER BY key"))
+
+    def set_alias(self, key: str, target: str | None) -> None:
+        """Let `key` stand for `target`, or for itself again."""
+        if target is None:
+            self._all("DELETE FROM alias WHERE key = ?", (key,))
+        else:
+            self._all("INSERT OR REPLACE INTO alias VALUES (?, ?)", (key, target))
+
+    # -- compaction ---------------------------------------------------------------------------
+
     def replace_all(
-        self, documents: Iterable[int], entities: Iterable[int], terms: Iterable[int]
+        self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
     ) -> None:
         """Keep these rows only, numbered anew in the given order; no segment, no name vector."""
         self._all("DELETE FROM segment")
         self._all("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
-            self._all(f"CREATE TEMP TABLE place_{table} (old INTEGER PRIMARY KEY, new INTEGER)")
-            self._many(
-                f"INSERT INTO place_{table} VALUES (?, ?)",
-                ((int(old), new) for new, old in enumerate(rows)),
-            )
-            kept = f"row IN (SELECT old FROM place_{table})"
+            self._place(rows)
+            kept = "row IN (SELECT old FROM place)"
             self._all(f"DELETE FROM {table} WHERE NOT {kept}")
             # Two steps, since a new number may still be another row's old one.
-            self._all(
-                f"UPDATE {table} SET row = -1 - (SELECT new FROM place_{table} WHERE old = row)"
-            )
+            self._all(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
             self._all(f"UPDATE {table} SET row = -1 - row")
-            self._all(f"DROP TABLE place_{table}")
+            self._all("DROP TABLE place")
+
+    def replace_work(self, chunks: Sequence[int]) -> None:
+        """Let the work go on with chunks numbered anew, and forget that of chunks that are gone."""
+        self._place(chunks)
+        self._all("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
+        self._all("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
+        self._all("UPDATE work SET chunk = -1 - chunk")
+        self._all("DROP TABLE place")
+
+    def _place(self, rows: Sequence[int]) -> None:
+        """Make a temporary table of the old and the new number of each of `rows`."""
+        self._all("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
+        numbered = ((int(old), new) for new, old in enumerate(rows))
+        self._many("INSERT INTO place VALUES (?, ?)", numbered)
 
     def vacuum(self) -> None:
         """Give freed pages back and empty the write-ahead log, so that deleted text is gone.

@@ -8,6 +8,7 @@ writer.lock     held while a process writes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,15 +18,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from clew.errors import NotAnIndex, StoreError
-from clew.store import compaction, frozen, segments
+from clew.store import compaction, frozen, schema, segments
 from clew.store.assemble import assemble
 from clew.store.database import FILE, Database, Segment, WriterLock, is_blank
 from clew.store.snapshot import Parts, build
-from clew.types import REFERENCES, Batch, Scalar, Snapshot
+from clew.types import KINDS, REFERENCES, Batch, Scalar, Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.store.assemble import Assembly
     from clew.store.segments import Arrays, Blocks
 
 T = TypeVar("T")
@@ -107,7 +109,13 @@ class EmbeddedStore:
             self._database.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
                 self._database.set_named(arrays["name.entity"].tolist())
+            self._drop_work(arrays)
             return self._advance()
+
+    def _drop_work(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
+            done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
+            self._database.drop_work(kind, done.tolist())
 
     def _placed(self, batch: Batch) -> dict[str, NDArray[Any]]:
         """Return the batch's columns with the store's rows; adds its entities and terms."""
@@ -115,12 +123,9 @@ class EmbeddedStore:
             "entity": np.asarray(self._database.add_keys("entity", batch.entities), np.int32),
             "term": np.asarray(self._database.add_keys("term", batch.terms), np.int32),
         }
-        stored = self._database.segments()
-        first = {
-            "document": self._database.count("document"),
-            "chunk": sum(segment.n_chunks for segment in stored),
-            "sentence": sum(segment.n_sentences for segment in stored),
-        }
+        first = Counter(document=self._database.count("document"))
+        for segment in self._database.segments():
+            first.update(segment.counts)
         arrays: dict[str, NDArray[Any]] = {}
         for name, column in batch.columns.items():
             layer = REFERENCES.get(name)
@@ -138,11 +143,7 @@ class EmbeddedStore:
         number = int(self._database.meta("next_segment") or 0)
         name = f"{number:06d}"
         segments.write(self._path(name), arrays)
-        n_chunks, n_sentences = (
-            arrays[column].shape[0] if column in arrays else 0
-            for column in ("chunk.document", "sentence.chunk")
-        )
-        self._database.add_segment(Segment(name, level, n_chunks, n_sentences))
+        self._database.add_segment(Segment(name, level, schema.counts(arrays)))
         self._database.set_meta("next_segment", number + 1)
 
     def _merge(self) -> None:
@@ -164,6 +165,32 @@ class EmbeddedStore:
 
     def _path(self, name: str) -> Path:
         return self._folder / _SEGMENTS / f"{name}{segments.SUFFIX}"
+
+    def wanted(self) -> Mapping[str, Scalar]:
+        return dict(self._database.meta("wanted") or {})
+
+    def set_wanted(self, wanted: Mapping[str, Scalar]) -> None:
+        self._write_lock()
+        with self._database.transaction():
+            self._database.set_meta("wanted", dict(wanted))
+
+    def work(self, kind: str) -> Mapping[int, int]:
+        return self._database.work(kind)
+
+    def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
+        self._write_lock()
+        with self._database.transaction():
+            self._database.set_work(kind, packs)
+
+    def aliases(self) -> Mapping[str, str]:
+        return self._database.aliases()
+
+    def set_aliases(self, targets: Mapping[str, str | None]) -> int:
+        self._write_lock()
+        with self._database.transaction():
+            for key, target in targets.items():
+                self._database.set_alias(key, target)
+            return self._advance()
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         self._write_lock()
@@ -192,7 +219,7 @@ class EmbeddedStore:
             return
         self._write_lock()
         generation = self.generation
-        assembly = assemble(self._registered(self._database), _live_rows(self._database))
+        assembly = _assembled(self._database, self._registered(self._database))
         frozen.save(self._folder, generation, assembly)
         with self._database.transaction():
             self._database.set_meta("frozen", generation)
@@ -203,7 +230,10 @@ class EmbeddedStore:
         rows = _live_rows(self._database)
         live = compaction.compacted(self._registered(self._database), rows)
         with self._database.transaction():
-            self._database.replace_all(live.documents, live.entities, live.terms)
+            self._database.replace_all(
+                live.documents.tolist(), live.entities.tolist(), live.terms.tolist()
+            )
+            self._database.replace_work(live.chunks.tolist())
             self._database.set_named(live.named)
             if len(rows):
                 self._write(live.arrays, level=_COMPACTED)
@@ -217,7 +247,8 @@ class EmbeddedStore:
     def _wasted(self) -> float:
         with closing(Database(self._folder)) as database:
             database.freeze()
-            owners = [s["chunk.document"] for s in self._registered(database)]
+            registered = self._registered(database)
+            owners = [s["chunk.document"] for s in registered if "chunk.document" in s]
             total = sum(map(len, owners))
             if not total:
                 return 0.0
@@ -239,7 +270,7 @@ class EmbeddedStore:
             database.freeze()
             registered = self._registered(database)
             saved = frozen.load(self._folder, database)
-            assembly = saved or assemble(registered, _live_rows(database))
+            assembly = saved or _assembled(database, registered)
             parts = Parts(assembly, registered, database)
             return build(parts, self._recipe, int(database.meta("generation")))
         except BaseException:
@@ -267,6 +298,25 @@ class EmbeddedStore:
             self._lock = None
 
 
+def _assembled(database: Database, registered: Sequence[Arrays]) -> Assembly:
+    """Return the newest generation that `database` sees, computed."""
+    aliases = _resolved(database.aliases())
+    rows = database.rows("entity", sorted({*aliases, *aliases.values()}))
+    pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
+    return assemble(registered, _live_rows(database), pairs)
+
+
+def _resolved(aliases: Mapping[str, str]) -> dict[str, str]:
+    """Return for each alias the last of the names that it leads to, once round a circle at most."""
+    last = {}
+    for key in aliases:
+        seen = [key]
+        while aliases.get(seen[-1], key) not in seen:
+            seen.append(aliases[seen[-1]])
+        last[key] = seen[-1]
+    return last
+
+
 def _live_rows(database: Database) -> NDArray[np.int64]:
     """Return the stored rows of the live documents, in the order of their ids."""
     return np.asarray([row for _, row in database.live_documents()], dtype=np.int64)
@@ -287,4 +337,5 @@ def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]
 
 def _has_foreign_files(folder: Path) -> bool:
     ours = {"index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "writer.lock", _SEGMENTS}
-    return any(path.name not in ours | {"frozen", "embeddings.sqlite"} for path in folder.iterdir())
+    ours |= {"frozen", "embeddings.sqlite", "calls.sqlite"}
+    return any(path.name not in ours for path in folder.iterdir())

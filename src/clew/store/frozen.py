@@ -6,7 +6,7 @@ damaged, or belongs to another generation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,17 +16,21 @@ from clew.store import segments
 from clew.store.assemble import Assembly
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from clew.store.database import Database
 
 _FOLDER = "frozen"
-_STORED = ("documents", "chunks", "sentences", "entities", "terms")
 
 
 def save(folder: Path, generation: int, assembly: Assembly) -> None:
     """Write the arrays of `assembly`, durable when this returns."""
-    arrays = {f"stored.{name}": getattr(assembly, f"stored_{name}") for name in _STORED}
+    arrays: dict[str, NDArray[Any]] = {
+        f"stored.{layer}": rows for layer, rows in assembly.stored.items()
+    }
     arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
     for (a, b), link in assembly.links.items():
         arrays[f"link.{a}-{b}.indptr"] = link.indptr
@@ -45,12 +49,7 @@ def load(folder: Path, database: Database) -> Assembly | None:
         arrays = segments.read(_path(folder, generation))
     except DamagedIndex:
         return None
-    stored = {f"stored_{name}": arrays[f"stored.{name}"] for name in _STORED}
-    columns = {
-        name.removeprefix("column."): array
-        for name, array in arrays.items()
-        if name.startswith("column.")
-    }
+    stored, columns = _under(arrays, "stored."), _under(arrays, "column.")
     links = {}
     for name in arrays:
         if name.startswith("link.") and name.endswith(".indptr"):
@@ -59,7 +58,11 @@ def load(folder: Path, database: Database) -> Assembly | None:
             parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
             n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
             links[a, b] = csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
-    return Assembly(**stored, columns=columns, links=links)
+    return Assembly(stored, columns, links)
+
+
+def _under(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def sweep(folder: Path, generation: int | None) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingLayer
+from clew.store.schema import TABLES
 from clew.text.names import title_span
+from clew.text.normalize import entity_key
 from clew.types import Document, Layer, Scalar, Snapshot
 
 if TYPE_CHECKING:
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.store.assemble import Assembly, Rows, Segment
+    from clew.store.assemble import Assembly
     from clew.store.database import Database
+    from clew.store.rows import Rows
+    from clew.store.schema import Segment
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Parts:
     database: Database
     _documents: dict[int, Document] = field(default_factory=dict)
     _columns: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
+    _ragged: dict[str, Ragged] = field(default_factory=dict)
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
         """Return the columns of one layer by their short names."""
@@ -42,7 +47,7 @@ class Parts:
     def document(self, row: int) -> Document:
         """Return the document in a row of this generation."""
         if row not in self._documents:
-            stored = int(self.assembly.stored_documents[row])
+            stored = int(self.assembly.stored["document"][row])
             self._documents[row] = self.database.documents([stored])[0]
         return self._documents[row]
 
@@ -68,27 +73,51 @@ class Parts:
             out[mine] = part[rows[mine] - (ends[i] - len(part))]
         return out
 
-    def tokens(self, chunk: int) -> NDArray[np.int8]:
-        """Return the stored token vectors of a chunk of this generation."""
-        segments, ends = self._token_places
-        stored = int(self.assembly.stored_chunks[chunk])
-        i = int(np.searchsorted(ends, stored, side="right"))
-        if i >= len(segments):
+    def tokens(self, layer: str, row: int) -> NDArray[np.int8]:
+        """Return the stored token vectors of a stored chunk or statement."""
+        array = self.ragged(layer, "n_stored").row(row)
+        if array is None:
             raise MissingLayer("this index was built without token vectors")
-        vectors, offsets = segments[i]
-        local = stored - (int(ends[i]) - (len(offsets) - 1))
-        return np.asarray(vectors[offsets[local] : offsets[local + 1]])
+        return array.view(np.int8)
 
-    @cached_property
-    def _token_places(self) -> tuple[list[tuple[NDArray[np.int8], Rows]], Rows]:
-        """Each segment's token vectors with its chunks' offsets, and where its chunks end."""
-        places = []
-        for segment in self.segments:
-            if "token.vectors" in segment:
-                counts = segment["chunk.n_stored"].astype(np.int64)
-                offsets = np.concatenate([[0], np.cumsum(counts)])
-                places.append((segment["token.vectors"].view(np.int8), offsets))
-        return places, np.cumsum([len(offsets) - 1 for _, offsets in places], dtype=np.int64)
+    def text(self, layer: str, count: str, row: int) -> str:
+        """Return a text that is kept with a stored row; `count` names the column of its length."""
+        array = self.ragged(layer, count).row(row)
+        return "" if array is None else array.tobytes().decode()
+
+    def ragged(self, layer: str, count: str) -> Ragged:
+        """Return the array of which each stored row of a layer has a range."""
+        name = f"{layer}.{count}"
+        if name not in self._ragged:
+            self._ragged[name] = Ragged.of(self.segments, name, TABLES[layer].ragged[count])
+        return self._ragged[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """An array cut into ranges of its own length for each row, over several segments."""
+
+    parts: Sequence[tuple[NDArray[Any], Rows]]  # each segment's array, and where its rows begin
+    ends: Rows  # the stored row behind each segment's last one
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
+        """Return the array `wide`, cut by the lengths in `count`."""
+        parts = []
+        for segment in segments:
+            if wide in segment:
+                lengths = segment[count].astype(np.int64)
+                parts.append((segment[wide], np.concatenate([[0], np.cumsum(lengths)])))
+        return cls(parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
+
+    def row(self, stored: int) -> NDArray[Any] | None:
+        """Return the range of a stored row, None where no segment has such an array."""
+        i = int(np.searchsorted(self.ends, stored, side="right"))
+        if i >= len(self.parts):
+            return None
+        array, begins = self.parts[i]
+        local = stored - (int(self.ends[i]) - (len(begins) - 1))
+        return np.asarray(array[begins[local] : begins[local + 1]])
 
 
 class _StoredLayer:
@@ -136,12 +165,18 @@ class _Ranges(_StoredLayer):
     """Chunks and units: character ranges of documents, with ids that say which."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        starts, ends = self._columns["start"], self._columns["end"]
-        return [f"{self._document(row).id}:{starts[row]}-{ends[row]}" for row in rows]
+        return [self._id(row) for row in rows]
+
+    def _id(self, row: int) -> str:
+        start, end = self._columns["start"][row], self._columns["end"][row]
+        return f"{self._document(row).id}:{start}-{end}"
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        starts, ends = self._columns["start"], self._columns["end"]
-        return [self._document(row).text[int(starts[row]) : int(ends[row])] for row in rows]
+        return [self._text(int(row)) for row in rows]
+
+    def _text(self, row: int) -> str:
+        start, end = self._columns["start"][row], self._columns["end"][row]
+        return self._document(row).text[int(start) : int(end)]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         return [self._find(i) for i in ids]
@@ -156,8 +191,14 @@ class _Ranges(_StoredLayer):
             (self._owners == document)
             & (self._columns["start"] == int(start))
             & (self._columns["end"] == int(end))
+            & self._ranged
         )
         return int(found[0]) if len(found) else -1
+
+    @property
+    def _ranged(self) -> NDArray[np.bool_] | bool:
+        """Which rows their range alone names."""
+        return True
 
     def _document(self, row: int) -> Document:
         return self._parts.document(int(self._owners[row]))
@@ -173,20 +214,64 @@ class _Ranges(_StoredLayer):
 
 class _Chunks(_Ranges):
     def _vectors(self) -> NDArray[np.float32]:
-        return self._parts.gather("chunk.vectors", self._parts.assembly.stored_chunks)
+        return self._parts.gather("chunk.vectors", self._parts.assembly.stored["chunk"])
 
     def tokens(self, row: int) -> NDArray[np.int8]:
-        return self._parts.tokens(row)
+        return self._parts.tokens("chunk", int(self._parts.assembly.stored["chunk"][row]))
 
 
 class _Units(_Ranges):
+    """Sentences, and the statements that an LLM made of chunks: DOCUMENT:START-END#PLACE."""
+
+    def _id(self, row: int) -> str:
+        range_id = super()._id(row)
+        return range_id if self._ranged[row] else f"{range_id}#{self._columns['place'][row]}"
+
+    def _text(self, row: int) -> str:
+        if self._ranged[row]:
+            return super()._text(row)
+        return self._parts.text("statement", "n_bytes", int(self._statements[row]))
+
+    def _find(self, range_id: str) -> int:
+        document_id, _, tail = range_id.rpartition(":")
+        place, mark, number = tail.partition("#")
+        if not mark:
+            return super()._find(range_id)
+        [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
+        made = ~self._ranged & (self._columns["chunk"] == chunk)
+        found = np.flatnonzero(
+            made & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
+        )
+        return int(found[0]) if len(found) else -1
+
     def _vectors(self) -> NDArray[np.float32]:
-        return self._parts.gather("sentence.vectors", self._parts.assembly.stored_sentences)
+        stored = self._parts.assembly.stored
+        if self._ranged.all():
+            return self._parts.gather("sentence.vectors", stored["sentence"])
+        made = ~self._ranged
+        statements = self._parts.gather("statement.vectors", stored["statement"][made])
+        vectors = np.empty((len(self), statements.shape[1]), dtype=np.float32)
+        vectors[made] = statements
+        if not made.all():
+            sentences = stored["sentence"][self._ranged]
+            vectors[self._ranged] = self._parts.gather("sentence.vectors", sentences)
+        return vectors
 
     def tokens(self, row: int) -> NDArray[np.int8]:
-        tokens = self._parts.tokens(int(self._columns["chunk"][row]))
+        if not self._ranged[row]:
+            return self._parts.tokens("statement", int(self._statements[row]))
+        chunk = self._parts.assembly.stored["chunk"][self._columns["chunk"][row]]
+        tokens = self._parts.tokens("chunk", int(chunk))
         first, last = self._columns["first_token"][row], self._columns["last_token"][row]
         return tokens[int(first) : int(last)]
+
+    @cached_property
+    def _ranged(self) -> NDArray[np.bool_]:
+        return np.asarray(self._statements < 0)
+
+    @property
+    def _statements(self) -> Rows:
+        return self._parts.assembly.stored["statement"]
 
 
 class _Keyed(_StoredLayer):
@@ -219,26 +304,34 @@ class _Entities(_Keyed):
         return [self._name_of(int(row)) for row in rows]
 
     def _name_of(self, row: int) -> str:
-        """Return the entity as it was first written: in a text, else in a title."""
-        mention = int(self._columns["mention"][row])
+        """Return the entity as it was first written: in a unit, an extraction, or a title."""
+        mention, description = (int(self._columns[c][row]) for c in ("mention", "description"))
         if mention >= 0:
             columns = self._parts.columns("mention")
             unit = int(columns["unit"][mention])
+            place = slice(int(columns["start"][mention]), int(columns["end"][mention]))
+            statement = int(self._parts.assembly.stored["statement"][unit])
+            if statement >= 0:
+                return self._parts.text("statement", "n_bytes", statement)[place]
             chunk = int(self._parts.columns("unit")["chunk"][unit])
             document = self._parts.document(int(self._parts.columns("chunk")["document"][chunk]))
-            return document.text[int(columns["start"][mention]) : int(columns["end"][mention])]
-        titles = self._parts.columns("document")["title_entity"]
-        title = self._parts.document(int(np.flatnonzero(titles == row)[0])).title
-        start, end = title_span(title)
-        return title[start:end]
+            return document.text[place]
+        titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
+        if len(titles):
+            title = self._parts.document(int(titles[0])).title
+            start, end = title_span(title)
+            return title[start:end]
+        stored = int(self._parts.assembly.stored["description"][description])
+        return self._parts.text("description", "n_name", stored)
 
     def _vectors(self) -> NDArray[np.float32]:
-        """Return (n, d) name vectors; zero for an entity that no query can be linked to."""
+        """Return (n, d) name vectors; zero for a date that no extraction has."""
         owners = [s["name.entity"] for s in self._parts.segments if "name.entity" in s]
         stored = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
         place = np.full(self._parts.database.count("entity"), -1, dtype=np.int64)
         place[stored] = np.arange(len(stored))
-        wanted = np.where(self._columns["linkable"], place[self._stored], -1)
+        has_name = self._columns["linkable"] | self._columns["extracted"]
+        wanted = np.where(has_name, place[self._stored], -1)
         if np.all(wanted >= 0):
             return self._parts.gather("name.vectors", wanted)
         named = wanted >= 0
@@ -248,18 +341,95 @@ class _Entities(_Keyed):
         return vectors
 
 
+class _Triples(_StoredLayer):
+    """Statements about two entities. An id is SUBJECT|RELATION|OBJECT, by keys."""
+
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        chosen = np.asarray(rows, dtype=np.intp)
+        subjects, objects = (
+            self._entities.ids(self._columns[end][chosen].tolist()) for end in ("subject", "object")
+        )
+        relations = map(entity_key, self.relations(rows))
+        return ["|".join(words) for words in zip(subjects, relations, objects, strict=True)]
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        return [" ".join(self._words(row)) for row in rows]
+
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        return [self._places.get(i, -1) for i in ids]
+
+    def relations(self, rows: Sequence[int]) -> list[str]:
+        return [self._relation(int(row)) for row in rows]
+
+    def descriptions(self, row: int) -> list[str]:
+        mine = self._parts.columns("occurrence")["triple"] == row
+        stored = self._parts.assembly.stored["occurrence"][mine].tolist()
+        found = (self._parts.text("triple", "n_description", each) for each in stored)
+        return list(dict.fromkeys(text for text in found if text))
+
+    def _words(self, row: int) -> tuple[str, str, str]:
+        ends = (int(self._columns[end][row]) for end in ("subject", "object"))
+        subject, target = self._entities.texts(list(ends))
+        return subject, self._relation(row), target
+
+    def _relation(self, row: int) -> str:
+        stored = int(self._parts.assembly.stored["triple"][row])
+        return self._parts.text("triple", "n_relation", stored)
+
+    def _vectors(self) -> NDArray[np.float32]:
+        return self._parts.gather("triple.vectors", self._parts.assembly.stored["triple"])
+
+    @cached_property
+    def _entities(self) -> _Entities:
+        return _Entities(self._parts, "entity", self._parts.assembly.stored["entity"])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: row for row, name in reversed(list(enumerate(self.ids(range(len(self))))))}
+
+
+class _Descriptions(_StoredLayer):
+    """Entities as an extraction of one chunk has them. An id is ENTITY@CHUNK."""
+
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        stored = self._parts.assembly.stored
+        entities = _Entities(self._parts, "entity", stored["entity"])
+        chunks = _Chunks(self._parts, "chunk", len(stored["chunk"]))
+        keys = entities.ids([int(self._columns["entity"][row]) for row in rows])
+        places = chunks.ids([int(self._columns["chunk"][row]) for row in rows])
+        return [f"{key}@{place}" for key, place in zip(keys, places, strict=True)]
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        stored = self._parts.assembly.stored["description"]
+        return [self._parts.text("description", "n_text", int(stored[row])) for row in rows]
+
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        places = {name: row for row, name in enumerate(self.ids(range(len(self))))}
+        return [places.get(i, -1) for i in ids]
+
+
 def build(parts: Parts, recipe: Mapping[str, Scalar], generation: int) -> Snapshot:
     """Return the snapshot of an assembled generation."""
-    assembly = parts.assembly
-    documents = _Documents(parts, "document", len(assembly.stored_documents))
+    stored = parts.assembly.stored
+    documents = _Documents(parts, "document", len(stored["document"]))
     layers: dict[str, Layer] = {
         "document": documents,
-        "chunk": _Chunks(parts, "chunk", len(assembly.stored_chunks)),
-        "unit": _Units(parts, "unit", len(assembly.stored_sentences)),
-        "entity": _Entities(parts, "entity", assembly.stored_entities),
-        "term": _Keyed(parts, "term", assembly.stored_terms),
+        "chunk": _Chunks(parts, "chunk", len(stored["chunk"])),
+        "unit": _Units(parts, "unit", len(stored["sentence"])),
+        "entity": _Entities(parts, "entity", stored["entity"]),
+        "term": _Keyed(parts, "term", stored["term"]),
+        "triple": _Triples(parts, "triple", len(stored["triple"])),
+        "description": _Descriptions(parts, "description", len(stored["description"])),
     }
-    return Snapshot(documents, layers, assembly.links, recipe, generation, parts.database.close)
+    return Snapshot(
+        document_layer=documents,
+        layers=layers,
+        links=parts.assembly.links,
+        recipe=recipe,
+        generation=generation,
+        stored_chunks=stored["chunk"],
+        close=parts.database.close,
+    )
 
 
 def _is_identity(rows: Rows) -> bool:

@@ -1,0 +1,209 @@
+"""What was extracted from chunks to rows: statements with their mentions, triples, descriptions.
+
+Both builders give a batch without documents: its rows belong to chunks that the index has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from clew.layers.chunks import text_key
+from clew.layers.entities import is_doubtful, is_key
+from clew.layers.vectors import name_columns, ragged_tokens
+from clew.models import Embedder, Models, gives_tokens
+from clew.text.analyze import counted_terms
+from clew.text.normalize import collapse, entity_key
+from clew.types import (
+    DATE,
+    ENTITY_TYPES,
+    GRAPH,
+    KINDS,
+    LABELS,
+    SOURCES,
+    UNITS,
+    Batch,
+    Described,
+    Extraction,
+    Triple,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.layers.chunks import Columns
+
+Made_co = TypeVar("Made_co", covariant=True)
+Unnamed = Callable[[Sequence[str]], list[int]]  # which of these entity keys need a name vector
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted(Generic[Made_co]):
+    """What came out of one chunk; `chunk` is the store's own number of it."""
+
+    chunk: int
+    source: str  # one of SOURCES
+    made: Made_co
+
+
+def statement_batch(
+    extracted: Sequence[Extracted[Sequence[str]]], models: Models, unnamed: Unnamed, *, late: bool
+) -> Batch:
+    """Return the rows of LLM-made units; a chunk without any keeps its sentences."""
+    texts = [text for each in extracted for text in each.made]
+    owners = [row for row, each in enumerate(extracted) for _ in each.made]
+    entities, terms = _Numbers(), _Numbers()
+    mentions = []
+    for row, (text, found) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
+        words = set(counted_terms(text))
+        for mention in found:
+            key = entity_key(text[mention.start : mention.end])
+            if is_key(key):
+                doubtful = is_doubtful(mention, text[: mention.start])
+                term = terms[key] if doubtful and key in words else -1
+                label = LABELS.index(mention.label)
+                mentions.append((row, entities[key], mention.start, mention.end, label, term))
+    table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
+    bytes_column, n_bytes = _texts(texts)
+    columns: Columns = {
+        **_extraction_columns(extracted, UNITS),
+        "statement.extraction": np.asarray(owners, dtype=np.int32),
+        "statement.key": np.asarray([text_key(text) for text in texts], dtype=np.uint64),
+        "statement.n_bytes": n_bytes,
+        "statement_text.bytes": bytes_column,
+        **_statement_vectors(texts, models.embedder, late=late),
+        "statement_mention.statement": table[:, 0].copy(),
+        "statement_mention.entity": table[:, 1].copy(),
+        "statement_mention.start": table[:, 2].copy(),
+        "statement_mention.end": table[:, 3].copy(),
+        "statement_mention.label": table[:, 4].astype(np.uint8),
+        "statement_mention.term": table[:, 5].copy(),
+    }
+    undated = {int(entity) for entity in table[table[:, 4] != DATE, 1]}
+    return _batch(columns, entities, terms, undated, unnamed, models.embedder)
+
+
+def graph_batch(
+    extracted: Sequence[Extracted[Extraction]], models: Models, unnamed: Unnamed
+) -> Batch:
+    """Return the rows of entities and triples; every end of a triple has a description row."""
+    entities = _Numbers()
+    descriptions = [
+        (row, entities[entity_key(each.name)], each)
+        for row, item in enumerate(extracted)
+        for each in _all_described(item.made)
+    ]
+    triples = [
+        (row, entities[entity_key(t.subject)], entities[entity_key(t.object)], t)
+        for row, item in enumerate(extracted)
+        for t in item.made.triples
+        if _is_key(t.subject) and _is_key(t.object)
+    ]
+    relations, n_relation = _texts([collapse(t.relation) for *_, t in triples])
+    said, n_said = _texts([collapse(t.description) for *_, t in triples])
+    names, n_name = _texts([collapse(each.name) for *_, each in descriptions])
+    about, n_about = _texts([collapse(each.description) for *_, each in descriptions])
+    statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
+    types = [ENTITY_TYPES.index(each.type) for *_, each in descriptions]
+    columns: Columns = {
+        **_extraction_columns(extracted, GRAPH),
+        "triple.extraction": _ints(row for row, *_ in triples),
+        "triple.subject": _ints(subject for _, subject, _, _ in triples),
+        "triple.object": _ints(target for _, _, target, _ in triples),
+        "triple.relation_key": np.asarray(
+            [text_key(entity_key(t.relation)) for *_, t in triples], dtype=np.uint64
+        ),
+        "triple.strength": np.asarray([t.strength for *_, t in triples], dtype=np.uint8),
+        "triple.n_relation": n_relation,
+        "triple_relation.bytes": relations,
+        "triple.n_description": n_said,
+        "triple_description.bytes": said,
+        "triple.vectors": models.embedder.embed(statements, kind="document"),
+        "description.extraction": _ints(row for row, *_ in descriptions),
+        "description.entity": _ints(entity for _, entity, _ in descriptions),
+        "description.type": np.asarray(types, dtype=np.uint8),
+        "description.n_name": n_name,
+        "description_name.bytes": names,
+        "description.n_text": n_about,
+        "description_text.bytes": about,
+    }
+    all_of_them = set(range(len(entities.keys)))
+    return _batch(columns, entities, _Numbers(), all_of_them, unnamed, models.embedder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Numbers for strings, by first occurrence."""
+
+    keys: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> int:
+        return self.keys.setdefault(key, len(self.keys))
+
+
+def _all_described(extraction: Extraction) -> list[Described]:
+    """Return the entities of an extraction, once each, with the ends of its triples."""
+    found: dict[str, Described] = {}
+    ends = (Described(name=end) for t in extraction.triples for end in _ends(t))
+    for each in (*extraction.entities, *ends):
+        if _is_key(each.name):
+            found.setdefault(entity_key(each.name), each)
+    return list(found.values())
+
+
+def _ends(triple: Triple) -> tuple[str, ...]:
+    both = triple.subject, triple.object
+    return both if all(map(_is_key, both)) else ()
+
+
+def _is_key(name: str) -> bool:
+    return is_key(entity_key(name))
+
+
+def _extraction_columns(extracted: Sequence[Extracted[Made_co]], kind: str) -> Columns:
+    sources = [SOURCES.index(each.source) for each in extracted]
+    return {
+        "extraction.chunk": _ints(each.chunk for each in extracted),
+        "extraction.kind": np.full(len(extracted), KINDS.index(kind), dtype=np.uint8),
+        "extraction.source": np.asarray(sources, dtype=np.uint8),
+    }
+
+
+def _statement_vectors(texts: Sequence[str], embedder: Embedder, *, late: bool) -> Columns:
+    if not (late and gives_tokens(embedder)):
+        return {"statement.vectors": embedder.embed(texts, kind="document")}
+    tokens, counts, pooled = ragged_tokens(texts, embedder)
+    return {
+        "statement.vectors": pooled,
+        "statement.n_stored": counts,
+        "statement_token.vectors": tokens,
+    }
+
+
+def _batch(
+    columns: Columns,
+    entities: _Numbers,
+    terms: _Numbers,
+    nameable: set[int],
+    unnamed: Unnamed,
+    embedder: Embedder,
+) -> Batch:
+    """Return the batch, with the vectors of names that the index lacks."""
+    keys = list(entities.keys)
+    new = [i for i in unnamed(keys) if i in nameable]
+    names = name_columns(new, [keys[i] for i in new], embedder)
+    return Batch(entities=keys, terms=list(terms.keys), columns=columns | names)
+
+
+def _ints(values: Iterable[int]) -> NDArray[np.int32]:
+    return np.asarray(list(values), dtype=np.int32)
+
+
+def _texts(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """Return texts as UTF-8 end to end, and each one's length in bytes."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    lengths = np.asarray([len(each) for each in encoded], dtype=np.int32)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), lengths

@@ -1,0 +1,78 @@
+"""Choose the chunks that an LLM is paid to split into units, under a share of the tokens.
+
+Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 2: the chunks of the most value whose tokens
+fit into that share. A chunk's value is how much it has in common with the rest of the corpus.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.algo.bleu import leave_one_out_bleu
+from clew.algo.knapsack import knapsack
+from clew.text.ngrams import token_ids
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Value = Literal["bleu", "cos", "random"]
+
+
+def chunk_values(
+    texts: Sequence[str], vectors: NDArray[np.float32], value: Value
+) -> NDArray[np.float64] | None:
+    """Return the (n,) worth of each chunk beside all the others, None for "random".
+
+    `texts` (n,) and their `vectors` (n, d) are those of the whole corpus.
+    """
+    if value == "random":
+        return None
+    return leave_one_out_bleu(*token_ids(texts)) if value == "bleu" else mean_cosines(vectors)
+
+
+def chosen(
+    n_tokens: NDArray[np.integer],
+    among: NDArray[np.intp],
+    share: float,
+    values: NDArray[np.float64] | None,
+    seed: int = 0,
+) -> NDArray[np.intp]:
+    """Return which of the rows `among` are chosen, ascending.
+
+    `n_tokens` and `values` are (n,), of the whole corpus. The chosen chunks have at most
+    ceil(`share` x tokens of `among`) tokens; a share of 0 or 1 takes none or all, whatever they
+    are worth. Values solve the knapsack exactly; without them chunks are taken in a seeded random
+    order while they fit.
+    """
+    if share <= 0 or not len(among):
+        return among[:0]
+    if share >= 1:
+        return among
+    weights = np.maximum(n_tokens[among].astype(np.int64), 1)
+    capacity = math.ceil(share * int(weights.sum()))
+    if values is not None:
+        return among[knapsack(values[among], weights, capacity).rows]
+    order = np.random.default_rng(seed).permutation(len(among))
+    return np.sort(among[_while_they_fit(order, weights, capacity)])
+
+
+def mean_cosines(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the (n,) mean cosine of each of the (n, d) unit rows to all the others; linear."""
+    total = vectors.sum(axis=0, dtype=np.float64)
+    return np.asarray((vectors @ total - 1) / max(len(vectors) - 1, 1), dtype=np.float64)
+
+
+def _while_they_fit(
+    order: NDArray[np.intp], weights: NDArray[np.int64], capacity: int
+) -> list[int]:
+    """Return those of `order` that still fit when their turn comes."""
+    taken, left = [], capacity
+    for row in order.tolist():
+        if weights[row] <= left:
+            taken.append(row)
+            left -= int(weights[row])
+    return taken

@@ -1,0 +1,117 @@
+"""Follow stored rows from the live documents downwards; number things by first occurrence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.store.schema import TABLES, parent_column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The live rows of stored layers, in the order of their documents' ids."""
+
+    rows: dict[str, Rows] = field(default_factory=dict)  # stored rows by layer
+    above: dict[str, Rows] = field(default_factory=dict)  # place of each row's parent in `rows`
+
+    def chunks_of(self, layer: str) -> Rows:
+        """Return, for each live row of a layer below the chunks, the place of its chunk."""
+        places, at = self.above[layer], TABLES[layer].above
+        while at != "chunk":
+            places, at = self.above[at][places], TABLES[at].above
+        return places
+
+
+def live_rows(
+    table: Mapping[str, NDArray[Any]], documents: Rows, layers: Iterable[str] = TABLES
+) -> Live:
+    """Return the live rows of `layers`, which stand behind the layers above them.
+
+    An older extraction of the same chunk and kind is not live, nor is what hangs on it.
+    """
+    live = Live({"document": documents})
+    for layer in layers:
+        above = TABLES[layer].above
+        n_above = len(table[_size_column(above)])
+        rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
+        if layer == "extraction":
+            newest = _last_of_equal(places * 256 + table["extraction.kind"][rows])
+            rows, places = rows[newest], places[newest]
+        live.rows[layer], live.above[layer] = rows, places
+    return live
+
+
+def _size_column(layer: str) -> str:
+    return "document.title_entity" if layer == "document" else parent_column(layer)
+
+
+def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
+    """Return the stored rows whose parent is one of `parents`, in the parents' order.
+
+    `parent` holds the stored parent of each row. The second array holds each returned row's
+    parent as a position in `parents`.
+    """
+    place = np.full(n_stored, -1, dtype=np.int64)
+    place[parents] = np.arange(len(parents))
+    position = place[parent.astype(np.int64)]
+    rows = np.flatnonzero(position >= 0)
+    if len(rows) and np.any(np.diff(position[rows]) < 0):
+        rows = rows[np.argsort(position[rows], kind="stable")]
+    return rows, position[rows]
+
+
+def _last_of_equal(keys: Rows) -> Rows:
+    """Return where each distinct key last stands, ascending."""
+    _, first = np.unique(keys[::-1], return_index=True)
+    return np.sort(len(keys) - 1 - first)
+
+
+def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
+    """Return where each distinct key first stands, in that order, and each row's group."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order].astype(np.int64), rank[inverse]
+
+
+def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
+    """Return the distinct `values` by first occurrence, and each value's place among them."""
+    first, groups = first_of_equal(values)
+    return values[first].astype(np.int64), groups
+
+
+def number_entities(
+    entities: NDArray[Any], chunks: Rows, chunk_document: Rows, titles: NDArray[Any]
+) -> tuple[Rows, Rows, Rows]:
+    """Number entities by first occurrence, a document's title before its text.
+
+    `chunks` holds the chunk of each occurrence. Occurrences in one document count in the order
+    given. Returns the stored row of each entity, and both inputs in the new numbers.
+    """
+    titled = np.flatnonzero(titles >= 0)
+    place = np.concatenate([2 * titled, 2 * chunk_document[chunks] + 1])
+    values = np.concatenate([titles[titled], entities]).astype(np.int64)
+    order = np.argsort(place, kind="stable")
+    rows, groups = renumber(values[order])
+    numbers = np.empty(len(values), dtype=np.int64)
+    numbers[order] = groups
+    new_titles = np.full(len(titles), -1, dtype=np.int64)
+    new_titles[titled] = numbers[: len(titled)]
+    return rows, numbers[len(titled) :], new_titles
+
+
+def places(rows: Rows, size: int) -> Rows:
+    """Return the place of each of `size` stored rows in `rows`, -1 for one that is not there."""
+    found = np.full(size, -1, dtype=np.int64)
+    found[rows] = np.arange(len(rows))
+    return found
