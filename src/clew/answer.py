@@ -8,7 +8,7 @@ from dataclasses import replace
 from clew.context import build_context
 from clew.models import Models, Prompt
 from clew.prompts import prompt
-from clew.steps import cover
+from clew.steps import bought, cover
 from clew.text.sentences import sentence_spans
 from clew.types import Answer, Citation, Context, Evidence, Passage
 
@@ -37,7 +37,7 @@ def answer(
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
-        [reply] = models.llm.complete([_prompt(question, context, evidence.method)])
+        reply = bought(models.llm, _prompt(question, context, evidence.method))
         text = after_marker(reply.text)
         if text and not reply.error:
             return Answer(

@@ -15,19 +15,31 @@ from clew import answer as answering
 from clew import index, methods, readers, specs
 from clew.errors import InputError
 from clew.index import OnProgress, Report, Settings
+from clew.index.choose import Memory, Wanted
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation, recorded
+from clew.models.ledger import Ledger
 from clew.models.metered import Meter, metered
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import VERSION as ANALYZER
+from clew.text.normalize import entity_key
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from clew.index.extract import Done, OnChunks
+    from clew.index.plan import Plan
+    from clew.layers.selection import Value
     from clew.models import Models
+    from clew.models.prices import Price
+
+    Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
 DEFAULT_METHOD = "clue"
 _EMBEDDINGS = "embeddings.sqlite"
+_CALLS = "calls.sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +47,7 @@ class Added:
     """What `Index.add` did, and what it cost."""
 
     report: Report
+    extracted: Done
     usage: Usage
     n_documents: int  # in the index now
     n_chunks: int
@@ -46,13 +59,16 @@ def open_index(
     models: Models | None = None,
     specs: specs.Specs | None = None,
     settings: Settings | None = None,
+    prices: Mapping[str, Price] | None = None,
 ) -> Index:
     """Return the index in `folder`; it is made there by the first `add`.
 
     Models come from `models`, else by name from `specs`, else as the index was built, else the
     defaults, which need no key and no download. `settings` decide how a new index is built.
+    `prices` are dollars per million tokens, of prompts and of completions, by the LLM's name.
+    Every reply of the LLM is recorded in the folder, and none is paid for twice.
     """
-    return Index(Path(folder), models, specs, settings)
+    return Index(Path(folder), models, specs, settings, prices)
 
 
 class Index:
@@ -64,8 +80,10 @@ class Index:
         models: Models | None = None,
         chosen: specs.Specs | None = None,
         settings: Settings | None = None,
+        prices: Mapping[str, Price] | None = None,
     ) -> None:
         self.folder = folder
+        self._prices = prices
         self._given = models
         self._specs = chosen or specs.Specs()
         self._settings = settings
@@ -88,15 +106,26 @@ class Index:
 
     def add(
         self,
-        source: str | Path | Document | Iterable[str | Path] | Iterable[Document],
+        source: Source,
         *,
+        units: float | None = None,
+        value: Value | None = None,
+        triples: str | None = None,
+        budget: Budget | None = None,
+        again: bool = False,
         on_progress: OnProgress | None = None,
+        on_chunks: OnChunks | None = None,
     ) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
 
         A document of a known id with other content replaces the old one. Input that cannot be
-        read is in the report's `skipped`, and the rest goes on. Raises RecipeMismatch where the
-        index was built with other models or settings, IndexLocked while another process writes.
+        read is in the report's `skipped`, and the rest goes on. Then units (for a share of the
+        tokens, in the chunks that have the most `value`) and `triples` are extracted from the
+        chunks that lack them, as `clew.index.choose.Wanted` says; by default what was wanted
+        last, and by an LLM only where this index was opened with one, within `budget`. `again`
+        asks once more where the LLM's reply was of no use. Raises RecipeMismatch where the index
+        was built with other models or settings, IndexLocked while another process writes,
+        EndpointError.
         """
         meter = Meter()
         items = iter(_items(source))
@@ -107,15 +136,98 @@ class Index:
         store = self._writable()
         with meter.stage("read"):
             report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
-        with meter.stage("store"):
-            index.finish(store)
+        try:
+            with meter.stage("extract"):
+                given = {"units": units, "value": value, "triples": triples}
+                extracted = self._extract(store, given, budget, meter, on_chunks, again=again)
+        finally:
+            with meter.stage("store"):
+                index.finish(store)
         snapshot = self.snapshot()
         return Added(
             report=report,
+            extracted=extracted,
             usage=meter.usage(),
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
+
+    def _extract(
+        self,
+        store: EmbeddedStore,
+        given: Mapping[str, Scalar],
+        budget: Budget | None,
+        meter: Meter,
+        on_chunks: OnChunks | None,
+        *,
+        again: bool,
+    ) -> Done:
+        from clew.index.extract import extract
+
+        named = {name: each for name, each in given.items() if each is not None}
+        wanted = Wanted.from_plain({**store.wanted(), **named})
+        return extract(
+            store,
+            metered(self._within(budget), meter),
+            wanted,
+            ledger=self._ledger,
+            rules=specs.load_extractor(wanted.triples, self.models.tagger),
+            again=again,
+            on_progress=on_chunks,
+        )
+
+    def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
+        """Take the entities and triples of documents in the index from a file of JSON lines.
+
+        They replace what was extracted from these documents before. What cannot be used is in
+        `skipped`; docs/guides/triples.md has the format.
+        """
+        from clew.index.extract import import_triples
+
+        store = self._existing()
+        done = import_triples(store, Path(path), self.models, on_chunks)
+        index.finish(store)
+        return done
+
+    def merge(self, name: str, into: str) -> None:
+        """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
+
+        Raises InputError where the index has no such entity, or both are one already.
+        """
+        rows = self.snapshot().layer("entity").rows([entity_key(name), entity_key(into)])
+        missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
+        if missing is not None:
+            raise InputError(f"the index has no entity {missing!r}: see 'clew show {missing}'")
+        if rows[0] == rows[1]:
+            raise InputError(f"{name!r} and {into!r} are one entity already")
+        self._set_alias(entity_key(name), entity_key(into))
+
+    def merge_by_rules(self) -> dict[str, str]:
+        """Merge names that differ by an article, "&" or a legal form; return which stand for which.
+
+        `unmerge` takes each of them back.
+        """
+        from clew.layers.aliases import rule_merges
+
+        store, layer = self._existing(), self.snapshot().layer("entity")
+        keys = layer.ids(range(len(layer)))
+        pairs = [sorted((keys[a], keys[b]), key=len) for a, b in rule_merges(keys)]
+        targets = {longer: shorter for shorter, longer in pairs}
+        if targets:
+            store.set_aliases(targets)
+            index.finish(store)
+        return targets
+
+    def unmerge(self, name: str) -> None:
+        """Let an entity that stood for another stand for itself again."""
+        if entity_key(name) not in self._existing().aliases():
+            raise InputError(f"{name!r} stands for no other entity: see 'clew show --aliases'")
+        self._set_alias(entity_key(name), None)
+
+    def _set_alias(self, key: str, target: str | None) -> None:
+        store = self._existing()
+        store.set_aliases({key: target})
+        index.finish(store)
 
     def remove(self, ids: str | Sequence[str]) -> list[str]:
         """Delete documents by id, with everything that only they supported; return the ids.
@@ -143,18 +255,50 @@ class Index:
 
     # -- read ---------------------------------------------------------------------------------
 
-    def search(self, query: str, *, method: str = DEFAULT_METHOD, **parameters: Scalar) -> Evidence:
+    def plan(self, source: Source, *, probe: int = 0, budget: Budget | None = None) -> Plan:
+        """Return what each setting of the extraction by an LLM would cost for these documents.
+
+        Nothing is written and no LLM is called, unless `probe` calls of each kind are to be made
+        first, to estimate from; they are kept and not made again. What the ledger of this index
+        has costs nothing. Raises InputError where there is nothing to plan for.
+        """
+        from clew.index import plan
+
+        documents = [item for item in _items(source) if isinstance(item, Document)]
+        chunking = (self._settings or Settings()).chunking
+        if self._exists():
+            chunking = index.chunking(self._existing().recipe)
+        corpus = plan.corpus(documents, chunking)
+        if not len(corpus.texts):
+            raise InputError(f"there is nothing to plan for in {_named(source)}")
+        llm = self._llm(budget)
+        ledger = self._ledger if probe or (self.folder / _CALLS).exists() else None
+        memory = Memory(ledger, llm.name if llm else "")
+        if probe:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            plan.probe(corpus, llm, memory, probe)
+        return plan.plan(corpus, llm, memory)
+
+    def search(
+        self,
+        query: str,
+        *,
+        method: str = DEFAULT_METHOD,
+        budget: Budget | None = None,
+        **parameters: Scalar,
+    ) -> Evidence:
         """Return the chunks that a method finds for `query`, and why.
 
-        `parameters` are the method's own, such as `chunks=5`; see `clew methods`. Raises
-        InputError for an empty query or index, UnknownMethod, MissingLayer.
+        `parameters` are the method's own, such as `chunks=5`; see `clew methods`. Where `budget`
+        leaves no room for an LLM's step, its LLM-free alternative is taken. Raises InputError for
+        an empty query or index, UnknownMethod, MissingLayer.
         """
         meter = Meter()
         retriever = build_method(method, parameters)
         _check_query(query)
         with meter.stage("open"):
             snapshot = self.snapshot()
-            models = metered(self.models, meter)
+            models = metered(self._within(budget), meter)
         _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
             evidence = retriever.retrieve(query, snapshot, models)
@@ -165,25 +309,27 @@ class Index:
         question: str,
         *,
         method: str = DEFAULT_METHOD,
-        budget_tokens: int = 4_000,
+        context_tokens: int = 4_000,
+        budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
 
-        The context holds at most `budget_tokens` tokens. Without an LLM the answer quotes the
-        sentences that support it best.
+        The context holds at most `context_tokens` tokens. Without an LLM, or where `budget` leaves
+        no room for it, the answer quotes the sentences that support it best.
         """
-        evidence = self.search(question, method=method, **parameters)
-        found = self.answer(evidence, budget_tokens=budget_tokens)
+        evidence = self.search(question, method=method, budget=budget, **parameters)
+        found = self.answer(evidence, context_tokens=context_tokens, budget=budget)
         return replace(found, usage=_together(evidence.usage, found.usage))
 
-    def answer(self, evidence: Evidence, *, budget_tokens: int = 4_000) -> Answer:
+    def answer(
+        self, evidence: Evidence, *, context_tokens: int = 4_000, budget: Budget | None = None
+    ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own."""
         meter = Meter()
         with meter.stage("answer"):
-            found = answering.answer(
-                evidence.query, evidence, metered(self.models, meter), budget_tokens=budget_tokens
-            )
+            models = metered(self._within(budget), meter)
+            found = answering.answer(evidence.query, evidence, models, budget_tokens=context_tokens)
         return replace(found, usage=meter.usage())
 
     def show(self, name: str | None = None) -> dict[str, Any]:
@@ -196,6 +342,12 @@ class Index:
         if name is None:
             return describe_index(self._existing(), self.snapshot())
         return describe_row(self.snapshot(), name)
+
+    def aliases(self) -> dict[str, Any]:
+        """Return which names stand for others, and pairs of names that may be of one thing."""
+        from clew.shown import describe_aliases
+
+        return describe_aliases(self._existing(), self.snapshot())
 
     def snapshot(self) -> Snapshot:
         """Return the newest generation of the index, opened once."""
@@ -218,11 +370,33 @@ class Index:
                 recipe = self._existing().recipe
             chosen = specs.from_recipe(self._specs, recipe)
             models = self._given or specs.load(chosen, cache=self.folder / _EMBEDDINGS)
+            if models.llm is not None:
+                llm = recorded(models.llm, self._ledger, prices=self._prices)
+                models = replace(models, llm=llm)
             if recipe:
                 wanted = {"analyzer": ANALYZER, "embedder": models.embedder.name}
                 index.check_recipe(recipe, wanted)
             self._models = models
         return self._models
+
+    @property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.folder / _CALLS)
+
+    def _llm(self, budget: Budget | None) -> Conversation | None:
+        """Return the LLM by itself: a plan needs no other model."""
+        if self._given is not None:
+            llm = self._given.llm
+        else:
+            llm = specs.load_llm(self._specs.llm) if self._specs.llm else None
+        return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
+
+    def _within(self, budget: Budget | None) -> Models:
+        """Return the models, their LLM bounded by `budget`."""
+        models = self.models
+        if models.llm is None or budget is None:
+            return models
+        return replace(models, llm=recorded(models.llm, budget=budget))
 
     def close(self) -> None:
         """Let go of files and locks."""
@@ -283,9 +457,7 @@ def _check_value(method: str, parameter: str, value: Scalar, default: object) ->
         raise InputError(f"{parameter} of the method {method!r} cannot be {value!r}: 0 or more")
 
 
-def _items(
-    source: str | Path | Document | Iterable[str | Path] | Iterable[Document],
-) -> Iterable[Document | Skipped]:
+def _items(source: Source) -> Iterable[Document | Skipped]:
     """Return what `source` holds; documents are taken from it only as they are needed."""
     several = [source] if isinstance(source, str | Path | Document) else source
     items: Iterator[object] = iter(several)
@@ -328,6 +500,7 @@ def _together(first: Usage, second: Usage) -> Usage:
         seconds[stage] = seconds.get(stage, 0.0) + value
     return Usage(
         llm_calls=first.llm_calls + second.llm_calls,
+        recorded_calls=first.recorded_calls + second.recorded_calls,
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,
         completion_tokens=first.completion_tokens + second.completion_tokens,
         cost_usd=(first.cost_usd or 0) + (second.cost_usd or 0) if known else None,

@@ -9,9 +9,10 @@ import numpy as np
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.errors import InputError
+from clew.layers.aliases import propose
 from clew.store.embedded import EmbeddedStore
 from clew.text.normalize import entity_key
-from clew.types import Snapshot
+from clew.types import ENTITY_TYPES, KINDS, SOURCES, Snapshot
 
 _MOST = 20  # neighbours shown of one kind
 
@@ -24,10 +25,37 @@ def describe_index(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
         "generation": snapshot.generation,
         "size_bytes": store.size_bytes(),
         "layers": {name: len(layer) for name, layer in snapshot.layers.items()},
+        "extraction": _extraction(store, snapshot),
         "links": {"-".join(pair): int(link.nnz) for pair, link in snapshot.links.items()},
         "wasted": round(store.wasted(), 4),
         "recipe": dict(snapshot.recipe),
         "documents": documents.ids(range(min(len(documents), _MOST))),
+    }
+
+
+def _extraction(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
+    """Return what was asked to be extracted, by what how many chunks were, and what waits."""
+    described: dict[str, Any] = {"wanted": dict(store.wanted())}
+    for kind in KINDS:
+        made_by = snapshot.layer("chunk").columns[kind]
+        waiting = sum(pack >= 0 for pack in store.work(kind).values())
+        counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
+        described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": waiting}
+    return described
+
+
+def describe_aliases(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
+    """Return which names stand for others, and pairs of names that may be of one thing."""
+    layer = snapshot.layer("entity")
+    rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
+    keys = layer.ids(rows.tolist())
+    proposals = propose(keys, layer.vectors[rows])
+    return {
+        "merged": dict(store.aliases()),
+        "proposed": [
+            {"name": keys[p.a], "into": keys[p.b], "score": round(p.score, 3), "reason": p.reason}
+            for p in proposals
+        ],
     }
 
 
@@ -67,7 +95,12 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_tokens": int(snapshot.layer("chunk").columns["n_tokens"][row]),
         "units": snapshot.layer("unit").ids(units[:_MOST]),
         "entities": snapshot.layer("entity").texts(entities[:_MOST]),
+        "triples": _triples(snapshot, neighbours(snapshot.link("chunk", "triple"), row).tolist()),
     }
+
+
+def _triples(snapshot: Snapshot, rows: list[int]) -> list[str]:
+    return snapshot.layer("triple").texts(rows[:_MOST])
 
 
 def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -91,11 +124,14 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     near[row] = 0
     others = positive_top_k(near, _MOST).tolist()
     mentions = snapshot.layer("unit")
+    ends = snapshot.layer("triple").columns
+    about = (ends["subject"] == row) | (ends["object"] == row)
     return {
         "kind": "entity",
         "id": layer.ids([row])[0],
         "name": layer.texts([row])[0],
         "linkable": bool(layer.columns["linkable"][row]),
+        "type": ENTITY_TYPES[layer.columns["type"][row]],
         "title_of": snapshot.layer("document").ids(titled),
         "n_units": len(units),
         "units": [
@@ -103,7 +139,15 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
             for i, t in zip(mentions.ids(units[:_MOST]), mentions.texts(units[:_MOST]), strict=True)
         ],
         "together_with": layer.texts(others),
+        "descriptions": _descriptions(snapshot, row),
+        "triples": _triples(snapshot, np.flatnonzero(about).tolist()),
     }
+
+
+def _descriptions(snapshot: Snapshot, entity: int) -> list[str]:
+    layer = snapshot.layer("description")
+    rows = np.flatnonzero(layer.columns["entity"] == entity).tolist()
+    return list(dict.fromkeys(filter(None, layer.texts(rows))))[:_MOST]
 
 
 def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.maxsim import weighted_mean
 from clew.algo.topk import positive_top_k, top_k
-from clew.models import Models, gives_tokens, is_late
+from clew.errors import BudgetSpent
+from clew.models import LLM, Models, Prompt, Reply, gives_tokens, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
@@ -114,13 +115,22 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     notes: tuple[str, ...] = ()
     if models.llm is not None:
         asked = prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
-        [reply] = models.llm.complete([asked])
+        reply = bought(models.llm, asked)
         if not reply.error:
             return list(dict.fromkeys(n for n in reply.data["named_entities"] if n.strip())), ()
         notes = (f"the LLM named no entities ({reply.error}): the tagger's instead",)
     [mentions] = models.tagger.tag([query])
     names = [query[m.start : m.end] for m in mentions if m.label != "DATE"]
     return list(dict.fromkeys(names)), notes
+
+
+def bought(llm: LLM, asked: Prompt) -> Reply:
+    """Return the LLM's reply; one without a use, which says so, where the budget is spent."""
+    try:
+        [reply] = llm.complete([asked])
+    except BudgetSpent as spent:
+        return Reply(text="", calls=0, error=str(spent))
+    return reply
 
 
 def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:

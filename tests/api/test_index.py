@@ -304,8 +304,8 @@ def test_documents_without_names_can_be_searched(index, method):
 
 def test_a_layer_that_the_index_lacks_is_named(full, monkeypatch):
     """A method of another index says which layer it misses."""
-    monkeypatch.setattr("clew.methods.dense.Dense.layers", frozenset({"chunk", "triple"}))
-    with pytest.raises(MissingLayer, match="no 'triple' layer, only document, chunk"):
+    monkeypatch.setattr("clew.methods.dense.Dense.layers", frozenset({"chunk", "label"}))
+    with pytest.raises(MissingLayer, match="no 'label' layer, only document, chunk"):
         full.search(QUESTION, method="dense")
 
 
@@ -388,7 +388,7 @@ def test_removing_an_unknown_id_removes_nothing(full):
 def test_a_budget_without_a_token_is_refused(full):
     """The context's budget is checked as the caller gave it."""
     with pytest.raises(InputError, match="at least 1 token, not 0"):
-        full.ask(QUESTION, budget_tokens=0)
+        full.ask(QUESTION, context_tokens=0)
 
 
 # -- recipes ------------------------------------------------------------------------------------
@@ -542,6 +542,6 @@ def test_an_unknown_price_stays_unknown(folder):
 
 def test_the_budget_reaches_the_context(full):
     """A small budget cuts the context, not the evidence."""
-    answer = full.ask(QUESTION, budget_tokens=30, chunks=5)
+    answer = full.ask(QUESTION, context_tokens=30, chunks=5)
     assert answer.context.n_tokens <= 30 == answer.context.budget_tokens
     assert len(answer.context.passages) < len(answer.evidence.hits) == 5

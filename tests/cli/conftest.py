@@ -21,8 +21,8 @@ ARTICLES = {
 }
 
 
-def open_with_doubles(folder, *, specs=None, settings=None):
-    return open_index(folder, models=models(), specs=specs, settings=settings)
+def open_with_doubles(folder, *, specs=None, settings=None, prices=None):
+    return open_index(folder, models=models(), specs=specs, settings=settings, prices=prices)
 
 
 @pytest.fixture(scope="session")

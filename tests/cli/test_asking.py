@@ -87,8 +87,8 @@ def test_parameters_reach_the_method(clew, shared_index):
 
 
 def test_a_budget_holds(clew, shared_index):
-    """The context has no more tokens than --budget-tokens."""
-    result = clew("ask", "Fram", "--index", shared_index, "--budget-tokens", 30, "--json")
+    """The context has no more tokens than --context-tokens."""
+    result = clew("ask", "Fram", "--index", shared_index, "--context-tokens", 30, "--json")
     assert json.loads(result.stdout)["context"]["n_tokens"] <= 30
 
 

@@ -116,7 +116,7 @@ def test_other_settings_than_the_index_has(clew, articles, own_index):
         ["fly"],
         ["ask", "Who?", "--chunks", "0"],
         ["search", "Who?", "--chunks", "many"],
-        ["ask", "Who?", "--budget-tokens", "0"],
+        ["ask", "Who?", "--context-tokens", "0"],
         ["show", "--colour"],
     ],
 )

@@ -8,14 +8,21 @@ import pytest
 
 from clew.cli import main
 
+BUILD = "--into --chunk-size --chunk-overlap --embedder --tagger"
+PAID = "--llm --price --budget-tokens --budget-usd"
+QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
-    "index": "--into --chunk-size --chunk-overlap --embedder --tagger --json",
-    "ask": "--index --method --chunks --param --budget-tokens --llm --reranker --json",
-    "search": "--index --method --chunks --param --llm --reranker --json",
-    "show": "--index --json",
+    "index": f"{BUILD} --units --value --triples --retry {PAID} --json",
+    "ask": f"{QUERY} {PAID} --context-tokens --json",
+    "search": f"{QUERY} {PAID} --json",
+    "plan": f"{BUILD} {PAID} --probe --json",
+    "show": "--aliases --index --json",
     "methods": "--json",
     "remove": "--index --json",
     "compact": "--index --json",
+    "import-triples": "--index --json",
+    "merge": "--rules --index",
+    "unmerge": "--index",
     "eval": "--methods --index --split --limit --ks --param --answers --seed --rows --llm "
     "--reranker --json",
 }

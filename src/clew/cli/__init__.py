@@ -10,10 +10,11 @@ import click
 
 from clew import __version__
 from clew.cli.asking import ask, search
-from clew.cli.building import compact, index, remove
+from clew.cli.building import compact, import_triples, index, merge, remove, unmerge
 from clew.cli.looking import methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
+from clew.cli.planning import plan
 from clew.cli.program import Program
 
 __all__ = ["main"]
@@ -33,12 +34,16 @@ def main(context: click.Context) -> None:
       clew ask "Who built ...?"   the answer, its sources, and how it was found
 
     No key, no network and no LLM are needed. The exit status is 0 for success, 1 for an error,
-    2 for a command that was written wrongly, and 3 where some input was skipped.
+    2 for a command that was written wrongly, 3 where some input was skipped, and 4 where a budget
+    ended before the work did.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
     context.obj = context.obj or open_index
     if os.environ.get("NO_COLOR"):
         context.color = False
 
 
-for _command in (index, ask, search, show, methods, remove, compact, evaluation):
+for _command in (
+    index, ask, search, plan, show, methods, remove, compact, import_triples, merge, unmerge,
+    evaluation,
+):  # fmt: skip
     main.add_command(_command)

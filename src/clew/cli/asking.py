@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from clew.cli import render
-from clew.cli.options import Opener, Query, query_options
+from clew.cli.options import Opener, Paid, Query, json_option, paid_options, query_options
 from clew.cli.plain import echo_json
+
+if TYPE_CHECKING:
+    from clew.api import Index
 
 
 @click.command()
 @click.argument("question")
 @query_options
+@paid_options
 @click.option(
-    "--budget-tokens",
+    "--context-tokens",
     type=click.IntRange(min=1),
     default=4_000,
     show_default=True,
     metavar="N",
     help="Tokens of text that an answer may be made from.",
 )
+@json_option
 @click.pass_obj
-def ask(opener: Opener, question: str, query: Query, budget_tokens: int, *, as_json: bool) -> None:
+def ask(
+    opener: Opener, question: str, query: Query, paid: Paid, context_tokens: int, *, as_json: bool
+) -> None:
     """Answer QUESTION, with citations and the thread that led there.
 
     Without an LLM the answer quotes the sentences that support it best. A citation names a file
-    and the range of characters in it: [1] docs/fram.md:138-221.
+    and the range of characters in it: [1] docs/fram.md:138-221. A question that was asked before
+    costs nothing again.
     """
-    with opener(query.folder, specs=query.specs) as index:
+    with _opened(opener, query, paid) as index:
         answer = index.ask(
-            question, method=query.method, budget_tokens=budget_tokens, **query.parameters
+            question,
+            method=query.method,
+            context_tokens=context_tokens,
+            budget=paid.budget,
+            **query.parameters,
         )
     if as_json:
         echo_json(answer)
@@ -40,15 +54,24 @@ def ask(opener: Opener, question: str, query: Query, budget_tokens: int, *, as_j
 @click.command()
 @click.argument("text", metavar="QUERY")
 @query_options
+@paid_options
+@json_option
 @click.pass_obj
-def search(opener: Opener, text: str, query: Query, *, as_json: bool) -> None:
+def search(opener: Opener, text: str, query: Query, paid: Paid, *, as_json: bool) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
     Scores order the chunks of one search; they do not compare between methods.
     """
-    with opener(query.folder, specs=query.specs) as index:
-        evidence = index.search(text, method=query.method, **query.parameters)
+    with _opened(opener, query, paid) as index:
+        evidence = index.search(text, method=query.method, budget=paid.budget, **query.parameters)
     if as_json:
         echo_json(evidence)
     else:
         click.echo(render.search(evidence))
+
+
+def _opened(opener: Opener, query: Query, paid: Paid) -> Index:
+    from clew.specs import Specs
+
+    specs = Specs(llm=paid.llm, reranker=query.reranker)
+    return opener(query.folder, specs=specs, prices=paid.prices)

@@ -1,45 +1,71 @@
-"""`clew index`, `clew remove` and `clew compact`: what writes to an index."""
+"""`clew index`, `clew import-triples`, `clew remove`, ...: what writes to an index."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.options import Opener, command_line, index_option, json_option
+from clew.cli.options import (
+    Build,
+    Opener,
+    Paid,
+    build_options,
+    command_line,
+    gathered,
+    index_option,
+    json_option,
+    paid_options,
+)
 from clew.cli.plain import dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_done
-from clew.errors import InputError
+from clew.cli.render import spent
+from clew.errors import BudgetSpent, InputError
 from clew.types import Skipped
 
 if TYPE_CHECKING:
     from clew.api import Added
-    from clew.index import Settings
+    from clew.index.extract import Done
+
+
+extraction_options = gathered(
+    {
+        "units": click.option(
+            "--units",
+            type=click.FloatRange(0, 1),
+            metavar="SHARE",
+            help="Share of the tokens whose chunks the LLM splits into knowledge units.",
+        ),
+        "value": click.option(
+            "--value",
+            type=click.Choice(["bleu", "cos", "random"]),
+            help="What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
+        ),
+        "triples": click.option(
+            "--triples",
+            type=click.Choice(["none", "llm", "parse", "cooccurrence"]),
+            help="What extracts entities and triples. [default: none]",
+        ),
+        "again": click.option(
+            "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
+        ),
+    },
+    "extraction",
+    dict,
+)
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("--into", "Folder of the index; made if it is not there.")
-@click.option(
-    "--chunk-size", type=click.IntRange(min=1), metavar="N", help="Tokens of a chunk, at most."
-)
-@click.option(
-    "--chunk-overlap",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Tokens that a chunk repeats from the one before.",
-)
-@click.option(
-    "--embedder",
-    metavar="SPEC",
-    help="minilm (default), sentence-transformers:NAME, static:FOLDER or openai:MODEL@URL.",
-)
-@click.option("--tagger", metavar="SPEC", help="rules (default), spacy or spacy:PIPELINE.")
+@build_options
+@extraction_options
+@paid_options
 @json_option
 @click.pass_obj
 def index(
@@ -47,10 +73,9 @@ def index(
     *,
     paths: tuple[str, ...],
     folder: Path,
-    chunk_size: int | None,
-    chunk_overlap: int | None,
-    embedder: str | None,
-    tagger: str | None,
+    build: Build,
+    extraction: Mapping[str, Any],
+    paid: Paid,
     as_json: bool,
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
@@ -59,17 +84,24 @@ def index(
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF, Word and
     Parquet need an extra package, and the message names it.
 
+    With --units or --triples llm an LLM reads chunks, which costs tokens: 'clew plan' says how
+    many. A budget is never exceeded. Where it ends, and after any crash, the same command goes on,
+    and no reply is paid for twice.
+
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
-    from clew.specs import Specs
-
-    chosen = Specs(embedder=embedder, tagger=tagger)
-    settings = _settings(chunk_size, chunk_overlap)
+    specs = replace(build.specs, llm=paid.llm)
     with (
-        opener(folder, specs=chosen, settings=settings) as opened,
-        documents_done() as on_progress,
+        opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened,
+        documents_done() as (on_progress, on_chunks),
     ):
-        added = opened.add(list(paths), on_progress=on_progress)
+        added = opened.add(
+            list(paths),
+            **extraction,
+            budget=paid.budget,
+            on_progress=on_progress,
+            on_chunks=on_chunks,
+        )
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": str(folder), **asdict(added)})
@@ -77,8 +109,70 @@ def index(
         click.echo(_summary(added, folder))
     if not _n_seen(added):
         raise InputError(f"there is no file to index in {', '.join(map(repr, paths))}")
+    if added.extracted.stopped:
+        raise BudgetSpent(added.extracted.stopped)
     if added.report.skipped:
         sys.exit(SKIPPED)
+
+
+@click.command("import-triples")
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option()
+@json_option
+@click.pass_obj
+def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+    """Take entities and triples of indexed documents from FILE, JSON lines.
+
+    A line is {"id": DOCUMENT, "triples": [[SUBJECT, RELATION, OBJECT], ...]}. They replace what was
+    extracted from these documents before.
+    """
+    with opener(folder) as opened, documents_done() as (_, on_chunks):
+        done = opened.import_triples(file, on_chunks=on_chunks)
+        layers = opened.show()["layers"]
+    warn_skipped(done.skipped)
+    if as_json:
+        echo_json({"index": str(folder), **asdict(done)})
+    else:
+        held = f"{_count(layers['triple'], 'triple')} now in {one_line(str(folder))}"
+        click.echo(f"Triples of {_count(done.recorded, 'chunk')} taken over; {held}.")
+    if done.skipped:
+        sys.exit(SKIPPED)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.argument("into", required=False)
+@click.option("--rules", is_flag=True, help="Merge what differs by an article or a legal form.")
+@index_option()
+@click.pass_obj
+def merge(opener: Opener, name: str | None, into: str | None, folder: Path, *, rules: bool) -> None:
+    """Let the entity NAME stand for the entity INTO; 'clew unmerge NAME' takes it back.
+
+    'clew show --aliases' lists names that may be of one thing.
+    """
+    if rules == (name is not None) or (name is None) != (into is None):
+        raise click.UsageError("give NAME and INTO, or --rules")
+    with opener(folder) as opened:
+        if name is None or into is None:
+            pairs = opened.merge_by_rules()
+        else:
+            opened.merge(name, into)
+            pairs = {name: into}
+    for one, other in pairs.items():
+        click.echo(f"{one_line(one)} stands for {one_line(other)} now.")
+    if not pairs:
+        click.echo("No name differs from another by an article or a legal form alone.")
+
+
+@click.command()
+@click.argument("name")
+@index_option()
+@click.pass_obj
+def unmerge(opener: Opener, name: str, folder: Path) -> None:
+    """Let the entity NAME, which stood for another, stand for itself again."""
+    with opener(folder) as opened:
+        opened.unmerge(name)
+    click.echo(f"{one_line(name)} stands for itself again.")
 
 
 @click.command()
@@ -138,18 +232,23 @@ def added_lines(added: Added) -> list[str]:
     return [
         f"{_count(added.n_documents, 'document')}, {_count(added.n_chunks, 'chunk')}",
         ", ".join(f"{n:,} {what}" for what, n in done.items()),
-        f"{cost}, {_count(usage.total_tokens, 'token')}",
+        f"{cost}, {spent(usage)}",
+        *_extracted_lines(added.extracted),
     ]
 
 
-def _settings(size: int | None, overlap: int | None) -> Settings | None:
-    if size is None and overlap is None:
-        return None
-    from clew.index import Settings
-    from clew.text.chunking import Chunking
-
-    given = {"size": size, "overlap": overlap}
-    return Settings(chunking=Chunking(**{k: v for k, v in given.items() if v is not None}))
+def _extracted_lines(done: Done) -> Iterator[str]:
+    """Yield what was extracted and what still waits, a line for each kind."""
+    for kind, what in (("units", "knowledge units"), ("graph", "triples")):
+        parts = {
+            "by the LLM": done.llm[kind],
+            "without it, its reply being of no use": done.fallback[kind],
+        }
+        parts |= {"by rules": done.rules} if kind == "graph" else {}
+        parts["waiting"] = done.waiting[kind]
+        told = [f"{_count(n, 'chunk')} {how}" for how, n in parts.items() if n]
+        if told:
+            yield f"{what}: {', '.join(told)}"
 
 
 def _n_seen(added: Added) -> int:
@@ -159,8 +258,9 @@ def _n_seen(added: Added) -> int:
 
 
 def _summary(added: Added, folder: Path) -> str:
-    holds, done, cost = added_lines(added)
-    lines = [f"{heading(one_line(str(folder)))}: {holds}", f"  {done}", dim(f"  {cost}")]
+    holds, done, cost, *more = added_lines(added)
+    lines = [f"{heading(one_line(str(folder)))}: {holds}", f"  {done}"]
+    lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
     if added.n_documents:
         lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
     return "\n".join(lines)

@@ -17,18 +17,21 @@ from clew.cli.plain import aligned, dim, echo_json, heading, one_line, wrapped
 
 @click.command()
 @click.argument("name", required=False, metavar="[ID|NAME]")
+@click.option("--aliases", is_flag=True, help="List names that may be of one thing.")
 @index_option()
 @json_option
 @click.pass_obj
-def show(opener: Opener, name: str | None, folder: Path, *, as_json: bool) -> None:
+def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool) -> None:
     """Show what an index holds, or one document, chunk, unit or entity with its neighbours."""
     with opener(folder) as index:
-        description = index.show(name)
+        description = index.aliases() if aliases else index.show(name)
     if as_json:
         echo_json(description)
         return
     click.echo("\n".join(_described(description)))
-    more = 0 if name else description["layers"]["document"] - len(description["documents"])
+    more = (
+        0 if name or aliases else description["layers"]["document"] - len(description["documents"])
+    )
     if more:
         click.echo(f"  … and {more:,} more")
 

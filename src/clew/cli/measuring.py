@@ -177,7 +177,7 @@ def _indexed(index: Index, dataset: Dataset) -> Added:
             f"{index.folder} holds {foreign!r}, which {dataset.corpus_path} lacks: "
             "name another folder with --index"
         )
-    with documents_done() as on_progress:
+    with documents_done() as (on_progress, _):
         added = index.add(dataset.corpus_path, on_progress=on_progress)
     warn_skipped(added.report.skipped)
     click.echo(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
@@ -204,7 +204,7 @@ def _measured(index: Index, dataset: Dataset, asked: Asked) -> Report:
     found: dict[tuple[str, str], Evidence] = {}
 
     def search(question: str, method: str) -> Evidence:
-        evidence = index.search(question, method=method, **asked.methods[method])
+        evidence = index.search(question, method=method, budget=None, **asked.methods[method])
         found.clear()
         found[question, method] = evidence
         return evidence

@@ -18,6 +18,8 @@ from clew.errors import InputError
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.index import Settings
+    from clew.models.budget import Budget
+    from clew.models.prices import Price
     from clew.specs import Specs
     from clew.types import Scalar
 
@@ -32,17 +34,26 @@ class Opener(Protocol):
     """Opens indexes; the context object of every command, so that a test can put its own."""
 
     def __call__(
-        self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
+        self,
+        folder: Path,
+        *,
+        specs: Specs | None = None,
+        settings: Settings | None = None,
+        prices: Mapping[str, Price] | None = None,
     ) -> Index: ...
 
 
 def open_index(
-    folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
+    folder: Path,
+    *,
+    specs: Specs | None = None,
+    settings: Settings | None = None,
+    prices: Mapping[str, Price] | None = None,
 ) -> Index:
     """Return the index in `folder` with the models that `specs` name."""
     from clew import api
 
-    return api.open_index(folder, specs=specs, settings=settings)
+    return api.open_index(folder, specs=specs, settings=settings, prices=prices)
 
 
 def index_option(name: str = "--index", purpose: str = "Folder of the index.") -> Decorator:
@@ -60,14 +71,6 @@ def index_option(name: str = "--index", purpose: str = "Folder of the index.") -
     )
 
 
-llm_option = click.option(
-    "--llm",
-    metavar="SPEC",
-    envvar=LLM_VARIABLE,
-    show_envvar=True,
-    help="LLM, as openai:MODEL or openai:MODEL@URL; its key is read from OPENAI_API_KEY. "
-    "Without one, sentences are quoted.",
-)
 reranker_option = click.option(
     "--reranker",
     metavar="SPEC",
@@ -75,67 +78,192 @@ reranker_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
-_QUERY_OPTIONS = (
-    index_option(),
-    click.option(
-        "--method", default="clue", show_default=True, help="Retrieval method: 'clew methods'."
-    ),
-    click.option(
-        "--chunks",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Chunks to find. [default: the method's]",
-    ),
-    click.option(
-        "--param",
-        "given",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Parameter of the method, such as depth=2; may be repeated.",
-    ),
-    llm_option,
-    reranker_option,
-    json_option,
+
+def gathered(
+    options: Mapping[str, Decorator], argument: str, make: Callable[..., Any]
+) -> Decorator:
+    """Return a decorator that gives a command `options`, by the names of their values.
+
+    The command has one argument for them, what `make` gives for the values by name.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def collected(*args: object, **values: Any) -> None:  # noqa: ANN401 -- click's
+            mine = {name: values.pop(name) for name in options}
+            command(*args, **{argument: make(**mine)}, **values)
+
+        decorated: Command = collected
+        for option in reversed(list(options.values())):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+# -- the LLM and what it may cost -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """Which LLM to use, at what price, and how much of it."""
+
+    llm: str | None
+    prices: Mapping[str, Price]
+    budget: Budget | None
+
+
+def _paid(
+    llm: str | None, priced: Sequence[str], budget_tokens: int | None, budget_usd: float | None
+) -> Paid:
+    from clew.models.budget import Budget
+    from clew.models.prices import parse_prices
+
+    prices = {model: price for text in priced for model, price in parse_prices(text).items()}
+    bounded = budget_tokens is not None or budget_usd is not None
+    budget = Budget(budget_tokens, budget_usd) if bounded else None
+    return Paid(llm=llm, prices=prices, budget=budget)
+
+
+llm_option = click.option(
+    "--llm",
+    metavar="SPEC",
+    envvar=LLM_VARIABLE,
+    show_envvar=True,
+    help="LLM: openai:MODEL, openai:MODEL@URL or local; a key is read from OPENAI_API_KEY.",
 )
+paid_options = gathered(
+    {
+        "llm": llm_option,
+        "priced": click.option(
+            "--price",
+            "priced",
+            multiple=True,
+            metavar="MODEL=IN,OUT",
+            help="Dollars per million tokens of prompts and of completions; may be repeated.",
+        ),
+        "budget_tokens": click.option(
+            "--budget-tokens",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Tokens that the LLM may use in this run, prompts included; never exceeded.",
+        ),
+        "budget_usd": click.option(
+            "--budget-usd",
+            type=click.FloatRange(min=0),
+            metavar="X",
+            help="Dollars that the LLM may cost in this run; never exceeded.",
+        ),
+    },
+    "paid",
+    _paid,
+)
+
+
+# -- a new index ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """How an index is to be made."""
+
+    specs: Specs
+    settings: Settings | None
+
+
+def _build(
+    chunk_size: int | None, chunk_overlap: int | None, embedder: str | None, tagger: str | None
+) -> Build:
+    from clew.specs import Specs
+
+    specs = Specs(embedder=embedder, tagger=tagger)
+    return Build(specs=specs, settings=_settings(chunk_size, chunk_overlap))
+
+
+def _settings(size: int | None, overlap: int | None) -> Settings | None:
+    if size is None and overlap is None:
+        return None
+    from clew.index import Settings
+    from clew.text.chunking import Chunking
+
+    given = {"size": size, "overlap": overlap}
+    return Settings(chunking=Chunking(**{k: v for k, v in given.items() if v is not None}))
+
+
+build_options = gathered(
+    {
+        "chunk_size": click.option(
+            "--chunk-size",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Tokens of a chunk, at most.",
+        ),
+        "chunk_overlap": click.option(
+            "--chunk-overlap",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Tokens that a chunk repeats from the one before.",
+        ),
+        "embedder": click.option(
+            "--embedder",
+            metavar="SPEC",
+            help="minilm (default), sentence-transformers:NAME, static:FOLDER or openai:MODEL@URL.",
+        ),
+        "tagger": click.option(
+            "--tagger", metavar="SPEC", help="rules (default), spacy or spacy:PIPELINE."
+        ),
+    },
+    "build",
+    _build,
+)
+
+
+# -- a question -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """How a question is to be searched for, as the shared options say it."""
+    """How a question is to be searched for."""
 
     folder: Path
     method: str
     parameters: Mapping[str, Scalar]
-    specs: Specs
+    reranker: str | None
 
 
-def query_options(command: Command) -> Command:
-    """Give a command the options of a question, collected in one argument `query`."""
+def _query(
+    folder: Path, method: str, chunks: int | None, given: Sequence[str], reranker: str | None
+) -> Query:
+    parameters = method_parameters(method, given)
+    if chunks is not None:
+        parameters["chunks"] = chunks
+    return Query(folder=folder, method=method, parameters=parameters, reranker=reranker)
 
-    @wraps(command)
-    def collected(
-        *args: object,
-        folder: Path,
-        method: str,
-        chunks: int | None,
-        given: Sequence[str],
-        llm: str | None,
-        reranker: str | None,
-        **others: object,
-    ) -> None:
-        from clew.specs import Specs
 
-        parameters = method_parameters(method, given)
-        if chunks is not None:
-            parameters["chunks"] = chunks
-        specs = Specs(llm=llm, reranker=reranker)
-        query = Query(folder=folder, method=method, parameters=parameters, specs=specs)
-        command(*args, query=query, **others)
-
-    decorated: Command = collected
-    for option in reversed(_QUERY_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+query_options = gathered(
+    {
+        "folder": index_option(),
+        "method": click.option(
+            "--method", default="clue", show_default=True, help="Retrieval method: 'clew methods'."
+        ),
+        "chunks": click.option(
+            "--chunks",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Chunks to find. [default: the method's]",
+        ),
+        "given": click.option(
+            "--param",
+            "given",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Parameter of the method, such as depth=2; may be repeated.",
+        ),
+        "reranker": reranker_option,
+    },
+    "query",
+    _query,
+)
 
 
 def method_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:

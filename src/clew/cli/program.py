@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from clew.cli.plain import one_line
-from clew.errors import ClewError
+from clew.errors import BudgetSpent, ClewError
 
 SKIPPED = 3  # the exit status where some input gave no document
 
@@ -18,6 +18,12 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
+
+
+class Spent(Failure):
+    """The budget ended before the work did."""
+
+    exit_code = 4
 
 
 class Stopped(Failure):
@@ -35,6 +41,8 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except BudgetSpent as error:
+            raise Spent(str(error)) from error
         except ClewError as error:
             raise Failure(str(error)) from error
         except KeyboardInterrupt as error:

@@ -11,15 +11,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+Documents = Callable[[int], None]
+Chunks = Callable[[int, int], None]
+
+
 @contextmanager
-def documents_done() -> Iterator[Callable[[int], None] | None]:
-    """Give a function that is told how many more documents are done with."""
+def documents_done() -> Iterator[tuple[Documents | None, Chunks | None]]:
+    """Give a function that is told how many more documents are done with, and one for chunks.
+
+    The second is told of how many chunks something was extracted, and of how many it is to be.
+    """
     if not sys.stderr.isatty():
-        yield None
+        yield None, None
         return
-    with _progress("{task.completed:,.0f} documents", bar=False) as progress:
-        task = progress.add_task("indexing", total=None)
-        yield lambda n: progress.advance(task, n)
+    with _progress("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
+        task = progress.add_task("indexing", total=None, of="documents")
+
+        def on_chunks(done: int, total: int) -> None:
+            of = f"of {total:,} chunks"
+            progress.update(task, description="extracting", completed=done, of=of)
+
+        yield lambda n: progress.advance(task, n), on_chunks
 
 
 @contextmanager

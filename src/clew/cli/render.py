@@ -59,13 +59,20 @@ def thread(path: Path) -> str:
 
 def ledger(usage: Usage) -> str:
     """Return what a run cost, in one line."""
-    calls = f"{usage.llm_calls:,} LLM call{'' if usage.llm_calls == 1 else 's'}"
-    spent = f"{usage.total_tokens:,} token{'' if usage.total_tokens == 1 else 's'}, {calls}"
-    if usage.llm_calls:
-        spent += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
     stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in shown.items())
-    return f"{spent}; {stages or 'no time worth naming'}"
+    return f"{spent(usage)}; {stages or 'no time worth naming'}"
+
+
+def spent(usage: Usage) -> str:
+    """Return what a run cost in tokens, calls and money."""
+    calls = f"{usage.llm_calls:,} LLM call{'' if usage.llm_calls == 1 else 's'}"
+    said = f"{usage.total_tokens:,} token{'' if usage.total_tokens == 1 else 's'}, {calls}"
+    if usage.llm_calls:
+        said += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    if usage.recorded_calls:
+        said += f", {usage.recorded_calls:,} answered from the ledger"
+    return said
 
 
 def _answer_text(found: Answer) -> Iterator[str]:

@@ -117,9 +117,8 @@ def finish(store: Store) -> None:
 def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
     """Return the rows of `documents`, without committing them."""
     recipe, models = store.recipe, metered(models, meter)
-    chunking = Chunking(size=_int(recipe, "chunk_size"), overlap=_int(recipe, "chunk_overlap"))
     with meter.stage("chunk"):
-        cut = chunks.cut(documents, chunking)
+        cut = chunks.cut(documents, chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         counted, found_terms = terms.count_columns(cut)
     with meter.stage("entities"):
@@ -139,6 +138,11 @@ def build(documents: Sequence[Document], store: Store, models: Models, meter: Me
         terms=found_terms,
         columns=columns | counted | mentioned | embedded,
     )
+
+
+def chunking(recipe: Mapping[str, Scalar]) -> Chunking:
+    """Return how an index with this recipe cuts documents."""
+    return Chunking(size=_int(recipe, "chunk_size"), overlap=_int(recipe, "chunk_overlap"))
 
 
 def _changed(

@@ -1,0 +1,121 @@
+"""`clew plan`: what an extraction by an LLM would cost, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.options import (
+    Build,
+    Opener,
+    Paid,
+    build_options,
+    index_option,
+    json_option,
+    paid_options,
+)
+from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
+
+if TYPE_CHECKING:
+    from clew.index.plan import Estimate, Plan
+
+_HOUR, _MINUTE = 3600, 60
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@index_option("--into", "Folder of the index: what its ledger has costs nothing.")
+@build_options
+@paid_options
+@click.option(
+    "--probe",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Make N calls of each kind first, to estimate from; they are kept and not made again.",
+)
+@json_option
+@click.pass_obj
+def plan(
+    opener: Opener,
+    *,
+    paths: tuple[str, ...],
+    folder: Path,
+    build: Build,
+    paid: Paid,
+    probe: int | None,
+    as_json: bool,
+) -> None:
+    """Say what indexing PATH... with an LLM would cost, for each setting.
+
+    Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
+    what the LLM will answer is estimated, and the plan says from what.
+    """
+    specs = replace(build.specs, llm=paid.llm)
+    with opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened:
+        found = opened.plan(list(paths), probe=probe or 0, budget=paid.budget)
+    if as_json:
+        echo_json(asdict(found))
+    else:
+        click.echo("\n".join(_lines(found)))
+
+
+def _lines(found: Plan) -> Iterator[str]:
+    about = f"{found.n_documents:,} documents, {found.n_chunks:,} chunks, {found.n_tokens:,} tokens"
+    yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
+    yield ""
+    yield from _table([_head(), *map(_cells, found.estimates)])
+    yield ""
+    whole = found.estimates[-1]
+    saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
+    counted = "counted by the model itself" if found.exact else "counted by cl100k_base"
+    notes = [
+        f"Prompt tokens are {counted}, on the prompts that would be sent.",
+        f"Completion tokens are estimated from {found.basis}.",
+        f"Short chunks share a prompt, which saves {saved:.0%} of the prompt tokens of everything.",
+        "Which chunks are core (β) is not known yet: the line is that share of all.",
+    ]
+    if whole.n_known:
+        notes.append(f"The ledger has what {whole.n_known:,} chunks gave: they cost nothing.")
+    if whole.cost_usd is None:
+        notes.append("The price is not known: give it with --price MODEL=IN,OUT.")
+    if whole.seconds is None:
+        notes.append("The time is not known before some calls were made: try --probe 5.")
+    yield from (dim(wrapped(note)) for note in notes)
+
+
+def _head() -> tuple[str, ...]:
+    return "setting", "for", "chunks", "calls", "prompt", "completion", "dollars", "time"
+
+
+def _cells(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        estimate.setting,
+        ", ".join(estimate.methods),
+        f"{estimate.n_chunks:,}",
+        f"{estimate.calls:,}",
+        f"{estimate.prompt_tokens:,}",
+        f"~{estimate.completion_tokens:,}",
+        "unknown" if estimate.cost_usd is None else f"~{estimate.cost_usd:,.4f}",
+        "unknown" if estimate.seconds is None else f"~{_time(estimate.seconds)}",
+    )
+
+
+def _time(seconds: float) -> str:
+    if seconds >= _HOUR:
+        return f"{seconds / _HOUR:.1f} h"
+    return f"{seconds / _MINUTE:.1f} min" if seconds >= _MINUTE else f"{seconds:.0f} s"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield rows as columns: words to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  " + "  ".join(cells).rstrip()

@@ -1,0 +1,188 @@
+"""What is to be extracted, and from which chunks.
+
+A chunk is *considered* once: it is chosen and waits in a pack, the chunks of one prompt, or it is
+left as it is. That is written down before the first call, so a run that stopped goes on with the
+same prompts. Chunks that come later are chosen among themselves, with their own share of tokens;
+only another wish has all of them considered anew, and what is paid for stays (docs/guides/llm.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.layers.graph import graph_prompt
+from clew.layers.packing import packs
+from clew.layers.selection import Value, chosen, chunk_values
+from clew.layers.units import units_prompt
+from clew.text.normalize import title_head
+from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar, Snapshot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models import Prompt
+    from clew.models.ledger import Ledger
+    from clew.store import Store
+
+    Known = Callable[[str, Sequence[str]], NDArray[np.bool_]]
+
+TRIPLES = ("none", "llm", "parse", "cooccurrence")
+_LEFT = -1  # the pack of a chunk that was considered and not chosen
+_PAID = [SOURCES.index(source) for source in ("llm", "fallback", "recorded")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be extracted."""
+
+    units: float = 0.0  # share of the tokens whose chunks an LLM splits into units [α of Clue-RAG]
+    value: Value = "bleu"  # what makes a chunk worth it
+    seed: int = 0  # of the value "random"
+    triples: str = "none"  # by "llm", "parse" (of the dependencies) or "cooccurrence"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.units <= 1:
+            raise InputError(f"the share of tokens for units is from 0 to 1, not {self.units}")
+        if self.value not in get_args(Value):
+            raise InputError(f"a chunk is valued by bleu, cos or random, not by {self.value!r}")
+        if self.triples not in TRIPLES:
+            raise InputError(f"triples come by {', '.join(TRIPLES)}, not by {self.triples!r}")
+
+    @property
+    def needs_llm(self) -> bool:
+        return self.units > 0 or self.triples == "llm"
+
+    def without_llm(self) -> Wanted:
+        """Return the part of the wish that needs no LLM."""
+        return replace(self, units=0.0, triples="none" if self.triples == "llm" else self.triples)
+
+    def plain(self) -> dict[str, Scalar]:
+        """Return the wish as the index keeps it."""
+        return {name: getattr(self, name) for name in ("units", "value", "seed", "triples")}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Wanted:
+        """Return what `plain` gave; nothing is wanted of an index that keeps no wish."""
+        return cls(**plain)
+
+
+def consider(store: Store, snapshot: Snapshot, wanted: Wanted, known: Known) -> None:
+    """Choose among the chunks that were not considered yet, and let the chosen ones wait.
+
+    `known(kind, texts)` says of which texts the ledger has what an LLM made of them: these need
+    no prompt, and share none with others.
+    """
+    before = Wanted.from_plain(store.wanted())
+    if wanted.units > 0:
+        ours = (wanted.units, wanted.value, wanted.seed)
+        anew = ours != (before.units, before.value, before.seed)
+        _consider_units(store, snapshot, wanted, known, anew=anew)
+    if wanted.triples == "llm":
+        _consider_graph(store, snapshot, known)
+
+
+def consider_failed(store: Store, snapshot: Snapshot, known: Known) -> None:
+    """Let the chunks wait once more whose reply was of no use."""
+    texts = titled_texts(snapshot)
+    for kind in KINDS:
+        rows = np.flatnonzero(snapshot.layer("chunk").columns[kind] == FALLBACK)
+        store.set_work(kind, _packed(store, snapshot, rows, texts, known, kind))
+
+
+def _consider_units(
+    store: Store, snapshot: Snapshot, wanted: Wanted, known: Known, *, anew: bool
+) -> None:
+    layer, stored = snapshot.layer("chunk"), stored_chunks(snapshot)
+    undone = layer.columns[UNITS] == 0
+    among = np.flatnonzero(undone & ~np.isin(stored, list(store.work(UNITS))))
+    if anew:
+        among = np.arange(len(layer))
+    if not len(among):
+        return
+    texts = titled_texts(snapshot)
+    needed = 0 < wanted.units < 1  # otherwise it does not matter what a chunk is worth
+    values = chunk_values(texts, layer.vectors, wanted.value) if needed else None
+    taken = chosen(layer.columns["n_tokens"], among, wanted.units, values, wanted.seed)
+    left = {int(stored[row]): _LEFT for row in among[undone[among]]}
+    waiting = _packed(store, snapshot, taken[undone[taken]], texts, known, UNITS)
+    store.set_work(UNITS, left | waiting)
+
+
+def _consider_graph(store: Store, snapshot: Snapshot, known: Known) -> None:
+    done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
+    done |= np.isin(stored_chunks(snapshot), list(store.work(GRAPH)))
+    rows = np.flatnonzero(~done)
+    if len(rows):
+        texts = titled_texts(snapshot)
+        store.set_work(GRAPH, _packed(store, snapshot, rows, texts, known, GRAPH))
+
+
+def _packed(
+    store: Store,
+    snapshot: Snapshot,
+    rows: NDArray[np.intp],
+    texts: Sequence[str],
+    known: Known,
+    kind: str,
+) -> dict[int, int]:
+    """Return the pack of each of `rows`, by the store's own numbers."""
+    stored, n_tokens = stored_chunks(snapshot), snapshot.layer("chunk").columns["n_tokens"]
+    have = known(kind, [texts[row] for row in rows])
+    groups = [
+        part[pack] for part in (rows[have], rows[~have]) for pack in packs(n_tokens[part].tolist())
+    ]
+    first = max(store.work(kind).values(), default=_LEFT) + 1
+    return {int(stored[row]): number for number, group in enumerate(groups, first) for row in group}
+
+
+def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return the store's own number of each chunk."""
+    if snapshot.stored_chunks is None:
+        raise InputError("this snapshot is of no store, so nothing can be added to its chunks")
+    return snapshot.stored_chunks
+
+
+def titled_texts(snapshot: Snapshot) -> list[str]:
+    """Return what models read of each chunk: its document's title on a line, then its text."""
+    layer = snapshot.layer("chunk")
+    documents = snapshot.documents(range(len(snapshot.layer("document"))))
+    pairs = zip(layer.columns["document"].tolist(), layer.texts(range(len(layer))), strict=True)
+    return [title_head(documents[owner].title, text) + text for owner, text in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the ledger keeps of each text: the part of a reply that was made of it."""
+
+    ledger: Ledger | None
+    model: str
+
+    def known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Say of which texts there is something."""
+        return np.asarray([part is not None for part in self.parts(kind, texts)], dtype=bool)
+
+    def parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
+        """Return what there is of each text, None where there is nothing."""
+        if self.ledger is None or not texts:
+            return [None] * len(texts)
+        keys = [self._key(kind, text) for text in texts]
+        found = self.ledger.pieces(keys)
+        return [found.get(key) for key in keys]
+
+    def keep(self, kind: str, made: Mapping[str, Any]) -> None:
+        """Keep what was made of texts."""
+        if self.ledger is not None and made:
+            self.ledger.keep({self._key(kind, text): part for text, part in made.items()})
+
+    def _key(self, kind: str, text: str) -> tuple[str, ...]:
+        version = {UNITS: units_prompt, GRAPH: _bare_graph_prompt}[kind]([""]).version
+        return self.model, version, text
+
+
+def _bare_graph_prompt(texts: Sequence[str]) -> Prompt:
+    return graph_prompt(texts, [()] * len(texts))

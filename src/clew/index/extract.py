@@ -1,0 +1,369 @@
+"""Extract from chunks what their own sentences do not say: knowledge units, entities and triples.
+
+By an LLM, by rules, or from a file that somebody's own extraction gave. A commit adds the rows of
+some chunks and takes them off the list of what waits, so a run that stopped at any instant goes on
+where its last commit ended; replies that came after it are in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from clew.errors import BudgetSpent, EndpointError, InputError
+from clew.index.choose import (
+    Memory,
+    Wanted,
+    consider,
+    consider_failed,
+    stored_chunks,
+    titled_texts,
+)
+from clew.layers.extractions import Extracted, graph_batch, statement_batch
+from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.packing import parts
+from clew.layers.recorded import placed
+from clew.layers.salient import salient_terms
+from clew.layers.units import read_units, units_prompt
+from clew.models import LLM, Extractor, Models, Prompt, Reply, recalls
+from clew.models.cooccurrence import Cooccurrence
+from clew.readers.triples import read_triples
+from clew.types import GRAPH, KINDS, SOURCES, UNITS, Batch, Extraction, Skipped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models.ledger import Ledger
+    from clew.store import Store
+
+OnChunks = Callable[[int, int], None]  # how many chunks are done with, of how many
+
+_PROMPTS_AT_ONCE = 32  # in one commit
+_CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
+_WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
+
+
+@dataclass(slots=True)
+class Done:
+    """What a run extracted, in chunks, by kind."""
+
+    llm: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    fallback: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    rules: int = 0
+    recorded: int = 0
+    waiting: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    skipped: list[Skipped] = field(default_factory=list)
+    stopped: str = ""  # why the run ended although chunks wait
+
+    @property
+    def n_chunks(self) -> int:
+        by_llm = sum(self.llm.values()) + sum(self.fallback.values())
+        return by_llm + self.rules + self.recorded
+
+
+def extract(
+    store: Store,
+    models: Models,
+    wanted: Wanted,
+    *,
+    ledger: Ledger | None = None,
+    rules: Extractor | None = None,
+    again: bool = False,
+    on_progress: OnChunks | None = None,
+) -> Done:
+    """Extract what is `wanted` from the chunks that lack it, a commit for some chunks at a time.
+
+    `rules` extracts triples where they are not wanted of an LLM. `again` asks once more for the
+    chunks whose reply was of no use. Where the budget is spent the run ends and `stopped` says
+    so; the same call goes on later. Without an LLM what waited for one goes on waiting. Raises
+    InputError where something new needs an LLM and there is none, EndpointError after what came
+    before it is committed.
+    """
+    before = Wanted.from_plain(store.wanted())
+    now = wanted if models.llm is not None else wanted.without_llm()
+    if now != wanted != before:
+        raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
+    done, tell = Done(), on_progress or (lambda _done, _total: None)
+    memory = Memory(ledger, models.llm.name if models.llm else "")
+    with closing(Corpus(store)) as corpus:
+        if again and models.llm is not None:
+            if ledger is not None:
+                ledger.forget_failed()
+            consider_failed(store, corpus.snapshot, memory.known)
+        consider(store, corpus.snapshot, now, memory.known)
+        if wanted != before:
+            store.set_wanted(wanted.plain())
+        if rules is not None and now.triples in _WEAKER:
+            _by_rules(corpus, models, rules, now.triples, done, tell)
+        tasks: list[Task] = [UnitsTask(corpus)] if now.units > 0 else []
+        tasks += [GraphTask(corpus, models)] if now.triples == "llm" else []
+        for task in tasks:
+            if not done.stopped:
+                _by_llm(corpus, models, task, memory, done, tell)
+        for kind in KINDS:
+            done.waiting[kind] = sum(map(len, corpus.packs(kind)))
+    return done
+
+
+class Corpus:
+    """The chunks of one generation; extractions that are added meanwhile do not change them."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.snapshot = store.snapshot()
+        self.stored = stored_chunks(self.snapshot)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return titled_texts(self.snapshot)
+
+    @cached_property
+    def hints(self) -> list[list[str]]:
+        """The salient terms of each chunk."""
+        return salient_terms(self.texts)
+
+    @property
+    def late(self) -> bool:
+        return self.store.recipe["vectors"] == "late"
+
+    def packs(self, kind: str) -> list[list[int]]:
+        """Return the rows of each pack that waits, in the order of the packs' numbers."""
+        rows = {stored: row for row, stored in enumerate(self.stored.tolist())}
+        waiting: dict[int, list[int]] = {}
+        for stored, pack in self.store.work(kind).items():
+            if pack >= 0 and stored in rows:
+                waiting.setdefault(pack, []).append(rows[stored])
+        return [sorted(waiting[pack]) for pack in sorted(waiting)]
+
+    def made_by(self, kind: str) -> NDArray[np.uint8]:
+        """Return what made each chunk's extraction, as a place in SOURCES."""
+        return np.asarray(self.snapshot.layer("chunk").columns[kind])
+
+    def close(self) -> None:
+        self.snapshot.close()
+
+
+# -- by an LLM ------------------------------------------------------------------------------------
+
+
+class Task(Protocol):
+    """One kind of extraction by an LLM."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def prompt(self, rows: Sequence[int]) -> Prompt:
+        """Return the prompt for some chunks."""
+        ...
+
+    def read(self, part: object, row: int) -> Any:  # noqa: ANN401 -- units or an extraction
+        """Return what a reply's part gives for a chunk, nothing where it is of no use."""
+        ...
+
+    def fallback(self, row: int) -> Any:  # noqa: ANN401 -- the same
+        """Return what a chunk has without the LLM."""
+        ...
+
+    def batch(self, extracted: Sequence[Extracted[Any]], models: Models) -> Batch: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsTask:
+    """Knowledge units; a chunk without any keeps its sentences."""
+
+    corpus: Corpus
+    kind: str = UNITS
+
+    def prompt(self, rows: Sequence[int]) -> Prompt:
+        return units_prompt([self.corpus.texts[row] for row in rows])
+
+    def read(self, part: object, row: int) -> tuple[str, ...]:
+        return read_units({"1": part}, [self.corpus.texts[row]])[0]
+
+    def fallback(self, row: int) -> tuple[str, ...]:  # noqa: ARG002 -- its sentences are there
+        return ()
+
+    def batch(self, extracted: Sequence[Extracted[tuple[str, ...]]], models: Models) -> Batch:
+        unnamed = self.corpus.store.unnamed
+        return statement_batch(extracted, models, unnamed, late=self.corpus.late)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTask:
+    """Entities and triples; a chunk without any has those that stand in one sentence."""
+
+    corpus: Corpus
+    models: Models
+    kind: str = GRAPH
+
+    def prompt(self, rows: Sequence[int]) -> Prompt:
+        corpus = self.corpus
+        return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows])
+
+    def read(self, part: object, row: int) -> Extraction | None:
+        texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
+        return read_graph({"1": part}, texts, hints)[0]
+
+    def fallback(self, row: int) -> Extraction:
+        return Cooccurrence(self.models.tagger).extract([self.corpus.texts[row]])[0]
+
+    def batch(self, extracted: Sequence[Extracted[Extraction]], models: Models) -> Batch:
+        return graph_batch(extracted, models, self.corpus.store.unnamed)
+
+
+def _by_llm(
+    corpus: Corpus, models: Models, task: Task, memory: Memory, done: Done, tell: OnChunks
+) -> None:
+    """Extract from every pack that waits, until all are done or the budget is spent."""
+    waiting = corpus.packs(task.kind)
+    total, ready = sum(map(len, waiting)), 0
+    for begin in range(0, len(waiting), _PROMPTS_AT_ONCE):
+        group = waiting[begin : begin + _PROMPTS_AT_ONCE]
+        made, stop = _parts_of(corpus, models.llm, task, memory, group)
+        extracted = [_extracted(corpus, task, row, part, done) for row, part in made.items()]
+        if extracted:
+            corpus.store.commit(task.batch(extracted, models), ())
+        ready += len(extracted)
+        tell(ready, total)
+        if isinstance(stop, BudgetSpent):
+            done.stopped = str(stop)
+            return
+        if stop is not None:
+            raise stop
+
+
+def _parts_of(
+    corpus: Corpus, llm: LLM | None, task: Task, memory: Memory, group: Sequence[Sequence[int]]
+) -> tuple[dict[int, Any], BudgetSpent | EndpointError | None]:
+    """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
+
+    A row that got no reply is left out; one whose reply is of no use has None.
+    """
+    rows = [row for pack in group for row in pack]
+    texts = [corpus.texts[row] for row in rows]
+    found = dict(zip(rows, memory.parts(task.kind, texts), strict=True))
+    asked = [pack for pack in group if any(found[row] is None for row in pack)]
+    replies, stop = completed(llm, [task.prompt(pack) for pack in asked])
+    new: dict[str, Any] = {}
+    for pack, reply in zip(asked, replies, strict=True):
+        for row, part in zip(pack, parts(reply and reply.data, len(pack)), strict=True):
+            if found[row] is None and reply is None:
+                del found[row]
+            elif found[row] is None and part is not None:
+                found[row] = new[corpus.texts[row]] = part
+    memory.keep(task.kind, new)
+    return found, stop
+
+
+def completed(
+    llm: LLM | None, prompts: Sequence[Prompt]
+) -> tuple[list[Reply | None], BudgetSpent | EndpointError | None]:
+    """Return the replies, None for those that did not come because the LLM was stopped."""
+    if llm is None or not prompts:
+        return [], None
+    try:
+        return list(llm.complete(prompts)), None
+    except (BudgetSpent, EndpointError) as stop:
+        return (llm.recall(prompts) if recalls(llm) else [None] * len(prompts)), stop
+
+
+def _extracted(corpus: Corpus, task: Task, row: int, part: object, done: Done) -> Extracted[Any]:
+    made = None if part is None else task.read(part, row)
+    source = "llm" if made else "fallback"
+    (done.llm if made else done.fallback)[task.kind] += 1
+    return Extracted(int(corpus.stored[row]), source, made or task.fallback(row))
+
+
+# -- without one ----------------------------------------------------------------------------------
+
+
+def _by_rules(
+    corpus: Corpus, models: Models, rules: Extractor, source: str, done: Done, tell: OnChunks
+) -> None:
+    weaker = [SOURCES.index(each) for each in _WEAKER[source]]
+    rows = np.flatnonzero(np.isin(corpus.made_by(GRAPH), weaker)).tolist()
+    for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
+        block = rows[begin : begin + _CHUNKS_AT_ONCE]
+        found = rules.extract([corpus.texts[row] for row in block])
+        _commit_graph(corpus, models, source, dict(zip(block, found, strict=True)))
+        done.rules += len(block)
+        tell(done.rules, len(rows))
+
+
+def _commit_graph(
+    corpus: Corpus, models: Models, source: str, found: Mapping[int, Extraction]
+) -> None:
+    extracted = [Extracted(int(corpus.stored[row]), source, each) for row, each in found.items()]
+    corpus.store.commit(graph_batch(extracted, models, corpus.store.unnamed), ())
+
+
+def import_triples(
+    store: Store, path: Path, models: Models, on_progress: OnChunks | None = None
+) -> Done:
+    """Take entities and triples of documents in the index from a file, one line a document.
+
+    They replace what was extracted from those documents' chunks. Lines about other documents are
+    in `skipped`, with what cannot be read.
+    """
+    done, tell = Done(), on_progress or (lambda _done, _total: None)
+    with closing(Corpus(store)) as corpus:
+        by_document = _recorded(corpus, path, done)
+        total = sum(len(rows) for rows, _ in by_document)
+        for block in _blocks(by_document):
+            found: dict[int, Extraction] = {}
+            for rows, extraction in block:
+                pieces = placed(extraction, [corpus.texts[row] for row in rows])
+                found |= dict(zip(rows, pieces, strict=True))
+            _commit_graph(corpus, models, "recorded", found)
+            done.recorded += len(found)
+            tell(done.recorded, total)
+    return done
+
+
+def _recorded(corpus: Corpus, path: Path, done: Done) -> list[tuple[list[int], Extraction]]:
+    """Return the chunk rows of each document that lines are about, and all that they say of it."""
+    owners = corpus.snapshot.layer("chunk").columns["document"]
+    begins = np.searchsorted(owners, np.arange(len(corpus.snapshot.layer("document")) + 1))
+    found: dict[int, list[Extraction]] = {}
+    for line in read_triples(path):
+        if isinstance(line, Skipped):
+            done.skipped.append(line)
+            continue
+        [row] = corpus.snapshot.layer("document").rows([line.document_id])
+        if row < 0:
+            reason = f"the index has no document {line.document_id!r}"
+            done.skipped.append(Skipped(source=str(path), reason=reason, line=line.line))
+        else:
+            found.setdefault(row, []).append(line.extraction)
+    return [
+        (list(range(int(begins[row]), int(begins[row + 1]))), _together(found[row]))
+        for row in sorted(found)
+        if begins[row + 1] > begins[row]
+    ]
+
+
+def _together(extractions: Sequence[Extraction]) -> Extraction:
+    return Extraction(
+        entities=tuple(entity for each in extractions for entity in each.entities),
+        triples=tuple(triple for each in extractions for triple in each.triples),
+    )
+
+
+def _blocks(
+    items: Sequence[tuple[list[int], Extraction]],
+) -> Iterator[list[tuple[list[int], Extraction]]]:
+    """Yield documents in groups of some chunks."""
+    block: list[tuple[list[int], Extraction]] = []
+    for item in items:
+        block.append(item)
+        if sum(len(rows) for rows, _ in block) >= _CHUNKS_AT_ONCE:
+            yield block
+            block = []
+    if block:
+        yield block

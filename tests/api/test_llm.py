@@ -1,0 +1,198 @@
+"""Indexing with an LLM from Python: what a plan says, what is bought, and what a budget stops."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import clew
+from clew.errors import InputError
+from clew.models.budget import Budget
+from clew.testing import QUESTIONS, models, small_documents
+from clew.types import GRAPH, UNITS, Document
+from tests.index.reads import ReadsChat
+
+BOTH = {"units": 1.0, "triples": "llm"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "my.clew"
+
+
+def opened(folder, llm=None, **given):
+    return clew.open(folder, models=models(llm=llm), **given)
+
+
+def test_a_plan_is_the_bill(folder):
+    """The prompt tokens of a plan are those that are billed, and nothing was asked for it."""
+    chat = ReadsChat()
+    with opened(folder, chat) as index:
+        plan = index.plan(small_documents())
+        assert not chat.n_asked
+        assert not folder.exists()
+        usage = index.add(small_documents(), **BOTH).usage
+    everything = plan.estimates[-1]
+    assert plan.exact
+    assert everything.setting == "everything"
+    assert (everything.calls, everything.prompt_tokens) == (usage.llm_calls, usage.prompt_tokens)
+    assert usage.cost_usd == pytest.approx(
+        (usage.prompt_tokens + 2 * usage.completion_tokens) / 1e6
+    )
+    assert everything.prompt_tokens < everything.unpacked_prompt_tokens
+    shares = [estimate.n_chunks for estimate in plan.estimates[:4]]
+    assert shares == sorted(shares)
+    assert shares[-1] == plan.n_chunks
+
+
+def test_a_plan_of_half_is_that_bill(folder):
+    """The same holds for a share of the tokens."""
+    with opened(folder, ReadsChat()) as index:
+        half = index.plan(small_documents()).estimates[1]
+        usage = index.add(small_documents(), units=0.5).usage
+    assert half.setting == "units, α = 0.5"
+    assert (half.calls, half.prompt_tokens) == (usage.llm_calls, usage.prompt_tokens)
+
+
+def test_a_plan_leaves_out_what_the_ledger_has(folder):
+    """What was bought is not planned for again, and is not bought again."""
+    with opened(folder, ReadsChat()) as index:
+        index.add(small_documents()[:5], **BOTH)
+        plan = index.plan(small_documents())
+        assert plan.estimates[-1].n_known > 0
+        usage = index.add(small_documents(), **BOTH).usage
+        assert plan.estimates[-1].prompt_tokens == usage.prompt_tokens
+        again = index.plan(small_documents()).estimates[-1]
+    assert (again.calls, again.total_tokens, again.cost_usd) == (0, 0, 0.0)
+
+
+def test_a_probe_is_kept(folder):
+    """A probe's calls teach the ratio and the time, and are not made again."""
+    chat = ReadsChat()
+    documents = small_documents()
+    with opened(folder, chat) as index:
+        plan = index.plan(documents, probe=5)
+        n_probed = chat.n_asked
+        assert n_probed > 0
+        assert plan.estimates[-1].n_known > 0
+        index.add(documents, **BOTH)
+        probed_and_planned = n_probed + plan.estimates[-1].calls
+    assert chat.n_asked == probed_and_planned
+
+
+def test_a_plan_without_an_llm(folder):
+    """Tokens are counted without one, and nothing has a price; a probe needs one."""
+    with opened(folder) as index:
+        plan = index.plan(small_documents())
+        assert (plan.model, plan.exact) == ("", False)
+        assert all(estimate.cost_usd is None for estimate in plan.estimates)
+        with pytest.raises(InputError, match="a probe needs an LLM"):
+            index.plan(small_documents(), probe=2)
+        with pytest.raises(InputError, match="nothing to plan for"):
+            index.plan([])
+
+
+def test_a_budget_ends_and_goes_on(folder):
+    """A run stays within its budget, says so, and later runs go on to the same index."""
+    chat = ReadsChat()
+    documents = [
+        replace(document, id=f"{document.id}{i}", text=f"Part {i}. {document.text}")
+        for document in small_documents()
+        for i in range(4)
+    ]
+    with opened(folder.with_name("whole.clew"), ReadsChat()) as index:
+        whole = index.add(documents, **BOTH)
+        expected = index.show()["layers"]
+    runs = spent = 0
+    with opened(folder, chat) as index:
+        while runs < 20:
+            runs += 1
+            budget = Budget(tokens=3_000)
+            added = index.add(documents, **BOTH, budget=budget)
+            spent += added.usage.total_tokens
+            assert added.usage.total_tokens == budget.spent_tokens <= 3_000
+            if not added.extracted.stopped:
+                break
+            assert "budget of 3,000 tokens" in added.extracted.stopped
+            assert sum(added.extracted.waiting.values()) > 0
+        assert index.show()["layers"] == expected
+    assert 1 < runs < 20
+    assert spent == whole.usage.total_tokens
+    assert chat.n_asked == whole.usage.llm_calls
+
+
+def test_a_question_within_a_budget(folder):
+    """Without room for the LLM its LLM-free alternatives answer, and notes say so."""
+    with opened(folder, ReadsChat()) as index:
+        index.add(small_documents())
+        answer = index.ask(QUESTIONS[0], budget=Budget(tokens=0))
+    assert answer.kind == "quoted"
+    assert answer.usage.total_tokens == 0
+    assert all("budget of 0 tokens" in note for note in answer.evidence.notes)
+    assert len(answer.evidence.notes) == 2
+
+
+def test_a_later_run_goes_on_with_the_last_wish(folder):
+    """New documents wait where no LLM is named, and are read once one is."""
+    documents = small_documents()
+    with opened(folder, ReadsChat()) as index:
+        index.add(documents[:5], units=1.0)
+    with opened(folder) as index:
+        added = index.add(documents)
+        assert not added.usage.llm_calls
+        with pytest.raises(InputError, match="needs an LLM"):
+            index.add(documents, triples="llm")
+    with opened(folder, ReadsChat()) as index:
+        added = index.add(documents)
+        assert added.extracted.llm[UNITS] == added.n_chunks - 5
+        assert added.extracted.llm[GRAPH] == 0
+
+
+def test_a_text_that_comes_back_costs_nothing(folder):
+    """What a text gave is known by the text: in another document, and after a compaction."""
+    chat = ReadsChat()
+    with opened(folder, chat) as index:
+        index.add(small_documents(), **BOTH)
+        n_asked = chat.n_asked
+        index.remove([document.id for document in small_documents()])
+        index.compact()
+        added = index.add(small_documents(), **BOTH)
+        assert added.report.restored == []
+        assert added.usage.llm_calls == 0
+        assert added.extracted.llm[GRAPH] == added.n_chunks
+    assert chat.n_asked == n_asked
+
+
+def test_names_are_merged_and_taken_back(folder):
+    """A merge joins two entities until it is taken back; wrong names are refused."""
+    with opened(folder, ReadsChat()) as index:
+        index.add(small_documents(), **BOTH)
+        before = index.show()["layers"]["entity"]
+        [first, second] = index.snapshot().layer("entity").texts([0, 1])
+        index.merge(first, second)
+        assert index.show()["layers"]["entity"] == before - 1
+        assert list(index.aliases()["merged"].values()) == [
+            index.snapshot().layer("entity").ids([0])[0]
+        ]
+        with pytest.raises(InputError, match="no entity"):
+            index.merge("Nobody Atall", second)
+        with pytest.raises(InputError, match="one entity already"):
+            index.merge(second, second)
+        index.unmerge(first)
+        assert index.show()["layers"]["entity"] == before
+        with pytest.raises(InputError, match="stands for no other"):
+            index.unmerge(first)
+
+
+def test_rules_merge_the_plain_cases(folder, tmp_path):
+    """An article or a legal form alone makes no other thing."""
+    path = tmp_path / "triples.jsonl"
+    triples = [["The Analog Sea", "lies off", "Verle"], ["Analog Sea", "is near", "Norrvik"]]
+    path.write_text(json.dumps({"id": "a", "triples": triples}), encoding="utf-8")
+    with opened(folder) as index:
+        index.add(Document(id="a", text="They sailed the Analog Sea from Norrvik to Verle."))
+        index.import_triples(path)
+        assert index.snapshot().layer("entity").rows(["the analog sea"]) != [-1]
+        assert index.merge_by_rules() == {"the analog sea": "analog sea"}
+        assert index.merge_by_rules() == {}
+        assert index.snapshot().layer("entity").rows(["the analog sea"]) == [-1]

@@ -1,0 +1,333 @@
+"""What is extracted from chunks: which ones, by what, what it leaves, and what a stop leaves."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clew import testing
+from clew.errors import BudgetSpent, EndpointError, InputError
+from clew.index import extract
+from clew.index.choose import Wanted
+from clew.models.cooccurrence import Cooccurrence
+from clew.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS
+from tests.index.build import MODELS, add, contents, create, scratch
+from tests.index.reads import Reads
+from tests.store.corpus import documents
+
+BOTH = Wanted(units=0.5, triples="llm")
+
+
+def models(llm=None):
+    return replace(MODELS, llm=llm or Reads())
+
+
+@pytest.fixture
+def store():
+    with scratch() as folder, create(folder / "index") as opened:
+        add(opened, documents(n=24))
+        yield opened
+
+
+def snapshot_of(store):
+    return store.snapshot()
+
+
+def run(store, wanted=BOTH, llm=None, **given):
+    return extract.extract(store, models(llm), wanted, **given)
+
+
+def made_by(store, kind):
+    snapshot = store.snapshot()
+    sources = snapshot.layer("chunk").columns[kind].copy()
+    snapshot.close()
+    return sources
+
+
+def test_units_of_chosen_chunks(store):
+    """The chosen chunks have an LLM's units in place of their sentences, the others sentences."""
+    done = run(store, Wanted(units=0.5))
+    snapshot = store.snapshot()
+    units, chunks = snapshot.layer("unit"), snapshot.layer("chunk")
+    by_llm = chunks.columns[UNITS] == LLM_MADE
+    assert done.llm == {UNITS: int(by_llm.sum()), GRAPH: 0}
+    assert 0 < by_llm.sum() < len(chunks)
+    tokens = chunks.columns["n_tokens"]
+    assert tokens[by_llm].sum() <= np.ceil(0.5 * tokens.sum())
+    for row, text in enumerate(units.texts(range(len(units)))):
+        assert text.startswith("In ") == by_llm[units.columns["chunk"][row]]
+    assert not done.stopped
+    assert not sum(done.waiting.values())
+    testing.check_consistent(snapshot)
+    snapshot.close()
+
+
+def test_all_and_none(store):
+    """A share of 1 takes every chunk, whatever it is worth, and 0 none."""
+    run(store, Wanted(units=0.0))
+    assert not made_by(store, UNITS).any()
+    run(store, Wanted(units=1.0))
+    assert (made_by(store, UNITS) == LLM_MADE).all()
+
+
+@pytest.mark.parametrize("value", ["bleu", "cos", "random"])
+def test_every_value_keeps_its_share(store, value):
+    """Whatever chunks are valued by, the chosen ones keep within the share of tokens."""
+    run(store, Wanted(units=0.3, value=value))
+    snapshot = store.snapshot()
+    tokens = snapshot.layer("chunk").columns["n_tokens"]
+    chosen = snapshot.layer("chunk").columns[UNITS] == LLM_MADE
+    assert 0.15 * tokens.sum() < tokens[chosen].sum() <= np.ceil(0.3 * tokens.sum())
+    snapshot.close()
+
+
+def test_unit_rows(store):
+    """An LLM's unit has its text, an id, its chunk's range, tokens, a vector and mentions."""
+    run(store, Wanted(units=1.0))
+    snapshot = store.snapshot()
+    units = snapshot.layer("unit")
+    ids = units.ids(range(len(units)))
+    assert units.rows(ids) == list(range(len(units)))
+    assert all("#" in i for i in ids)
+    assert units.rows(["d00:0-1#0", ids[0].rpartition("#")[0], "d00:0-1#x"]) == [-1, -1, -1]
+    text = units.texts([3])[0]
+    assert np.allclose(units.vectors[3], MODELS.embedder.embed_tokens([text])[0].pooled, atol=1e-6)
+    assert len(units.tokens(3)) == len(MODELS.embedder.embed_tokens([text])[0].ids)
+    entities = snapshot.layer("entity")
+    named = snapshot.link("unit", "entity")[[3]].indices
+    assert any(name in text for name in entities.texts(named.tolist()))
+    snapshot.close()
+
+
+def test_graph_rows(store):
+    """Triples have their entities, relation and chunk; entities their type and descriptions."""
+    done = run(store, Wanted(triples="llm"))
+    assert done.llm[GRAPH] == len(made_by(store, GRAPH))
+    snapshot = store.snapshot()
+    triples, entities = snapshot.layer("triple"), snapshot.layer("entity")
+    row = triples.rows([triples.ids([5])[0]])[0]
+    assert row == 5
+    ends = [int(triples.columns[end][5]) for end in ("subject", "object")]
+    subject, target = entities.texts(ends)
+    assert triples.texts([5]) == [f"{subject} goes with {target}"]
+    assert triples.relations([5]) == ["goes with"]
+    assert triples.descriptions(5) == [f"{subject} goes with {target}."]
+    assert np.allclose(
+        triples.vectors[5], MODELS.embedder.embed(triples.texts([5]), kind="document")[0]
+    )
+    chunks = snapshot.link("triple", "chunk")[[5]]
+    assert chunks.data.sum() == triples.columns["strength"][5] == 5 * len(chunks.indices)
+    for chunk in chunks.indices:
+        text = snapshot.layer("chunk").texts([int(chunk)])[0]
+        assert subject in text or target in text
+    described = snapshot.layer("description")
+    mine = np.flatnonzero(described.columns["entity"] == ends[0]).tolist()
+    assert set(described.texts(mine)) == {f"{subject} of the notes"}
+    assert np.linalg.norm(entities.vectors[ends], axis=1) == pytest.approx([1, 1])
+    testing.check_consistent(snapshot)
+    snapshot.close()
+
+
+def test_second_run_asks_nothing(store):
+    """What is there is not asked for again."""
+    run(store)
+    before = contents(store)
+    llm = Reads()
+    done = run(store, llm=llm)
+    assert (llm.prompts, done.n_chunks) == ([], 0)
+    assert contents(store) == before
+
+
+def test_compaction_keeps_extractions(store):
+    """Compacting changes no row, and a fresh build of the same documents gives the same bytes."""
+    run(store)
+    before = contents(store)
+    store.compact()
+    assert contents(store) == before
+    store.freeze()
+    assert contents(store) == before
+
+
+def test_fallback_is_flagged(store):
+    """A chunk whose reply was of no use keeps its sentences or has co-occurrences, and says so."""
+    useless = Reads(useless=lambda prompt: "Note 3 |" in prompt.user)
+    done = run(store, Wanted(units=1.0, triples="llm"), llm=useless)
+    assert done.fallback[UNITS] >= 1
+    assert done.fallback[GRAPH] >= 1
+    snapshot = store.snapshot()
+    chunks, units = snapshot.layer("chunk"), snapshot.layer("unit")
+    fallen = np.flatnonzero(chunks.columns[UNITS] == FALLBACK)
+    assert "d03:" in "".join(chunks.ids(fallen.tolist()))
+    mine = np.flatnonzero(np.isin(units.columns["chunk"], fallen))
+    assert (units.columns["source"][mine] == FALLBACK).all()
+    assert not any(text.startswith("In ") for text in units.texts(mine.tolist()))
+    snapshot.close()
+
+
+def test_failed_chunks_are_asked_for_on_demand(store):
+    """A fallback stays until it is asked for again by name."""
+    useless = Reads(useless=lambda prompt: "Note 3 |" in prompt.user)
+    wanted = Wanted(units=1.0, triples="llm")
+    run(store, wanted, llm=useless)
+    llm = Reads()
+    run(store, wanted, llm=llm)
+    assert not llm.prompts
+    run(store, wanted, llm=llm, again=True)
+    assert llm.prompts
+    assert set(made_by(store, UNITS)) == set(made_by(store, GRAPH)) == {LLM_MADE}
+    with scratch() as folder, create(folder / "fresh") as fresh:
+        add(fresh, documents(n=24))
+        run(fresh, wanted)
+        assert contents(store) == contents(fresh)
+
+
+class StopsAfter(Reads):
+    """An LLM whose budget, or whose endpoint, ends after some replies."""
+
+    def __init__(self, n, error):
+        super().__init__()
+        self._left, self._error, self._known = n, error, {}
+
+    def complete(self, prompts):
+        replies = []
+        for prompt in prompts:
+            if not self._left:
+                raise self._error
+            self._left -= 1
+            self._known[prompt.user] = self._reply(prompt)
+            replies.append(self._known[prompt.user])
+        return replies
+
+    def recall(self, prompts):
+        return [self._known.get(prompt.user) for prompt in prompts]
+
+
+def test_spent_budget_ends_cleanly(store):
+    """What came before the end is committed, the rest waits, and the same call goes on."""
+    whole = Reads()
+    with scratch() as folder, create(folder / "whole") as other:
+        add(other, documents(n=24))
+        run(other, llm=whole)
+        expected = contents(other)
+    stops = StopsAfter(3, BudgetSpent("the budget of 9 tokens is spent"))
+    done = run(store, llm=stops)
+    assert done.stopped == "the budget of 9 tokens is spent"
+    assert done.llm[UNITS] > 0
+    assert sum(done.waiting.values()) > 0
+    rest = Reads()
+    done = run(store, llm=rest)
+    assert not done.stopped
+    assert not sum(done.waiting.values())
+    asked = [p.user for p in (*stops.prompts, *rest.prompts)]
+    assert sorted(asked) == sorted(p.user for p in whole.prompts)
+    assert contents(store) == expected
+
+
+def test_dead_endpoint_commits_what_came(store):
+    """An endpoint that dies is an error, after what came before is committed."""
+    with pytest.raises(EndpointError, match="gone"):
+        run(store, Wanted(units=1.0), llm=StopsAfter(2, EndpointError("gone")))
+    assert (made_by(store, UNITS) == LLM_MADE).any()
+
+
+def test_new_documents_have_their_own_share(store):
+    """Later chunks are chosen among themselves, and older ones keep what they have."""
+    run(store, Wanted(units=0.5))
+    before = dict(zip(_ids(store), made_by(store, UNITS), strict=True))
+    llm = Reads()
+    add(store, [replace(d, id=f"e{d.id}", text=f"Later. {d.text}") for d in documents(n=24)])
+    run(store, Wanted(units=0.5), llm=llm)
+    after = dict(zip(_ids(store), made_by(store, UNITS), strict=True))
+    assert {i: after[i] for i in before} == before
+    assert 0 < sum(s == LLM_MADE for i, s in after.items() if i not in before) < len(before)
+    assert all("Later" in prompt.user for prompt in llm.prompts)
+
+
+def _ids(store):
+    snapshot = store.snapshot()
+    ids = snapshot.layer("chunk").ids(range(len(snapshot.layer("chunk"))))
+    snapshot.close()
+    return ids
+
+
+def test_larger_share_keeps_what_is_paid(store):
+    """Asking for a larger share chooses anew among all chunks and pays only for the new ones."""
+    run(store, Wanted(units=0.3))
+    paid = made_by(store, UNITS) == LLM_MADE
+    llm = Reads()
+    run(store, Wanted(units=1.0), llm=llm)
+    assert (made_by(store, UNITS) == LLM_MADE).all()
+    assert sum(p.user.rpartition("Passages")[2].count("] Note") for p in llm.prompts) == sum(~paid)
+
+
+def test_rules_and_llm(store):
+    """Triples by rules are replaced by an LLM's, and never the other way round."""
+    rules = Cooccurrence(MODELS.tagger)
+    done = run(store, Wanted(triples="cooccurrence"), rules=rules)
+    assert done.rules == len(made_by(store, GRAPH))
+    assert set(made_by(store, GRAPH)) == {SOURCES.index("cooccurrence")}
+    assert run(store, Wanted(triples="cooccurrence"), rules=rules).rules == 0
+    run(store, Wanted(triples="llm"))
+    assert set(made_by(store, GRAPH)) == {LLM_MADE}
+    assert run(store, Wanted(triples="parse"), rules=rules).rules == 0
+    assert set(made_by(store, GRAPH)) == {LLM_MADE}
+
+
+def test_needs_an_llm(store):
+    """Without an LLM an extraction that needs one is an input error."""
+    with pytest.raises(InputError, match="needs an LLM"):
+        extract.extract(store, MODELS, BOTH)
+    for wrong in ({"units": 1.5}, {"units": -0.1}, {"value": "best"}, {"triples": "magic"}):
+        with pytest.raises(InputError):
+            Wanted(**wrong)
+
+
+def test_recorded_triples(store, tmp_path):
+    """A file of triples becomes the extraction of its documents; the rest of it is reported."""
+    lines = [
+        {"passage_id": "d02", "triples": [["Mira Toll", "crossed", "Bakken"]], "entities": []},
+        {"passage_id": "d05", "triples": [["Bo Dahl", "sold", "Verle"], ["Bo Dahl", "left", ""]]},
+        {"passage_id": "nowhere", "triples": [["a", "b", "c"]]},
+    ]
+    path = tmp_path / "triples.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\nnot json\n", encoding="utf-8")
+    done = extract.import_triples(store, path, MODELS)
+    assert done.recorded == 2
+    assert [each.line for each in done.skipped] == [2, 3, 4]
+    snapshot = store.snapshot()
+    triples = snapshot.layer("triple")
+    assert triples.ids([0, 1]) == ["mira toll|crossed|bakken", "bo dahl|sold|verle"]
+    assert snapshot.layer("chunk").ids([int(triples.columns["chunk"][0])])[0].startswith("d02:")
+    testing.check_consistent(snapshot)
+    snapshot.close()
+
+
+def test_removed_documents_take_their_extractions(store):
+    """A removed document's units and triples are gone, and come back with it for nothing."""
+    run(store, Wanted(units=1.0, triples="llm"))
+    before = contents(store)
+    held = dict(store.hashes())
+    store.remove(["d05", "d06"])
+    snapshot = store.snapshot()
+    owners = snapshot.layer("triple").columns["chunk"]
+    assert owners.max() < len(snapshot.layer("chunk"))
+    testing.check_consistent(snapshot)
+    snapshot.close()
+    store.revive({i: held[i] for i in ("d05", "d06")})
+    assert contents(store) == before
+
+
+def test_aliases(store):
+    """An entity that stands for another has no row of its own, until that is taken back."""
+    run(store, Wanted(triples="llm"))
+    before = contents(store)
+    n = len(before["entity"]["ids"])
+    store.set_aliases({"mira toll": "bo dahl"})
+    after = contents(store)
+    assert "mira toll" not in after["entity"]["ids"]
+    assert len(after["entity"]["ids"]) == n - 1
+    store.compact()
+    assert contents(store) == after
+    store.set_aliases({"mira toll": None})
+    assert contents(store) == before
