@@ -1,0 +1,134 @@
+"""`clew plan`, and what an extraction looks like on the command line."""
+
+import json
+
+import pytest
+
+from clew.api import open_index
+from clew.testing import models
+from tests.index.reads import ReadsChat
+
+
+@pytest.fixture
+def chat():
+    return ReadsChat()
+
+
+@pytest.fixture
+def paying(clew, chat):
+    """Return a function that runs the command line with an LLM that bills."""
+
+    def with_llm(folder, *, specs=None, settings=None, prices=None):
+        llm = models(llm=chat)
+        return open_index(folder, models=llm, specs=specs, settings=settings, prices=prices)
+
+    return lambda *arguments: clew(*arguments, obj=with_llm)
+
+
+def test_plan_is_a_table(paying, articles, chat):
+    """Every setting has its line; nothing was asked, and nothing written."""
+    result = paying("plan", articles)
+    assert result.exit_code == 0
+    for part in ("α = 0.25", "α = 1", "β = 0.8", "everything", "clue, ket, bubble, agrag"):
+        assert part in result.output
+    assert "counted by the model itself" in result.output
+    assert "try --probe 5" in result.output
+    assert not chat.n_asked
+
+
+def test_plan_as_json_is_the_bill(paying, articles):
+    """The plan's numbers are what a run then costs."""
+    planned = json.loads(paying("plan", articles, "--json").output)
+    everything = planned["estimates"][-1]
+    run = paying("index", articles, "--units", "1", "--triples", "llm", "--json")
+    usage = json.loads(run.output)["usage"]
+    assert everything["calls"] == usage["llm_calls"]
+    assert everything["prompt_tokens"] == usage["prompt_tokens"]
+
+
+def test_plan_without_an_llm_says_what_is_unknown(clew, articles):
+    """Tokens are there; the price and the time are said to be unknown."""
+    result = clew("plan", articles)
+    assert result.exit_code == 0
+    assert "no LLM named" in result.output
+    assert "unknown" in result.output
+    assert "The price is not known" in result.output
+    assert clew("plan", articles, "--probe", "2").exit_code == 1
+
+
+def test_price_makes_dollars(clew, articles, chat):
+    """A price given on the command line is the one that counts."""
+
+    def with_llm(folder, *, specs=None, settings=None, prices=None):
+        llm = models(llm=chat)
+        return open_index(folder, models=llm, specs=specs, settings=settings, prices=prices)
+
+    result = clew("plan", articles, "--price", "reads=1000000,0", "--json", obj=with_llm)
+    estimate = json.loads(result.output)["estimates"][0]
+    assert estimate["cost_usd"] == estimate["prompt_tokens"]
+    assert clew("plan", articles, "--price", "reads=cheap").exit_code == 1
+
+
+def test_index_says_what_was_extracted(paying, articles):
+    """The summary counts chunks by what extracted them, and what it cost."""
+    result = paying("index", articles, "--units", "1", "--triples", "llm")
+    assert result.exit_code == 0
+    assert "knowledge units: 6 chunks by the LLM" in result.output
+    assert "triples: 6 chunks by the LLM" in result.output
+    assert "LLM calls, $0.0" in result.output
+    shown = json.loads(paying("show", "--index", "my.clew", "--json").output)
+    assert shown["extraction"]["units"] == {"llm": 6, "waiting": 0}
+    assert shown["extraction"]["wanted"]["triples"] == "llm"
+
+
+def test_spent_budget_has_its_status(paying, articles):
+    """What is missing is said in one line, with status 4, and the same command goes on."""
+    command = ("index", articles, "--units", "1", "--triples", "llm")
+    result = paying(*command, "--budget-tokens", "900")
+    assert result.exit_code == 4
+    assert "waiting" in result.output
+    assert result.stderr.startswith("clew: the budget of 900 tokens is spent")
+    assert paying(*command).exit_code == 0
+    assert "0 tokens, 0 LLM calls" in paying(*command).output
+
+
+def test_nothing_new_without_an_llm(clew, articles):
+    """An extraction that needs an LLM says so where there is none."""
+    result = clew("index", articles, "--units", "0.5")
+    assert result.exit_code == 1
+    assert "needs an LLM" in result.stderr
+
+
+def test_triples_without_an_llm(clew, articles):
+    """Co-occurrence needs nothing, and a chunk and an entity show their triples."""
+    result = clew("index", articles, "--triples", "cooccurrence")
+    assert result.exit_code == 0
+    assert "triples: 6 chunks by rules" in result.output
+    shown = json.loads(clew("show", "Colin Archer", "--json").output)
+    assert any("Fram" in triple for triple in shown["triples"])
+
+
+def test_import_triples(clew, own_index, tmp_path):
+    """A file's triples are taken, and its bad lines named, with status 3."""
+    path = tmp_path / "triples.jsonl"
+    line = {"id": "polar/fram.md", "triples": [["Colin Archer", "built", "Fram"]]}
+    path.write_text(f"{json.dumps(line)}\nnot json\n", encoding="utf-8")
+    result = clew("import-triples", path, "--index", own_index)
+    assert result.exit_code == 3
+    assert "Triples of 1 chunk taken over; 1 triple now in" in result.output
+    assert "line 2" in result.stderr
+    assert clew("import-triples", tmp_path / "none", "--index", own_index).exit_code == 1
+
+
+def test_merge_and_unmerge(clew, own_index):
+    """Names are joined, listed, and parted again; half a request is a usage error."""
+    place = ("--index", own_index)
+    assert "stands for Fram now" in clew("merge", "Belgica", "Fram", *place).output
+    assert json.loads(clew("show", "--aliases", "--json", *place).output)["merged"] == {
+        "belgica": "fram"
+    }
+    assert "stands for itself" in clew("unmerge", "Belgica", *place).output
+    assert "No name differs" in clew("merge", "--rules", *place).output
+    assert clew("merge", "Belgica", *place).exit_code == 2
+    assert clew("merge", *place).exit_code == 2
+    assert clew("merge", "Nobody", "Fram", *place).exit_code == 1

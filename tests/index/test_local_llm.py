@@ -1,0 +1,69 @@
+"""Indexing with a real small model on this machine: what it costs, and what it makes."""
+
+from dataclasses import replace
+
+import pytest
+
+from clew import testing
+from clew.index import extract, plan
+from clew.index.choose import Memory, Wanted
+from clew.models.conversation import recorded
+from clew.models.ledger import Ledger
+from clew.models.metered import Meter, metered
+from clew.text.chunking import Chunking
+from clew.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
+from tests.index.build import MODELS, add, create
+
+pytestmark = pytest.mark.slow
+
+TEXTS = {
+    "fram": "Colin Archer built the Fram for Nansen. She was launched at Larvik in 1892.",
+    "sverdrup": "Otto Sverdrup was her captain. He came from Bindal in Norway.",
+}
+
+
+@pytest.fixture(scope="module")
+def llm():
+    pytest.importorskip("xllamacpp", reason="the extra 'local' is not installed")
+    from clew.models.local import LocalChat
+
+    return LocalChat()
+
+
+def test_the_real_bill_is_the_planned_one(tmp_path, llm):
+    """Prompt tokens are billed as planned, and units and triples come of the texts."""
+    documents = [Document(id=name, title=name.title(), text=text) for name, text in TEXTS.items()]
+    ledger, meter = Ledger(tmp_path / "calls.sqlite"), Meter()
+    conversation = recorded(llm, ledger)
+    corpus = plan.corpus(documents, Chunking())
+    planned = plan.plan(corpus, conversation, Memory(None, llm.name)).estimates[-1]
+    with create(tmp_path / "index") as store:
+        add(store, documents)
+        wanted = Wanted(units=1.0, triples="llm")
+        models = metered(replace(MODELS, llm=conversation), meter)
+        done = extract.extract(store, models, wanted, ledger=ledger)
+        again = extract.extract(store, models, wanted, ledger=ledger)
+        snapshot = store.snapshot()
+        testing.check_consistent(snapshot)
+        columns = snapshot.layer("chunk").columns
+        assert set(columns[UNITS]) | set(columns[GRAPH]) <= {LLM_MADE, FALLBACK}
+        assert (columns[UNITS] == LLM_MADE).any()
+        units = " ".join(snapshot.layer("unit").texts(range(len(snapshot.layer("unit")))))
+        assert "Colin Archer" in units
+        assert len(snapshot.layer("triple")) > 0
+        snapshot.close()
+    assert not again.n_chunks
+    sizes = [
+        size for version in ("units", "graph") for size in ledger.sizes(llm.name, _version(version))
+    ]
+    assert meter.prompt_tokens == sum(given for given, _, _ in sizes)
+    if len(sizes) == planned.calls:  # no reply had to be repaired
+        assert planned.prompt_tokens == meter.prompt_tokens
+    assert done.n_chunks == 2 * len(documents)
+
+
+def _version(kind):
+    from clew.layers.graph import graph_prompt
+    from clew.layers.units import units_prompt
+
+    return (units_prompt([""]) if kind == "units" else graph_prompt([""], [()])).version
