@@ -442,3 +442,9 @@ def test_vectors_that_cannot_be_used_are_refused(server, embedder, data):
     server.script(Answer({"data": data}))
     with pytest.raises(BadReply, match=re.escape(f"{server.url}/embeddings, model m: ")):
         model.embed(["a", "b"], kind="document")
+
+
+def test_openai_itself_is_not_asked_to_count():
+    """Planning for OpenAI needs no key and sends nothing."""
+    chat = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="NONE")
+    assert chat.count_tokens(Prompt(user="How many?")) is None

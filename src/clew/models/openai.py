@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from clew.errors import BadReply, EndpointError
 from clew.models import Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.prices import Price, list_price
+from clew.models.prices import OPENAI_HOST, Price, list_price
 from clew.models.replies import messages
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ class OpenAIChat:
 
     @cached_property
     def _is_llama(self) -> bool:
+        if urlsplit(self.base_url).hostname == OPENAI_HOST:
+            return False
         props = self._at_root("props").look()
         return isinstance(props, dict) and "default_generation_settings" in props
 

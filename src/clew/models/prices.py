@@ -10,6 +10,7 @@ from clew.errors import InputError
 Price = tuple[float, float]  # dollars per million tokens of prompts, of completions
 
 FREE: Price = (0.0, 0.0)
+OPENAI_HOST = "api.openai.com"
 
 KNOWN_ON = "2025-06-01"
 # The list prices of OpenAI's own API, without batch or cache discounts, as known on `KNOWN_ON`.
@@ -24,7 +25,7 @@ LIST_PRICES: Mapping[str, Price] = {
 
 def list_price(model: str, base_url: str) -> Price | None:
     """Return what `model` costs at OpenAI; at any other address nobody knows."""
-    at_openai = urlsplit(base_url).hostname == "api.openai.com"
+    at_openai = urlsplit(base_url).hostname == OPENAI_HOST
     return LIST_PRICES.get(model) if at_openai else None
 
 
