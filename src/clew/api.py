@@ -176,6 +176,26 @@ class Index:
             on_progress=on_chunks,
         )
 
+    def extract_triples(
+        self,
+        chunk_ids: Sequence[str],
+        *,
+        budget: Budget | None = None,
+        on_chunks: OnChunks | None = None,
+    ) -> Done:
+        """Extract entities and triples by the LLM from some chunks, and from others later.
+
+        Chunks that have theirs cost nothing. Raises InputError without an LLM, and for an id that
+        is no chunk's.
+        """
+        from clew.index.extract import extract_triples
+
+        store = self._existing()
+        models = self._within(budget)
+        done = extract_triples(store, models, chunk_ids, ledger=self._ledger, on_progress=on_chunks)
+        index.finish(store)
+        return done
+
     def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
         """Take the entities and triples of documents in the index from a file of JSON lines.
 

@@ -283,6 +283,21 @@ def test_needs_an_llm(store):
             Wanted(**wrong)
 
 
+def test_triples_of_some_chunks(store):
+    """Some chunks' triples now, the others' later, and none twice."""
+    ids = _ids(store)
+    llm = Reads()
+    done = extract.extract_triples(store, models(llm), ids[3:7])
+    assert done.llm[GRAPH] == 4
+    assert np.flatnonzero(made_by(store, GRAPH)).tolist() == [3, 4, 5, 6]
+    assert extract.extract_triples(store, models(llm), ids[3:7]).n_chunks == 0
+    assert run(store, Wanted(triples="llm"), llm=llm).llm[GRAPH] == len(ids) - 4
+    with pytest.raises(InputError, match="no chunk 'nowhere'"):
+        extract.extract_triples(store, models(llm), ["nowhere"])
+    with pytest.raises(InputError, match="needs an LLM"):
+        extract.extract_triples(store, MODELS, ids)
+
+
 def test_recorded_triples(store, tmp_path):
     """A file of triples becomes the extraction of its documents; the rest of it is reported."""
     lines = [

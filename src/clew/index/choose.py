@@ -83,7 +83,7 @@ def consider(store: Store, snapshot: Snapshot, wanted: Wanted, known: Known) -> 
         anew = ours != (before.units, before.value, before.seed)
         _consider_units(store, snapshot, wanted, known, anew=anew)
     if wanted.triples == "llm":
-        _consider_graph(store, snapshot, known)
+        consider_graph(store, snapshot, np.arange(len(snapshot.layer("chunk"))), known)
 
 
 def consider_failed(store: Store, snapshot: Snapshot, known: Known) -> None:
@@ -113,13 +113,14 @@ def _consider_units(
     store.set_work(UNITS, left | waiting)
 
 
-def _consider_graph(store: Store, snapshot: Snapshot, known: Known) -> None:
+def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
+    """Let those of the chunks in `rows` wait whose triples no LLM or file has given yet."""
     done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
     done |= np.isin(stored_chunks(snapshot), list(store.work(GRAPH)))
-    rows = np.flatnonzero(~done)
-    if len(rows):
+    new = np.unique(rows[~done[rows]])
+    if len(new):
         texts = titled_texts(snapshot)
-        store.set_work(GRAPH, _packed(store, snapshot, rows, texts, known, GRAPH))
+        store.set_work(GRAPH, _packed(store, snapshot, new, texts, known, GRAPH))
 
 
 def _packed(

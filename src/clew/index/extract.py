@@ -22,6 +22,7 @@ from clew.index.choose import (
     Wanted,
     consider,
     consider_failed,
+    consider_graph,
     stored_chunks,
     titled_texts,
 )
@@ -108,6 +109,34 @@ def extract(
                 _by_llm(corpus, models, task, memory, done, tell)
         for kind in KINDS:
             done.waiting[kind] = sum(map(len, corpus.packs(kind)))
+    return done
+
+
+def extract_triples(
+    store: Store,
+    models: Models,
+    chunk_ids: Sequence[str],
+    *,
+    ledger: Ledger | None = None,
+    on_progress: OnChunks | None = None,
+) -> Done:
+    """Extract entities and triples by the LLM from some chunks, and leave the others for later.
+
+    What a method needs of the others is extracted when it is asked for. Raises InputError for an
+    id that is no chunk's, and without an LLM; otherwise as `extract`.
+    """
+    if models.llm is None:
+        raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
+    done, tell = Done(), on_progress or (lambda _done, _total: None)
+    memory = Memory(ledger, models.llm.name)
+    with closing(Corpus(store)) as corpus:
+        rows = np.asarray(corpus.snapshot.layer("chunk").rows(chunk_ids), dtype=np.intp)
+        if (rows < 0).any():
+            unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
+            raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
+        consider_graph(store, corpus.snapshot, rows, memory.known)
+        _by_llm(corpus, models, GraphTask(corpus, models), memory, done, tell)
+        done.waiting[GRAPH] = sum(map(len, corpus.packs(GRAPH)))
     return done
 
 
