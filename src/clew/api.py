@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from clew import answer as answering
 from clew import index, methods, readers, specs
-from clew.errors import InputError
+from clew.errors import InputError, RecipeMismatch
 from clew.index import OnProgress, Report, Settings
 from clew.index.choose import Memory, Wanted
 from clew.models.budget import Budget
@@ -287,7 +287,14 @@ class Index:
         documents = [item for item in _items(source) if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
         if self._exists():
-            chunking = index.chunking(self._existing().recipe)
+            given, stored = chunking, index.chunking(self._existing().recipe)
+            if self._settings is not None and given != stored:
+                raise RecipeMismatch(
+                    f"this index was built with chunks of {stored.size} tokens, {stored.overlap}"
+                    f" of them from the one before, not {given.size} and {given.overlap}: plan for"
+                    f" a new folder, or without these options"
+                )
+            chunking = stored
         corpus = plan.corpus(documents, chunking)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {_named(source)}")
@@ -295,9 +302,8 @@ class Index:
         ledger = self._ledger if probe or (self.folder / _CALLS).exists() else None
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            plan.probe(corpus, llm, memory, probe)
-        return plan.plan(corpus, llm, memory)
+            self.folder.mkdir(parents=True, exist_ok=True)  # of the ledger
+        return plan.plan(corpus, llm, memory, n_probes=probe)
 
     def search(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,19 @@ import numpy as np
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.errors import InputError
-from clew.layers.aliases import propose
+from clew.index.choose import waiting
+from clew.layers.aliases import Proposal, propose
 from clew.store.embedded import EmbeddedStore
 from clew.text.normalize import entity_key
-from clew.types import ENTITY_TYPES, KINDS, SOURCES, Snapshot
+from clew.types import ENTITY_TYPES, SOURCES, Snapshot
 
 _MOST = 20  # neighbours shown of one kind
+_LEAST_SCORE = 0.3  # of two names that are proposed
+_UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made any
 
 
 def describe_index(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
     """Return what the index holds, what it was built with and how big it is."""
-    documents = snapshot.layer("document")
     return {
         "folder": str(store.folder),
         "generation": snapshot.generation,
@@ -29,34 +33,82 @@ def describe_index(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
         "links": {"-".join(pair): int(link.nnz) for pair, link in snapshot.links.items()},
         "wasted": round(store.wasted(), 4),
         "recipe": dict(snapshot.recipe),
-        "documents": documents.ids(range(min(len(documents), _MOST))),
+        "documents": sorted(store.hashes()),
     }
 
 
 def _extraction(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
     """Return what was asked to be extracted, by what how many chunks were, and what waits."""
     described: dict[str, Any] = {"wanted": dict(store.wanted())}
-    for kind in KINDS:
+    for kind, n_waiting in waiting(store, snapshot).items():
         made_by = snapshot.layer("chunk").columns[kind]
-        waiting = sum(pack >= 0 for pack in store.work(kind).values())
         counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
-        described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": waiting}
+        described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": n_waiting}
     return described
 
 
 def describe_aliases(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
-    """Return which names stand for others, and pairs of names that may be of one thing."""
+    """Return which names stand for others, and pairs of names that may be of one thing.
+
+    "merged" is of keys, and "names" has each of these keys as it is first written. A name is
+    proposed to go into one that is not shorter.
+    """
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
     keys = layer.ids(rows.tolist())
-    proposals = propose(keys, layer.vectors[rows])
+    proposals = propose(keys, layer.vectors[rows]) if keys else []
+    merged = dict(store.aliases())
     return {
-        "merged": dict(store.aliases()),
+        "merged": merged,
+        "names": _merged_names(snapshot, merged),
         "proposed": [
-            {"name": keys[p.a], "into": keys[p.b], "score": round(p.score, 3), "reason": p.reason}
+            _proposed(snapshot, [int(rows[p.b]), int(rows[p.a])], p)
             for p in proposals
+            if p.score >= _LEAST_SCORE
         ],
     }
+
+
+def _proposed(snapshot: Snapshot, rows: Sequence[int], proposal: Proposal) -> dict[str, Any]:
+    keys = snapshot.layer("entity").ids(rows)
+    names = (_as_written(snapshot, row, key) for row, key in zip(rows, keys, strict=True))
+    name, into = sorted(names, key=len)
+    score = round(proposal.score, 3)
+    return {"name": name, "into": into, "score": score, "reason": proposal.reason}
+
+
+def _merged_names(snapshot: Snapshot, merged: Mapping[str, str]) -> dict[str, str]:
+    """Return each key that stands for another one, or is stood for, as it is first written."""
+    names = {}
+    for key in sorted({*merged, *merged.values()}):
+        last = key
+        for _ in merged:  # a target may stand for another one in turn
+            last = merged.get(last, last)
+        [row] = snapshot.layer("entity").rows([last])
+        names[key] = key if row < 0 else _as_written(snapshot, row, key)
+    return names
+
+
+def _as_written(snapshot: Snapshot, row: int, key: str) -> str:
+    """Return the first spelling of `key` that the index shows, which may be the key itself.
+
+    It is one of the names of the entity `row`, whose own name is another one after a merge.
+    """
+    [name] = snapshot.layer("entity").texts([row])
+    if entity_key(name) == key:
+        return name
+    units = neighbours(snapshot.link("entity", "unit"), row).tolist()
+    titled = neighbours(snapshot.link("entity", "document"), row).tolist()
+    titles = [document.title for document in snapshot.documents(titled)]
+    return _spelling(key, [*titles, *snapshot.layer("unit").texts(units)])
+
+
+def _spelling(key: str, texts: Iterable[str]) -> str:
+    """Return the first words of `texts` whose key is `key`, else the key."""
+    words = r"[\W_]+".join(map(re.escape, key.split()))
+    spelled = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+    found = (match[0] for text in texts for match in spelled.finditer(text))
+    return next((words for words in found if entity_key(words) == key), key)
 
 
 def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
@@ -89,14 +141,32 @@ def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
 def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
     units = neighbours(snapshot.link("chunk", "unit"), row).tolist()
     named = snapshot.link("unit", "entity")
-    entities = sorted({e for u in units for e in neighbours(named, u).tolist()})
+    entities = {e for u in units for e in neighbours(named, u).tolist()}
+    entities.update(neighbours(snapshot.link("chunk", "entity"), row).tolist())
+    columns = snapshot.layer("chunk").columns
     return {
         **_range(snapshot, "chunk", row),
-        "n_tokens": int(snapshot.layer("chunk").columns["n_tokens"][row]),
+        "n_tokens": int(columns["n_tokens"][row]),
+        "units_made_by": _units_by(columns["units"][row]),
+        "triples_made_by": SOURCES[columns["graph"][row]],
         "units": snapshot.layer("unit").ids(units[:_MOST]),
-        "entities": snapshot.layer("entity").texts(entities[:_MOST]),
+        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
+        "descriptions": _chunk_descriptions(snapshot, row),
         "triples": _triples(snapshot, neighbours(snapshot.link("chunk", "triple"), row).tolist()),
     }
+
+
+def _units_by(source: int) -> str:
+    return _UNITS_BY.get(SOURCES[source], SOURCES[source])
+
+
+def _chunk_descriptions(snapshot: Snapshot, chunk: int) -> list[dict[str, str]]:
+    """Return the entities that the chunk's extraction describes, with what it says of them."""
+    layer = snapshot.layer("description")
+    rows = np.flatnonzero(layer.columns["chunk"] == chunk).tolist()
+    names = snapshot.layer("entity").texts(layer.columns["entity"][rows].tolist())
+    pairs = zip(names, layer.texts(rows), strict=True)
+    return [{"name": name, "text": text} for name, text in pairs if text][:_MOST]
 
 
 def _triples(snapshot: Snapshot, rows: list[int]) -> list[str]:
@@ -106,6 +176,7 @@ def _triples(snapshot: Snapshot, rows: list[int]) -> list[str]:
 def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
     return {
         **_range(snapshot, "unit", row),
+        "made_by": _units_by(snapshot.layer("unit").columns["source"][row]),
         "chunks": snapshot.layer("chunk").ids(
             neighbours(snapshot.link("unit", "chunk"), row).tolist()
         ),

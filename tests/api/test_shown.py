@@ -8,6 +8,7 @@ import clew
 from clew.errors import InputError
 from clew.testing import models
 from clew.types import Document
+from tests.index.reads import ReadsChat
 
 DOCUMENTS = [
     Document(
@@ -58,12 +59,12 @@ def test_what_is_removed_is_counted_as_waste(tmp_path):
         assert index.show()["wasted"] == 0
 
 
-def test_many_documents_are_named_in_part(tmp_path):
-    """The list of ids stays short; the count does not lie."""
+def test_many_documents_are_all_named(tmp_path):
+    """No id is left out of the values; only the text form is short."""
     with clew.open(tmp_path / "i", models=models()) as index:
         index.add(Document(id=f"d{i:02}", text=f"Ada {i}.") for i in range(30))
         shown = index.show()
-        assert len(shown["documents"]) == 20
+        assert shown["documents"] == [f"d{i:02}" for i in range(30)]
         assert shown["layers"]["document"] == 30
 
 
@@ -87,6 +88,8 @@ def test_a_chunk(index):
     assert (shown["kind"], shown["id"], shown["document"]) == ("chunk", chunk_id, "ships/comet")
     assert DOCUMENTS[0].text[shown["start"] : shown["end"]] == shown["text"] == DOCUMENTS[0].text
     assert len(shown["units"]) == 2
+    assert (shown["units_made_by"], shown["triples_made_by"]) == ("sentence", "none")
+    assert shown["descriptions"] == shown["triples"] == []
     assert {"Ola Eriksen", "Bakken", "Cape Lund", "1911"} <= set(shown["entities"])
     assert shown["n_tokens"] > 10
 
@@ -96,6 +99,7 @@ def test_a_unit(index):
     start = len(FIRST) + 1
     shown = index.show(f"ships/comet:{start}-{start + len(SECOND)}")
     assert (shown["kind"], shown["text"], shown["title"]) == ("unit", SECOND, "Comet (ship)")
+    assert shown["made_by"] == "sentence"
     assert shown["chunks"] == [f"ships/comet:0-{len(DOCUMENTS[0].text)}"]
     assert {"Cape Lund", "1911"} <= set(shown["entities"])
 
@@ -136,6 +140,54 @@ def test_a_date_is_shown_and_is_not_linkable(index):
 def test_an_id_goes_before_a_name(index):
     """Where a name is a document's id and part of an entity, the document is shown."""
     assert index.show("lund")["kind"] == "document"
+
+
+def test_what_an_extraction_gave(tmp_path):
+    """A chunk and its units say what made them, with triples, descriptions and more entities."""
+    with clew.open(tmp_path / "i", models=models(llm=ReadsChat())) as index:
+        index.add(DOCUMENTS, units=1.0, triples="llm")
+        [chunk_id] = index.show("ships/comet")["chunks"]
+        chunk = index.show(chunk_id)
+        assert (chunk["units_made_by"], chunk["triples_made_by"]) == ("llm", "llm")
+        assert index.show(chunk["units"][0])["made_by"] == "llm"
+        assert "Ola Eriksen goes with Bakken" in chunk["triples"]
+        assert {"name": "Bakken", "text": "Bakken of the notes"} in chunk["descriptions"]
+        assert index.show("Bakken")["descriptions"] == ["Bakken of the notes"]
+
+
+NAMES = [
+    Document(id="a", text="O. Henriksen built a ship. The Bakken Works paid Ola Henriksen."),
+    Document(id="b", text="Ola Henriksson was late. Lund paid Henriksson twice."),
+]
+
+
+@pytest.fixture
+def names(tmp_path):
+    with clew.open(tmp_path / "names", models=models()) as opened:
+        opened.add(NAMES)
+        yield opened
+
+
+def test_proposals_are_of_names_as_written(names):
+    """The shorter name would go into the longer one; what is hardly alike is left out."""
+    found = names.aliases()
+    assert found["merged"] == found["names"] == {}
+    pairs = {(pair["name"], pair["into"]): pair["reason"] for pair in found["proposed"]}
+    assert pairs["Ola Henriksen", "Ola Henriksson"] == "spelling"
+    assert pairs["Henriksson", "Ola Henriksson"] == "shorter form"
+    assert all(len(name) <= len(into) for name, into in pairs)
+    assert all(0.3 <= pair["score"] <= 1 for pair in found["proposed"])
+
+
+def test_merged_names_are_shown_as_written(names):
+    """Also where one stands for a name that stands for another one."""
+    names.merge("Henriksson", "Ola Henriksson")
+    names.merge("Ola Henriksson", "Ola Henriksen")
+    found = names.aliases()
+    assert found["merged"] == {"henriksson": "ola henriksson", "ola henriksson": "ola henriksen"}
+    assert set(found["names"].values()) == {"Henriksson", "Ola Henriksson", "Ola Henriksen"}
+    names.remove(["a", "b"])
+    assert names.aliases()["names"] == {key: key for key in found["names"]}
 
 
 @pytest.mark.parametrize("name", ["nobody", "", "???", "ships/comet:0-5", "lund:a-b"])

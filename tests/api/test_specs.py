@@ -162,6 +162,21 @@ def test_a_kind_without_its_name_is_no_model(spec):
         load_llm(spec)
 
 
+@pytest.mark.parametrize(
+    ("load_it", "spec"),
+    [
+        (load_llm, "openai:m@"),
+        (load_embedder, "openai:m@"),
+        (lambda spec: load_reranker(spec, HashEmbedder()), "endpoint:m@"),
+    ],
+    ids=["llm", "embedder", "reranker"],
+)
+def test_an_empty_address_is_not_the_usual_one(load_it, spec):
+    """A variable that was not set must not send texts, or a key, to somebody else."""
+    with pytest.raises(InputError, match=f"'{spec}' has no address behind the @: write {spec}URL"):
+        load_it(spec)
+
+
 def test_a_rerank_endpoint_needs_its_address():
     """There is no usual one; the message has the form to write."""
     with pytest.raises(InputError, match="'endpoint:jina' lacks its address: write endpoint:jina@"):

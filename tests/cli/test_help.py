@@ -21,8 +21,8 @@ COMMANDS = {
     "remove": "--index --json",
     "compact": "--index --json",
     "import-triples": "--index --json",
-    "merge": "--rules --index",
-    "unmerge": "--index",
+    "merge": "--rules --index --json",
+    "unmerge": "--index --json",
     "eval": "--methods --index --split --limit --ks --param --answers --seed --rows --llm "
     "--reranker --json",
 }

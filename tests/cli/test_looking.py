@@ -1,10 +1,12 @@
 """`clew show` and `clew methods`."""
 
 import json
+import re
 
 import pytest
 
 from clew import methods
+from tests.cli.conftest import open_with_doubles
 
 
 def test_show_describes_the_index(clew, shared_index):
@@ -22,6 +24,81 @@ def test_show_says_how_many_more_documents_there_are(clew, tmp_path):
     )
     clew("index", tmp_path / "many.jsonl")
     assert clew("show").stdout.endswith("  … and 5 more\n")
+    assert len(json.loads(clew("show", "--json").stdout)["documents"]) == 25
+
+
+def test_show_of_an_index_is_in_words(clew, own_index):
+    """Shares are percentages, counts say of what, and a seed that nothing uses is left out."""
+    with open_with_doubles(own_index) as index:
+        index.add([], value="cos")
+    text = clew("show", "--index", own_index).stdout
+    assert "0.0% of the rows\n" in text
+    assert "sentences only" in text
+    assert "without triples" in text
+    assert "seed" not in text
+    shown = json.loads(clew("show", "--index", own_index, "--json").stdout)
+    assert shown["extraction"]["wanted"]["seed"] == shown["wasted"] == 0
+
+
+def test_a_seed_that_counts_is_shown(clew, own_index):
+    """A random choice has one; and what is gone is a share with advice."""
+    clew("remove", "polar/fram.md", "--index", own_index)
+    with open_with_doubles(own_index) as index:
+        index.add([], value="random")
+    text = clew("show", "--index", own_index).stdout
+    assert "seed" in text
+    assert "% of the rows: 'clew compact' erases them" in text
+
+
+def test_show_says_what_made_a_chunk(clew, own_index, articles):
+    """Its units and its triples have their makers, in words that are on a line each."""
+    clew("index", articles, "--into", own_index, "--triples", "cooccurrence")
+    document = json.loads(clew("show", "polar/fram.md", "--index", own_index, "--json").stdout)
+    text = clew("show", document["chunks"][0], "--index", own_index).stdout
+    assert "units made by    sentence\n" in text
+    assert "triples made by  cooccurrence\n" in text
+    assert "  Colin Archer built the Fram for Nansen\n" in text
+
+
+@pytest.fixture
+def named(clew, tmp_path):
+    """Make an index of names that are alike."""
+    texts = ["Erik Erikson sailed.", "Erikson was late.", "Then Erik Eriksen came to Cape Lund."]
+    (tmp_path / "names.txt").write_text(" ".join(texts), encoding="utf-8")
+    clew("index", tmp_path / "names.txt")
+
+
+@pytest.mark.usefixtures("named")
+def test_aliases_are_readable(clew):
+    """A pair a line: the name, what it would stand for, the score and the reason."""
+    text = clew("show", "--aliases").stdout
+    assert re.search(r"^  Erik Eriksen -> Erik Erikson +0\.\d\d  spelling$", text, re.MULTILINE)
+    one = clew("show", "ERIKSON", "--aliases").stdout
+    assert "Erikson -> Erik Erikson" in one
+    assert "Erik Eriksen" not in one
+    assert "No two names" in clew("show", "Cape Lund", "--aliases").stdout
+    assert clew("show", "Nobody", "--aliases").exit_code == 1
+
+
+@pytest.mark.usefixtures("named")
+def test_merged_names_are_listed(clew):
+    """What stands for what, by the names as they are written."""
+    clew("merge", "Erikson", "Erik Erikson")
+    for arguments in ([], ["erikson"], ["Erik Erikson"]):
+        text = clew("show", *arguments, "--aliases").stdout
+        assert text.startswith("Erikson stands for Erik Erikson\n")
+    found = json.loads(clew("show", "Cape Lund", "--aliases", "--json").stdout)
+    assert found == {"merged": {}, "names": {}, "proposed": []}
+
+
+def test_many_proposals_are_cut_in_the_text_only(clew, tmp_path):
+    """Fifty lines are enough to look through, and the JSON has them all."""
+    pairs = "".join(f"Then {a}{b}ansen saw {a}{b}anson. " for a in "BDGKLMNT" for b in "aeiouyåø")
+    (tmp_path / "many.txt").write_text(pairs, encoding="utf-8")
+    clew("index", tmp_path / "many.txt")
+    n = len(json.loads(clew("show", "--aliases", "--json").stdout)["proposed"])
+    assert n > 50
+    assert clew("show", "--aliases").stdout.endswith(f"  … and {n - 50} more\n")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from clew.api import open_index
+from clew.models import Turn
 from clew.testing import models
 from tests.index.reads import ReadsChat
 
@@ -81,13 +82,39 @@ def test_index_says_what_was_extracted(paying, articles):
     assert shown["extraction"]["wanted"]["triples"] == "llm"
 
 
+class UselessChat(ReadsChat):
+    """A model that is not up to it: no reply of its is JSON."""
+
+    def ask(self, prompt, turns=(), *, stop=None, on_lost=None):
+        super().ask(prompt, turns, stop=stop, on_lost=on_lost)
+        return Turn("I cannot do that.", prompt_tokens=1, completion_tokens=1)
+
+
+@pytest.mark.parametrize("triples", ["none", "llm"])
+def test_useless_replies_are_named(clew, articles, triples):
+    """The summary says what the chunks have instead, how to ask again, and where to read on."""
+
+    def with_llm(folder, **more):
+        return open_index(folder, models=models(llm=UselessChat()), **more)
+
+    result = clew("index", articles, "--units", "1", "--triples", triples, obj=with_llm)
+    assert (
+        "knowledge units: 0 chunks by the LLM, 6 fell back to sentences, its replies being of no"
+        " use ('--retry' asks again)"
+    ) in result.output
+    assert ("triples: 0 chunks by the LLM, 6 fell back to co-occ" in result.output) == (
+        triples == "llm"
+    )
+    assert "No reply of this model was usable: see docs/guides/llm.md" in result.output
+
+
 def test_spent_budget_has_its_status(paying, articles):
     """What is missing is said in one line, with status 4, and the same command goes on."""
     command = ("index", articles, "--units", "1", "--triples", "llm")
     result = paying(*command, "--budget-tokens", "900")
     assert result.exit_code == 4
     assert "waiting" in result.output
-    assert result.stderr.startswith("clew: the budget of 900 tokens is spent")
+    assert result.stderr.startswith("clew: the budget of 900 tokens leaves no room")
     assert paying(*command).exit_code == 0
     assert "0 tokens, 0 LLM calls" in paying(*command).output
 
@@ -116,7 +143,10 @@ def test_import_triples(clew, own_index, tmp_path):
     result = clew("import-triples", path, "--index", own_index)
     assert result.exit_code == 3
     assert "Triples of 1 chunk taken over; 1 triple now in" in result.output
-    assert "line 2" in result.stderr
+    assert result.stderr.endswith(
+        "triples.jsonl, line 2: is not valid JSON: Expecting value at column 1\n"
+    )
+    assert "skipped" not in result.stderr
     assert clew("import-triples", tmp_path / "none", "--index", own_index).exit_code == 1
 
 
@@ -128,7 +158,21 @@ def test_merge_and_unmerge(clew, own_index):
         "belgica": "fram"
     }
     assert "stands for itself" in clew("unmerge", "Belgica", *place).output
+    merged = json.loads(clew("merge", "Belgica", "Fram", "--json", *place).output)
+    assert merged["merged"] == [{"name": "Belgica", "into": "Fram"}]
+    assert json.loads(clew("unmerge", "Belgica", "--json", *place).output)["unmerged"] == "Belgica"
     assert "No name differs" in clew("merge", "--rules", *place).output
     assert clew("merge", "Belgica", *place).exit_code == 2
     assert clew("merge", *place).exit_code == 2
     assert clew("merge", "Nobody", "Fram", *place).exit_code == 1
+
+
+def test_merge_by_rules_prints_names(clew, tmp_path):
+    """Names are shown as they are written, also those that are gone."""
+    (tmp_path / "a.txt").write_text("Ola met The Royal Society. The Royal Society of Oslo left.")
+    (tmp_path / "b.txt").write_text("Ola left Bakken Works Ltd for Bakken Works.")
+    clew("index", tmp_path / "a.txt", tmp_path / "b.txt")
+    result = clew("merge", "--rules", "--json")
+    assert {"name": "Bakken Works Ltd", "into": "Bakken Works"} in json.loads(result.output)[
+        "merged"
+    ]

@@ -13,9 +13,13 @@ _NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 
 def reply_to(system: str, user: str):
     """Return the reply to one of the two prompts, as a JSON value."""
-    passages = dict(_PASSAGE.findall(user.rpartition("\nPassages\n")[2]))
     made = _graph if "knowledge graph" in system else _units
-    return {number: made(text) for number, text in passages.items()}
+    return {number: made(text) for number, text in passages(user).items()}
+
+
+def passages(user: str) -> dict[str, str]:
+    """Return the passages of a prompt by their numbers."""
+    return dict(_PASSAGE.findall(user.rpartition("\nPassages\n")[2]))
 
 
 def _units(text):
@@ -72,12 +76,16 @@ class ReadsChat:
     concurrency = 2
     price = (1.0, 2.0)
 
-    def __init__(self):
+    def __init__(self, *, empty=False):
         self.n_asked = 0
+        self.texts: list[str] = []
+        self._empty = empty
 
     def ask(self, prompt, turns=(), *, stop=None, on_lost=None):  # noqa: ARG002
         self.n_asked += 1
-        text = json.dumps(reply_to(prompt.system, prompt.user))
+        data = reply_to(prompt.system, prompt.user)
+        self.texts += [(prompt.version, text) for text in passages(prompt.user).values()]
+        text = json.dumps({key: [] for key in data} if self._empty else data)
         n_taken = min(len(text.split()), prompt.max_tokens)
         return Turn(text, prompt_tokens=self.count_tokens(prompt, turns), completion_tokens=n_taken)
 

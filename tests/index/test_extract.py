@@ -8,12 +8,16 @@ import pytest
 
 from clew import testing
 from clew.errors import BudgetSpent, EndpointError, InputError
-from clew.index import extract
+from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
+from clew.models.budget import Budget
+from clew.models.conversation import recorded
 from clew.models.cooccurrence import Cooccurrence
+from clew.models.ledger import Ledger
+from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS
-from tests.index.build import MODELS, add, contents, create, scratch
-from tests.index.reads import Reads
+from tests.index.build import MODELS, add, contents, create, document, scratch
+from tests.index.reads import Reads, ReadsChat
 from tests.store.corpus import documents
 
 BOTH = Wanted(units=0.5, triples="llm")
@@ -187,20 +191,20 @@ class StopsAfter(Reads):
 
     def __init__(self, n, error):
         super().__init__()
-        self._left, self._error, self._known = n, error, {}
+        self._left, self._error = n, error
 
-    def complete(self, prompts):
+    def complete(self, prompts, *, on_reply=None):
         replies = []
-        for prompt in prompts:
+        for i, prompt in enumerate(prompts):
             if not self._left:
                 raise self._error
             self._left -= 1
-            self._known[prompt.user] = self._reply(prompt)
-            replies.append(self._known[prompt.user])
+            replies.append(self._reply(prompt))
+            on_reply(i, replies[-1])
         return replies
 
-    def recall(self, prompts):
-        return [self._known.get(prompt.user) for prompt in prompts]
+    def untold(self):
+        return None
 
 
 def test_spent_budget_ends_cleanly(store):
@@ -210,9 +214,9 @@ def test_spent_budget_ends_cleanly(store):
         add(other, documents(n=24))
         run(other, llm=whole)
         expected = contents(other)
-    stops = StopsAfter(3, BudgetSpent("the budget of 9 tokens is spent"))
+    stops = StopsAfter(3, BudgetSpent("the budget of 9 tokens leaves no room"))
     done = run(store, llm=stops)
-    assert done.stopped == "the budget of 9 tokens is spent"
+    assert done.stopped == "the budget of 9 tokens leaves no room"
     assert done.llm[UNITS] > 0
     assert sum(done.waiting.values()) > 0
     rest = Reads()
@@ -345,4 +349,140 @@ def test_aliases(store):
     store.compact()
     assert contents(store) == after
     store.set_aliases({"mira toll": None})
+    assert contents(store) == before
+
+
+def test_another_writer_is_refused_before_anything_is_bought(store):
+    """While one session extracts, no other renumbers its chunks or buys the same."""
+    from clew.errors import IndexLocked
+    from clew.store.embedded import EmbeddedStore
+
+    llm = Reads()
+    with EmbeddedStore.open(store.folder) as second, pytest.raises(IndexLocked):
+        run(second, llm=llm)
+    assert not llm.prompts
+
+
+def test_what_is_paid_for_stays_in_a_changed_document(store, tmp_path):
+    """A chunk whose text is as it was keeps its units, whatever the new choice would be."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    wanted = Wanted(units=0.3)
+    run(store, wanted, llm=recorded(ReadsChat(), ledger), ledger=ledger)
+    paid = set(np.array(_ids(store))[made_by(store, UNITS) == LLM_MADE])
+    held = dict(store.hashes())
+    store.remove(list(held))
+    store.compact()
+    chat = ReadsChat()
+    add(store, documents(n=24))
+    run(store, wanted, llm=recorded(chat, ledger), ledger=ledger)
+    assert not chat.n_asked
+    assert set(np.array(_ids(store))[made_by(store, UNITS) == LLM_MADE]) >= paid
+
+
+def test_another_wish_reaches_documents_that_were_away(store):
+    """A document that was removed under the old wish is considered under the new one."""
+    run(store, Wanted(units=0.2))
+    held = dict(store.hashes())
+    away = ["d01", "d02", "d03", "d05"]
+    store.remove(away)
+    run(store, Wanted(units=1.0))
+    store.revive({i: held[i] for i in away})
+    run(store, Wanted(units=1.0))
+    assert (made_by(store, UNITS) == LLM_MADE).all()
+
+
+def test_a_valid_reply_without_use_is_asked_for_again(store, tmp_path):
+    """An empty list is no units; `again` asks for them once more, and nothing else does."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    empty = ReadsChat(empty=True)
+    done = run(store, Wanted(units=1.0), llm=recorded(empty, ledger), ledger=ledger)
+    assert done.llm[UNITS] == 0
+    chat = ReadsChat()
+    llm = recorded(chat, ledger)
+    assert run(store, Wanted(units=1.0), llm=llm, ledger=ledger).n_chunks == 0
+    assert not chat.n_asked
+    run(store, Wanted(units=1.0), llm=llm, ledger=ledger, again=True)
+    assert chat.n_asked
+    assert (made_by(store, UNITS) == LLM_MADE).all()
+
+
+def test_rules_need_no_llm_where_units_were_wanted(store):
+    """A new wish for triples by rules is no wish for an LLM."""
+    run(store, Wanted(units=1.0))
+    wanted = Wanted(units=1.0, triples="cooccurrence")
+    done = extract.extract(store, MODELS, wanted, rules=Cooccurrence(MODELS.tagger))
+    assert done.rules == len(made_by(store, GRAPH))
+
+
+def test_equal_texts_are_read_once(tmp_path):
+    """Copies of a text cost nothing, in the plan as in the run."""
+    originals = documents(n=6)
+    copies = [replace(d, id=f"copy{d.id}") for d in originals]
+    calls = []
+    for corpus in (originals, [*originals, *copies]):
+        with scratch() as folder, create(folder / "index") as store:
+            add(store, corpus)
+            ledger, chat = Ledger(folder / "calls.sqlite"), ReadsChat()
+            llm = recorded(chat, ledger)
+            planned = plan.plan(plan.corpus(corpus, Chunking()), llm, choose.Memory(None, "reads"))
+            run(store, BOTH, llm=llm, ledger=ledger)
+            calls.append((chat.n_asked, planned.estimates[-1].calls))
+            assert (made_by(store, GRAPH) == LLM_MADE).all()
+    assert calls[0] == calls[1]
+
+
+def test_what_came_before_a_stop_is_known_by_its_text(store, tmp_path):
+    """Documents that come between a stop and the next run do not make it pay again."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    budget = Budget(tokens=2_500)
+    chat = ReadsChat()
+    wanted = Wanted(units=1.0, triples="llm")
+    done = run(store, wanted, llm=recorded(chat, ledger, budget), ledger=ledger)
+    assert done.stopped
+    read = set(chat.texts)
+    add(store, [replace(d, id=f"a{d.id}", text=f"Before. {d.text}") for d in documents(n=9)])
+    chat.texts.clear()
+    run(store, wanted, llm=recorded(chat, ledger, Budget()), ledger=ledger)
+    assert read
+    assert not read & set(chat.texts)
+
+
+def test_a_merged_entity_has_its_own_name(store):
+    """An alias leads to the entity it stands for, which keeps its own name, and comes back."""
+    run(store, Wanted(triples="llm"))
+    snapshot = store.snapshot()
+    [row] = snapshot.layer("entity").rows(["verle"])
+    own = snapshot.layer("entity").texts([row])
+    snapshot.close()
+    store.set_aliases({"mira toll": "verle"})
+    snapshot = store.snapshot()
+    entities = snapshot.layer("entity")
+    assert entities.rows(["mira toll"]) == entities.rows(["verle"]) != [-1]
+    assert entities.texts(entities.rows(["mira toll"])) == own
+    snapshot.close()
+
+
+def test_an_alias_without_its_target_is_none(store):
+    """Where no text has the other name any more, a name stands for itself, compacted or not."""
+    store.set_aliases({"mira toll": "the analog sea"})
+    only = document("only", "Once The Analog Sea was here.")
+    add(store, [only])
+    store.remove(["only"])
+    before = contents(store)
+    assert "mira toll" in before["entity"]["ids"]
+    store.compact()
+    assert contents(store) == before
+
+
+def test_replaced_extractions_are_waste(store, tmp_path):
+    """An import over an import leaves dead rows, which a compaction takes away."""
+    path = tmp_path / "triples.jsonl"
+    line = {"id": "d02", "triples": [["Mira Toll", "crossed", "Bakken"]]}
+    path.write_text(json.dumps(line), encoding="utf-8")
+    for _ in range(5):
+        extract.import_triples(store, path, MODELS)
+    before = contents(store)
+    assert store.wasted() > 0.5
+    store.compact()
+    assert store.wasted() == 0
     assert contents(store) == before

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.layers.salient import salient_terms
+from clew.layers.salient import as_written, hints, salient_terms
 
 TEXTS = [
     "The Fram drifted with the pack ice. The Fram was built to drift.",
@@ -74,3 +74,17 @@ def test_texts_without_rare_terms(texts):
 def test_the_order_of_texts_does_not_matter(texts):
     """Each text has its terms wherever it stands among the others."""
     assert salient_terms(texts[::-1], threshold=0.2) == salient_terms(texts, threshold=0.2)[::-1]
+
+
+def test_terms_as_the_text_spells_them():
+    """Names have their capitals, and what cuts through a name is left out."""
+    text = "Colin Archer built the Fram's\nhull. The hull was round."
+    terms = ["colin archer", "colin archer built", "hull", "archer built", "fram", "ice anchor"]
+    assert as_written(terms, text) == ["Colin Archer", "hull", "Fram", "ice anchor"]
+
+
+def test_hints_are_terms_as_written():
+    """A prompt is given salient terms in the spelling of its text."""
+    [first, _] = hints(["Colin Archer built a hull.", "Snow fell on the quay all day."])
+    assert "Colin Archer" in first
+    assert not any("Archer built" in hint for hint in first)

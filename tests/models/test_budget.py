@@ -1,6 +1,7 @@
 """No run buys more than it was allowed, whatever fails and however many threads buy."""
 
 import gc
+import random
 import threading
 import time
 from contextlib import suppress
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.errors import BudgetSpent, InputError
-from clew.models import Prompt, Stopped
+from clew.errors import BadReply, BudgetSpent, EndpointError, InputError, ModelError
+from clew.models import Prompt, PromptRefused, Stopped, Turn
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger
+from clew.models.metered import Meter, metered
+from clew.testing import ScriptedChat, models
 from tests.models.faulty import SCHEMA, Billing
 from tests.models.server import serving
 
@@ -33,7 +36,7 @@ def test_what_fits_is_set_aside_and_what_is_billed_is_spent():
     budget.lose(second)
     budget.release(third)
     assert (budget.spent_tokens, budget.lost_tokens) == (14, 10)
-    with pytest.raises(BudgetSpent, match="14 tokens are, of which 10 tokens for requests without"):
+    with pytest.raises(BudgetSpent, match="14 tokens are spent, 10 tokens of them as .* without"):
         budget.reserve(Bill(17))
     budget.reserve(Bill(16))
 
@@ -114,6 +117,50 @@ def test_the_last_lost_attempt_sets_nothing_aside():
     assert (budget.spent_tokens, budget.lost_tokens) == (10, 10)
 
 
+class Moody:
+    """Says by a seed a good reply, a bad one, or an error; now and then a reply without a bill."""
+
+    def __init__(self, seed):
+        self._seed = seed
+        self._lock, self._n = threading.Lock(), 0
+
+    def __call__(self, prompt, turns):
+        with self._lock:
+            self._n += 1
+            dice = random.Random(f"{self._seed} {prompt.user} {len(turns)} {self._n}")  # noqa: S311
+        time.sleep(dice.random() / 1_000)
+        if dice.random() < 0.1:
+            return dice.choice([EndpointError("gone"), BadReply("?"), PromptRefused("no")])
+        text = dice.choice(['{"echo": "x"}', "Nobile, I think", ""])
+        billed = (dice.randint(1, 90), dice.randint(1, 9)) if dice.random() < 0.9 else ()
+        return Turn(text, "" if text else "the reply is empty", *billed)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    bounds=st.lists(st.integers(100, 1_500), min_size=1, max_size=4),
+    concurrency=st.integers(1, 6),
+    kept=st.booleans(),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, kept):
+    """A run that ends anywhere, even in the middle of a repair, reports all that it bought."""
+    ledger = Ledger(tmp_path_factory.mktemp("usage") / "ledger.sqlite") if kept else None
+    chat = ScriptedChat(Moody(seed), concurrency=concurrency, price=(1.0, 1.0))
+    chat.count_tokens = lambda *_: 90
+    asked = [Prompt(user=f"{i}", schema=SCHEMA, max_tokens=9) for i in range(12)]
+    for bound in bounds:
+        budget, meter = Budget(tokens=bound), Meter()
+        llm = metered(models(llm=Conversation(chat, ledger=ledger, budget=budget)), meter).llm
+        with suppress(BudgetSpent, ModelError):
+            llm.complete(asked)
+        usage = meter.usage()
+        assert usage.total_tokens == budget.spent_tokens - budget.lost_tokens
+        assert budget.spent_tokens <= bound
+        if usage.cost_usd is not None:
+            assert usage.cost_usd == pytest.approx(usage.total_tokens / 1e6)
+
+
 # Against an endpoint that bills and fails
 
 WORST = 1_500  # tokens: no exchange of these prompts can take more
@@ -161,12 +208,14 @@ def keep_within(server, folder, run):
     for number in range(300):
         budget = Budget(tokens=run["budgets"][number % len(run["budgets"])])
         before = billing.billed
+        meter = Meter()
         llm = Conversation(chat_at(server, run["concurrency"]), ledger=ledger, budget=budget)
         try:
-            replies = llm.complete(asked)
+            replies = metered(models(llm=llm), meter).llm.complete(asked)
         except BudgetSpent:
             replies = None
-        spent = billing.billed - before
+        usage, spent = meter.usage(), billing.billed - before
+        assert usage.total_tokens == budget.spent_tokens - budget.lost_tokens
         assert spent <= budget.spent_tokens <= budget.tokens
         assert budget.spent_tokens - budget.lost_tokens <= spent
         if replies is not None:

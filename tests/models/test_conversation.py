@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
-from clew.models import Prompt, PromptRefused, Reply, Turn, recalls
-from clew.models.budget import Budget
+from clew.errors import BadReply, BudgetSpent, EndpointError, InputError, StoreError
+from clew.models import Prompt, PromptRefused, Reply, Turn, is_recorded
+from clew.models.budget import Bill, Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Ledger, Request
 from clew.testing import ChatContract, ScriptedChat, ScriptedLLM
@@ -116,11 +116,44 @@ def test_a_refused_prompt_is_an_error_in_its_reply(ledger):
 
 
 @pytest.mark.parametrize("n", [1, 5])
-def test_a_batch_of_which_nothing_is_taken_raises(n):
-    """Then it is the setting, and not the prompt."""
+def test_a_batch_of_which_nothing_is_taken_raises(ledger, n):
+    """Then it may be the setting, so nothing is told of the prompts."""
     chat = ScriptedChat(lambda *_: PromptRefused("max_tokens is too large"), concurrency=2)
+    llm = Conversation(chat, ledger=ledger)
     with pytest.raises(PromptRefused, match="max_tokens"):
-        Conversation(chat).complete(prompts(n))
+        llm.complete(prompts(n), on_reply=lambda *_: pytest.fail("told"))
+
+
+def test_a_batch_of_which_nothing_is_taken_is_believed_where_others_were(ledger):
+    """A recorded call of the same model and version shows that the endpoint takes such prompts."""
+    chat = ScriptedChat(lambda *_: PromptRefused("too long"), concurrency=2)
+    ledger.record(Request("scripted", Prompt(user="Who?", version="who-1")), Turn("Nobile"))
+    told = {}
+    asked = [Prompt(user=f"{i}", version="who-1") for i in range(3)]
+    replies = Conversation(chat, ledger=ledger).complete(asked, on_reply=told.__setitem__)
+    assert [r.error for r in replies] == ["too long"] * 3
+    assert [told[i] for i in range(3)] == replies
+    with pytest.raises(PromptRefused):
+        Conversation(chat, ledger=ledger).complete([Prompt(user="0", version="who-2")])
+
+
+def test_a_refusal_is_told_once_another_prompt_is_taken():
+    """Before that it may be the setting; the order in which they are told says so."""
+
+    def answer(prompt, _):
+        return "ice" if prompt.user == "Question 2?" else PromptRefused("too long")
+
+    told = []
+    chat = ScriptedChat(answer)
+    Conversation(chat).complete(
+        prompts(4), on_reply=lambda i, reply: told.append((i, reply.error, len(chat.asked)))
+    )
+    assert told == [
+        (0, "too long", 3),
+        (1, "too long", 3),
+        (2, "", 3),
+        (3, "too long", 4),
+    ]
 
 
 def test_a_refused_repair_keeps_what_was_paid(ledger):
@@ -161,39 +194,86 @@ def test_prices_given_count_before_the_chat_s_own(ledger):
     assert ledger.totals()["scripted", ""].cost_usd == pytest.approx(10e-6)
 
 
-def test_what_a_stopped_batch_bought_can_be_recalled(ledger):
-    """Whole conversations only; they count as bought, once, and from then on as recorded."""
+def test_replies_are_told_as_they_come(ledger):
+    """Each once, by its position and from the thread that held it, recorded ones as well."""
+    chat = ScriptedChat(lambda prompt, _: prompt.user, concurrency=4)
+    llm = Conversation(chat, ledger=ledger)
+    assert is_recorded(llm)
+    assert not is_recorded(ScriptedLLM())
+    llm.complete(prompts(3))
+    told, threads = {}, {}
+
+    def tell(i, reply):
+        assert i not in told
+        told[i] = reply
+        threads[i] = threading.current_thread()
+
+    replies = llm.complete(prompts(8) * 2, on_reply=tell)
+    assert [told[i] for i in range(16)] == replies
+    assert threading.current_thread() not in {threads[i] for i in range(3, 8)}
+    assert sum(r.recorded for r in replies) == 11
+
+
+def test_replies_are_told_before_an_error_ends_the_batch(ledger):
+    """What came is not lost with what did not; from then on it is recorded."""
 
     def answer(prompt, _):
         return EndpointError("HTTP 401") if prompt.user == "Question 2?" else "ice"
 
+    told = {}
     llm = Conversation(ScriptedChat(answer), ledger=ledger)
     with pytest.raises(EndpointError):
-        llm.complete(prompts(4))
-    assert recalls(llm)
-    first, again = llm.recall(prompts(4)), llm.recall(prompts(4))
-    assert [r and r.text for r in first] == ["ice", "ice", None, None]
-    assert [(r.calls, r.recorded) for r in first[:2]] == [(1, 0)] * 2
-    assert [(r.calls, r.recorded) for r in again[:2]] == [(0, 1)] * 2
-    assert [r.recorded for r in Conversation(llm.chat, ledger=ledger).complete(prompts(2))] == [
-        1,
-        1,
-    ]
+        llm.complete(prompts(4), on_reply=told.__setitem__)
+    assert {i: (r.text, r.calls, r.recorded) for i, r in told.items()} == {
+        0: ("ice", 1, 0),
+        1: ("ice", 1, 0),
+    }
+    assert llm.untold() is None
+    assert [r.recorded for r in llm.complete(prompts(2))] == [1, 1]
 
 
-def test_half_a_conversation_is_not_recalled(ledger):
-    """Its first turn is kept, and the next run pays for the repair alone."""
-    chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
-    llm = Conversation(chat, ledger=ledger)
+def test_no_error_keeps_back_what_is_recorded(ledger):
+    """Wherever it stands in a batch; half a recorded conversation is no reply."""
+    Conversation(ScriptedChat(lambda *_: "ice"), ledger=ledger).complete(prompts(9)[5:])
+    ledger.record(Request("scripted", ASKED), Turn("Nobile", "", 3, 1, 0.0))
+    told = {}
+    with pytest.raises(BudgetSpent):
+        Conversation(
+            ScriptedChat(lambda *_: "ice", concurrency=3), ledger=ledger, budget=Budget(tokens=0)
+        ).complete([*prompts(9), ASKED], on_reply=told.__setitem__)
+    assert sorted(told) == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_half_a_conversation_is_untold_once(ledger, kept):
+    """Its first turn was paid for and gave no reply; the next run pays for the repair alone."""
+    chat = ScriptedChat(
+        lambda _, turns: EndpointError("gone") if turns else "Nobile, I think", price=(1e6, 0.0)
+    )
+    llm = Conversation(chat, ledger=ledger if kept else None)
+    assert llm.untold() is None
+    with pytest.raises(EndpointError):
+        llm.complete([ASKED], on_reply=lambda *_: pytest.fail("there is no reply"))
+    rest = llm.untold()
+    assert (rest.text, rest.calls, rest.recorded) == ("", 1, 0)
+    assert (rest.prompt_tokens, rest.completion_tokens, rest.cost_usd) == (2, 3, 2.0)
+    assert llm.untold() is None
     with pytest.raises(EndpointError):
         llm.complete([ASKED])
-    assert llm.recall([ASKED]) == [None]
-    assert ledger.recall(Request("scripted", ASKED)).text == "Nobile"
+    assert (llm.untold() is None) is kept
 
 
-def test_without_a_ledger_nothing_is_recalled():
-    """There is nowhere to look."""
-    assert Conversation(ScriptedChat(lambda *_: "x")).recall(prompts(2)) == [None, None]
+def test_what_cannot_be_written_down_is_untold(ledger, monkeypatch):
+    """The bill came, whatever became of the ledger."""
+
+    def full(*_):
+        raise StoreError("the disk is full")
+
+    llm = Conversation(ScriptedChat(lambda *_: "ice"), ledger=ledger)
+    monkeypatch.setattr(Ledger, "record", full)
+    with pytest.raises(StoreError):
+        llm.complete(prompts(1))
+    assert llm.untold().calls == 1
 
 
 def test_how_long_a_call_took_is_recorded(ledger):
@@ -204,7 +284,7 @@ def test_how_long_a_call_took_is_recorded(ledger):
         return "x"
 
     Conversation(ScriptedChat(answer), ledger=ledger).complete(prompts(1))
-    [(_, _, seconds)] = ledger.sizes("scripted", "")
+    [(_, _, seconds, _)] = ledger.sizes("scripted", "")
     assert 0.02 <= seconds < 5
 
 
@@ -219,8 +299,9 @@ def test_a_budget_stops_before_the_request_that_may_not_fit(ledger):
     with pytest.raises(BudgetSpent) as caught:
         Conversation(chat, ledger=ledger, budget=budget).complete(asked)
     assert str(caught.value) == (
-        "the budget of 30 tokens is spent: 20 tokens are, and the next request may take 12 tokens."
-        " Hint: every reply is kept, so the same command with a further budget goes on from here"
+        "the budget of 30 tokens leaves no room: 20 tokens are spent, and the next request may take"
+        " up to 12 tokens. Hint: every reply is kept, so the same command goes on from here with a"
+        " further budget that has room for it"
     )
     assert (len(chat.asked), budget.spent_tokens, budget.lost_tokens) == (4, 20, 0)
     replies = Conversation(chat, ledger=ledger, budget=Budget(tokens=12)).complete(asked)
@@ -232,7 +313,7 @@ def test_a_budget_in_dollars(ledger):
     chat = ScriptedChat(lambda *_: "a b", price=(0.0, 1e5))  # ten cents a token
     budget = Budget(usd=1.0)
     asked = [Prompt(user=f"{i}", max_tokens=4) for i in range(9)]
-    with pytest.raises(BudgetSpent, match=r"budget of \$1.0000 is spent: .*\(\$0.8000\) are"):
+    with pytest.raises(BudgetSpent, match=r"of \$1.0000 leaves .*\(\$0.8000\) are spent"):
         Conversation(chat, ledger=ledger, budget=budget).complete(asked)
     assert (len(chat.asked), budget.spent_usd) == (4, pytest.approx(0.8))
 
@@ -253,6 +334,8 @@ def test_a_model_that_does_not_count_is_charged_the_worst_case():
     chat = ScriptedChat(lambda *_: Turn("x"))
     Conversation(chat, budget=budget).complete([Prompt(user="a b c", max_tokens=50)])
     assert (budget.spent_tokens, budget.lost_tokens) == (53, 53)
+    with pytest.raises(BudgetSpent, match="53 tokens of them .* endpoint stated no usage, and"):
+        budget.reserve(Bill(tokens=948))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +357,7 @@ def test_without_a_count_the_bound_is_bytes_and_a_margin():
     chat.count_tokens = lambda *_: None
     with pytest.raises(BudgetSpent) as caught:
         Conversation(chat, budget=Budget(tokens=100)).complete([ASKED])
-    worst = int(str(caught.value).partition("may take ")[2].split()[0])
+    worst = int(str(caught.value).partition("may take up to ")[2].split()[0])
     n_bytes = len(ASKED.user) + len(str(SCHEMA))
     assert n_bytes + 2 * 64 + ASKED.max_tokens <= worst < n_bytes + 2 * 64 + ASKED.max_tokens + 200
 

@@ -185,7 +185,15 @@ def test_a_refused_connection_says_to_start_the_server(endpoint):
 
 @pytest.mark.parametrize(
     ("status", "hint"),
-    [(400, "setting"), (401, "API key"), (403, "may use"), (404, "base URL"), (302, "base URL")],
+    [
+        (400, "shorten the text, or change the setting"),
+        (401, "API key"),
+        (403, "may use"),
+        (404, "base URL"),
+        (413, "shorten"),
+        (422, "shorten the text, or change the setting"),
+        (302, "base URL"),
+    ],
 )
 def test_a_refusal_is_final(server, endpoint, waits, status, hint):
     """Where asking again cannot help, it is not tried, and the hint fits the status."""
@@ -203,6 +211,23 @@ def test_the_key_never_appears_in_an_error(server, endpoint, status):
     with pytest.raises(EndpointError) as caught:
         send(built, {})
     assert "sk-very" not in f"{caught.value!r} {built!r} {caught.value.__cause__!r}"
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "shown"),
+    [
+        ("x", "max_tokens exceeds the context", "max_tokens exceeds the context"),
+        ("context", "the context is full", "the context is full"),
+        ("contexts", "contexts of subcontexts", "... of subcontexts"),
+        ("sk-a.b+c", "key=sk-a.b+c, sk-aXb+c", "key=..., sk-aXb+c"),
+    ],
+)
+def test_a_placeholder_for_a_key_spoils_no_message(server, endpoint, key, said, shown):
+    """Servers without keys are given any word; only what can be a secret is left out, whole."""
+    server.script(Answer({"error": said}, 400))
+    with pytest.raises(Refused) as caught:
+        send(endpoint(api_key=key), {})
+    assert caught.value.reason == shown
 
 
 def test_a_password_in_the_base_url_is_not_shown(server, endpoint):

@@ -66,6 +66,14 @@ def test_what_is_wrong_with_a_turn_follows_from_its_text(ledger):
     assert ledger.recall(Request("m", PROMPT, (Turn("Byrd", "there is no JSON"),))) == TURN
 
 
+def test_which_prompts_a_model_was_asked_is_known(ledger):
+    """By model and version; whether the bill is known does not matter."""
+    assert not ledger.knows("m", "q-1")
+    ledger.record(Request("m", Prompt(user="Who?", version="q-1")), Turn("Byrd"))
+    asked = [("m", "q-1"), ("m", "q-2"), ("n", "q-1")]
+    assert [ledger.knows(*each) for each in asked] == [True, False, False]
+
+
 def test_the_first_reply_counts(ledger):
     """Of two processes that asked at the same time, both go on with the same reply."""
     assert ledger.record(REQUEST, TURN) == TURN
@@ -139,8 +147,8 @@ def test_totals_and_sizes(ledger):
         ("m", "q-1"): Total(calls=2, prompt_tokens=30, completion_tokens=5, cost_usd=0.75),
         ("n", "q-1"): Total(calls=2, prompt_tokens=7, completion_tokens=1, cost_usd=None),
     }
-    assert sorted(ledger.sizes("m", "q-1")) == [(10, 2, 1.5), (20, 3, 0.0)]
-    assert ledger.sizes("n", "q-1") == [(7, 1, 0.0)]
+    assert sorted(ledger.sizes("m", "q-1")) == [(10, 2, 1.5, False), (20, 3, 0.0, True)]
+    assert ledger.sizes("n", "q-1") == [(7, 1, 0.0, False)]
     assert ledger.sizes("m", "q-2") == []
 
 

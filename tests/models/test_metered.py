@@ -1,5 +1,6 @@
 """What models cost, by stage."""
 
+import threading
 import time
 
 import numpy as np
@@ -12,7 +13,7 @@ from clew.models import (
     Reply,
     gives_tokens,
     is_late,
-    recalls,
+    is_recorded,
 )
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
@@ -192,19 +193,48 @@ def test_usage_of_an_llm_adds_up():
     assert usage.cost_usd == 0.75
 
 
-def test_recalled_replies_are_counted(tmp_path):
-    """What a stopped batch bought is bought, although it came by another way."""
+def test_a_recorded_llm_stays_one(tmp_path):
+    """What it tells is counted and passed on; wrapping neither hides nor invents it."""
     answers = iter(["ice", EndpointError("gone")])
     chat = ScriptedChat(lambda *_: next(answers))
-    meter = Meter()
+    meter, told = Meter(), {}
     llm = metered(bundle(llm=recorded(chat, Ledger(tmp_path / "ledger"))), meter).llm
-    asked = [Prompt(user="one"), Prompt(user="two")]
+    assert is_recorded(llm)
+    assert not is_recorded(metered(bundle(llm=Scripted()), meter).llm)
     with pytest.raises(EndpointError):
-        llm.complete(asked)
-    assert recalls(llm)
-    assert not recalls(metered(bundle(llm=Scripted()), meter).llm)
-    assert [reply and reply.text for reply in llm.recall(asked)] == ["ice", None]
+        llm.complete([Prompt(user="one"), Prompt(user="two")], on_reply=told.__setitem__)
+    assert {i: reply.text for i, reply in told.items()} == {0: "ice"}
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
+    assert llm.untold() is None
+
+
+def test_what_an_error_leaves_untold_is_counted():
+    """The first turn of a conversation whose repair never came was paid for."""
+    chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
+    meter = Meter()
+    llm = metered(bundle(llm=recorded(chat)), meter).llm
+    with pytest.raises(EndpointError):
+        llm.complete([Prompt(user="Who?", schema={"type": "object"})])
+    assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
+
+
+def test_threads_share_a_meter():
+    """Their replies add up, and a stage of one is not inside that of another."""
+    meter, reply = Meter(), Reply(text="", prompt_tokens=1, cost_usd=1.0)
+
+    def work():
+        for _ in range(500):
+            with meter.stage("outer"), meter.stage("inner"):
+                meter.add(reply)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    usage = meter.usage()
+    assert (usage.llm_calls, usage.prompt_tokens, usage.cost_usd) == (4_000, 4_000, 4_000.0)
+    assert min(meter.seconds.values()) >= 0
 
 
 @pytest.mark.parametrize("prices", [(0.5, None), (None, 0.5), (None, None)])

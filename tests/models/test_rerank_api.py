@@ -28,7 +28,9 @@ def server(monkeypatch):
 
 @pytest.fixture
 def reranker(server):
-    return RerankEndpoint(base_url=server.url, model="judge", api_key="hush", sleep=lambda _: None)
+    return RerankEndpoint(
+        base_url=server.url, model="judge", api_key="hush-hush", sleep=lambda _: None
+    )
 
 
 def test_scores_come_in_the_order_of_texts(server, reranker):
@@ -79,8 +81,8 @@ def test_scores_that_cannot_be_used_are_refused(server, reranker, results):
 
 def test_a_refusal_names_the_address_and_not_the_key(server, reranker):
     """Errors of the endpoint come through the common client."""
-    server.script(Answer({"message": "bad key hush"}, 401))
+    server.script(Answer({"message": "bad key hush-hush"}, 401))
     with pytest.raises(EndpointError, match="/v1/rerank answered HTTP 401") as caught:
         reranker.score("q", ["a"])
-    assert "hush" not in f"{caught.value} {reranker!r}"
+    assert "hush-hush" not in f"{caught.value} {reranker!r}"
     assert reranker.name == "judge"

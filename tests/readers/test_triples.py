@@ -102,7 +102,7 @@ def test_types():
 def test_bad_lines_are_reported_and_the_rest_goes_on(write):
     """Each has its line number and its reason."""
     lines = [
-        b'{"id": "a", "triples": []}',
+        b'{"id": "a", "triples": [["Fram", "left", "Oslo"]]}',
         b'{"id": "b", "triples": [',
         b"",
         b"[1]",
@@ -115,10 +115,12 @@ def test_bad_lines_are_reported_and_the_rest_goes_on(write):
         b'{"id": "b", "triples": [], "entities": {"Fram": "ship"}}',
         b'{"id": "\xff", "triples": []}',
         b'{"id": "b", "triples": ' + b"[" * 5000 + b"]" * 5000 + b"}",
-        b'{"id": "z", "triples": []}',
+        b'{"id": "b", "triples": []}',
+        b'{"id": "b", "triples": null, "entities": []}',
+        b'{"id": "z", "entities": ["Fram"]}',
     ]
     first, *bad, last = read_triples(write("a.jsonl", b"\n".join(lines)))
-    assert (first.document_id, last.document_id, last.line) == ("a", "z", 14)
+    assert (first.document_id, last.document_id, last.line) == ("a", "z", 16)
     assert [str(item).removeprefix("a.jsonl, line ") for item in bad] == [
         "2: is not valid JSON: Expecting value at column 25",
         "4: is not a JSON object",
@@ -131,6 +133,8 @@ def test_bad_lines_are_reported_and_the_rest_goes_on(write):
         "11: its 'entities' is of type dict, not a list",
         "12: is not valid UTF-8 text",
         "13: is nested too deeply",
+        "14: has no triples",
+        "15: has no triples",
     ]
 
 
@@ -157,10 +161,10 @@ def test_a_bad_triple_costs_only_itself(recorded, triple):
 
 
 def test_names_without_a_letter(recorded):
-    """They would have no key, so no index could hold them."""
+    """They would have no key, so no index could hold them; a line of them alone gives nothing."""
     line = {"id": "a", "triples": [["Fram", "left", "…"]], "entities": ["—", "", {"type": "x"}]}
-    ((item,), reports) = recorded(line)
-    assert item.extraction == Extraction()
+    items, reports = recorded(line)
+    assert items == []
     assert reports == [
         "a.jsonl, line 1: its entity 1 has a name without a letter or digit",
         "a.jsonl, line 1: its entity 2 has no name",
@@ -180,7 +184,7 @@ def test_a_strange_strength_is_reported(recorded, strength):
 
 
 def test_strange_details_are_reported(recorded):
-    """Descriptions that are no strings, and types that cannot be told apart, are left out."""
+    """The entity is kept without a description that is no string and without a doubtful type."""
     line = {
         "id": "a",
         "entities": [{"name": "Fram", "description": 5}],
@@ -190,7 +194,7 @@ def test_strange_details_are_reported(recorded):
     assert item.extraction.entities == (Described(name="Fram"),)
     assert reports == [
         "a.jsonl, line 1: has 2 entity_types for 1 entities; none is used",
-        "a.jsonl, line 1: the description of its entity 1 is no string and is left out",
+        "a.jsonl, line 1: the description of its entity 1 is no string, so it is kept without one",
     ]
 
 
@@ -274,9 +278,9 @@ def test_any_triples_come_back(tmp_path_factory, triples, escaped):
     path = tmp_path_factory.mktemp("recorded") / "a.jsonl"
     line = {"document_id": "a", "triples": triples}
     path.write_bytes(json.dumps(line, ensure_ascii=escaped).encode())
-    (item,) = read_triples(path)
-    found = [(t.subject, t.relation, t.object) for t in item.extraction.triples]
-    assert found == triples
+    items = [item for item in read_triples(path) if isinstance(item, Recorded)]
+    read = [triple for item in items for triple in item.extraction.triples]
+    assert [(t.subject, t.relation, t.object) for t in read] == triples
 
 
 @given(LINES)
@@ -290,6 +294,7 @@ def test_every_line_is_accounted_for(tmp_path_factory, lines):
         (record,) = [i for i in items if isinstance(i, Recorded) and i.line == number] or [None]
         reports = sum(isinstance(i, Skipped) and i.line == number for i in items)
         if record:
+            assert record.extraction != Extraction()
             kept = len(record.extraction.triples) + len(record.extraction.entities)
             given = len(line.get("triples") or []) + len(line.get("entities") or [])
             assert kept + reports >= given

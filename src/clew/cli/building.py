@@ -29,9 +29,11 @@ from clew.errors import BudgetSpent, InputError
 from clew.types import Skipped
 
 if TYPE_CHECKING:
-    from clew.api import Added
+    from clew.api import Added, Index
     from clew.index.extract import Done
 
+
+_TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
 extraction_options = gathered(
     {
@@ -124,12 +126,13 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
     """Take entities and triples of indexed documents from FILE, JSON lines.
 
     A line is {"id": DOCUMENT, "triples": [[SUBJECT, RELATION, OBJECT], ...]}. They replace what was
-    extracted from these documents before.
+    extracted from these documents before. What cannot be read is named, and the rest is taken.
     """
     with opener(folder) as opened, documents_done() as (_, on_chunks):
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
-    warn_skipped(done.skipped)
+    for each in done.skipped:  # most of them are about a part of a line
+        click.echo(f"clew: {one_line(str(each))}", err=True)
     if as_json:
         echo_json({"index": str(folder), **asdict(done)})
     else:
@@ -144,8 +147,11 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
 @click.argument("into", required=False)
 @click.option("--rules", is_flag=True, help="Merge what differs by an article or a legal form.")
 @index_option()
+@json_option
 @click.pass_obj
-def merge(opener: Opener, name: str | None, into: str | None, folder: Path, *, rules: bool) -> None:
+def merge(
+    opener: Opener, name: str | None, into: str | None, folder: Path, *, rules: bool, as_json: bool
+) -> None:
     """Let the entity NAME stand for the entity INTO; 'clew unmerge NAME' takes it back.
 
     'clew show --aliases' lists names that may be of one thing.
@@ -154,24 +160,40 @@ def merge(opener: Opener, name: str | None, into: str | None, folder: Path, *, r
         raise click.UsageError("give NAME and INTO, or --rules")
     with opener(folder) as opened:
         if name is None or into is None:
-            pairs = opened.merge_by_rules()
+            pairs = _merged_by_rules(opened)
         else:
             opened.merge(name, into)
-            pairs = {name: into}
-    for one, other in pairs.items():
+            pairs = [(name, into)]
+    if as_json:
+        merged = [{"name": one, "into": other} for one, other in pairs]
+        echo_json({"index": str(folder), "merged": merged})
+        return
+    for one, other in pairs:
         click.echo(f"{one_line(one)} stands for {one_line(other)} now.")
     if not pairs:
         click.echo("No name differs from another by an article or a legal form alone.")
 
 
+def _merged_by_rules(index: Index) -> list[tuple[str, str]]:
+    """Merge by rules; return the pairs of names as they were written before."""
+    names = index.snapshot().layer("entity")
+    pairs = index.merge_by_rules()
+    ones, others = (names.texts(names.rows(list(keys))) for keys in (pairs, pairs.values()))
+    return list(zip(ones, others, strict=True))
+
+
 @click.command()
 @click.argument("name")
 @index_option()
+@json_option
 @click.pass_obj
-def unmerge(opener: Opener, name: str, folder: Path) -> None:
+def unmerge(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
     """Let the entity NAME, which stood for another, stand for itself again."""
     with opener(folder) as opened:
         opened.unmerge(name)
+    if as_json:
+        echo_json({"index": str(folder), "unmerged": name})
+        return
     click.echo(f"{one_line(name)} stands for itself again.")
 
 
@@ -240,15 +262,25 @@ def added_lines(added: Added) -> list[str]:
 def _extracted_lines(done: Done) -> Iterator[str]:
     """Yield what was extracted and what still waits, a line for each kind."""
     for kind, what in (("units", "knowledge units"), ("graph", "triples")):
-        parts = {
-            "by the LLM": done.llm[kind],
-            "without it, its reply being of no use": done.fallback[kind],
-        }
-        parts |= {"by rules": done.rules} if kind == "graph" else {}
-        parts["waiting"] = done.waiting[kind]
-        told = [f"{_count(n, 'chunk')} {how}" for how, n in parts.items() if n]
+        told = list(_extracted_parts(done, kind))
         if told:
             yield f"{what}: {', '.join(told)}"
+    if not any(done.llm.values()) and sum(done.fallback.values()) >= _TELLING_FALLBACKS:
+        yield "No reply of this model was usable: see docs/guides/llm.md"
+
+
+def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
+    n_llm, n_fallback, n_waiting = done.llm[kind], done.fallback[kind], done.waiting[kind]
+    if n_llm or n_fallback:
+        yield f"{_count(n_llm, 'chunk')} by the LLM"
+    if n_fallback:
+        instead = {"units": "sentences", "graph": "co-occurrence"}[kind]
+        because = "its replies being of no use ('--retry' asks again)"
+        yield f"{n_fallback:,} fell back to {instead}, {because}"
+    if kind == "graph" and done.rules:
+        yield f"{_count(done.rules, 'chunk')} by rules"
+    if n_waiting:
+        yield f"{_count(n_waiting, 'chunk')} waiting"
 
 
 def _n_seen(added: Added) -> int:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from clew.cli.options import Opener, index_option, json_option
 from clew.cli.plain import aligned, dim, echo_json, heading, one_line, wrapped
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.api import Index
+
+_MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
+_UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks that nothing read
 
 
 @click.command()
@@ -22,18 +29,20 @@ from clew.cli.plain import aligned, dim, echo_json, heading, one_line, wrapped
 @json_option
 @click.pass_obj
 def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool) -> None:
-    """Show what an index holds, or one document, chunk, unit or entity with its neighbours."""
+    """Show what an index holds, or one document, chunk, unit or entity with its neighbours.
+
+    With --aliases and a NAME, only what may be the same as NAME is listed.
+    """
     with opener(folder) as index:
-        description = index.aliases() if aliases else index.show(name)
+        description = _aliases(index, name) if aliases else index.show(name)
     if as_json:
         echo_json(description)
-        return
-    click.echo("\n".join(_described(description)))
-    more = (
-        0 if name or aliases else description["layers"]["document"] - len(description["documents"])
-    )
-    if more:
-        click.echo(f"  … and {more:,} more")
+    elif aliases:
+        click.echo("\n".join(_alias_lines(description)))
+    elif name is None:
+        click.echo("\n".join(_index_lines(description)))
+    else:
+        click.echo("\n".join(_described(description)))
 
 
 @click.command()
@@ -106,6 +115,84 @@ def _meaning(parameter: Mapping[str, Any]) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def _aliases(index: Index, name: str | None) -> dict[str, Any]:
+    """Return the names that stand for others and those that may, of one name if it is given."""
+    from clew.text.normalize import entity_key
+
+    found = index.aliases()
+    if name is None:
+        return found
+    key = entity_key(name)
+    merged = {one: other for one, other in found["merged"].items() if key in {one, other}}
+    if not merged and index.snapshot().layer("entity").rows([key]) == [-1]:
+        raise InputError(f"the index has no entity {name!r}")
+    ends = {*merged, *merged.values()}
+    return {
+        "merged": merged,
+        "names": {one: written for one, written in found["names"].items() if one in ends},
+        "proposed": [
+            pair
+            for pair in found["proposed"]
+            if key in {entity_key(pair["name"]), entity_key(pair["into"])}
+        ],
+    }
+
+
+def _alias_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    names, proposed = found["names"], found["proposed"]
+    for one, other in found["merged"].items():
+        yield one_line(f"{names[one]} stands for {names[other]}")
+    if found["merged"] and proposed:
+        yield ""
+    if proposed:
+        yield heading("Names that may be of one thing") + ":  clew merge NAME INTO"
+        yield aligned(
+            [
+                (f"{pair['name']} -> {pair['into']}", f"{pair['score']:.2f}", pair["reason"])
+                for pair in proposed[:_MOST_PROPOSALS]
+            ]
+        )
+    yield from _more(len(proposed) - _MOST_PROPOSALS)
+    if not (found["merged"] or proposed):
+        yield "No two names look as if they were of one thing."
+
+
+def _more(n: int) -> Iterator[str]:
+    if n > 0:
+        yield f"  … and {n:,} more"
+
+
+def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines about an index, in words, and without what says nothing."""
+    documents, extraction = description["documents"], dict(description["extraction"])
+    wanted = dict(extraction["wanted"])
+    if wanted.get("value") != "random":
+        wanted.pop("seed", None)
+    kinds = {_kind_worded(kind): _counts(kind, extraction[kind]) for kind in _UNTOUCHED}
+    shown = {
+        **description,
+        "wasted": _share_wasted(description["wasted"]),
+        "extraction": {"wanted": wanted, **kinds},
+        "documents": documents[:_MOST_DOCUMENTS],
+    }
+    yield from _described(shown)
+    yield from _more(len(documents) - _MOST_DOCUMENTS)
+
+
+def _share_wasted(share: float) -> str:
+    advice = ": 'clew compact' erases them" if share else ""
+    return f"{share:.1%} of the rows{advice}"
+
+
+def _kind_worded(kind: str) -> str:
+    return {"graph": "triples"}.get(kind, kind)
+
+
+def _counts(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
+    """Return how many chunks something was made of, by what, in words."""
+    return {_UNTOUCHED[kind] if by == "none" else by: n for by, n in counts.items()}
+
+
 def _described(description: Mapping[str, Any], indent: str = "") -> list[str]:
     """Return plain values as lines: what is single first, then lists and groups."""
     single = {k: v for k, v in description.items() if not isinstance(v, list | Mapping)}
@@ -115,7 +202,8 @@ def _described(description: Mapping[str, Any], indent: str = "") -> list[str]:
         lines.append(aligned(rows, indent=indent))
     for name, value in description.items():
         if name not in single and value:
-            lines += ["", f"{indent}{heading(_worded(name))}", *_many(value, indent + "  ")]
+            title = f"{indent}{heading(_worded(name))}"
+            lines += [*([""] if lines else []), title, *_many(value, indent + "  ")]
     return lines
 
 

@@ -75,11 +75,25 @@ def _lines(found: Plan) -> Iterator[str]:
     notes = [
         f"Prompt tokens are {counted}, on the prompts that would be sent.",
         f"Completion tokens are estimated from {found.basis}.",
-        f"Short chunks share a prompt, which saves {saved:.0%} of the prompt tokens of everything.",
         "Which chunks are core (β) is not known yet: the line is that share of all.",
     ]
-    if whole.n_known:
-        notes.append(f"The ledger has what {whole.n_known:,} chunks gave: they cost nothing.")
+    if saved > 0:
+        notes.append(
+            f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
+        )
+    if any(found.n_known.values()):
+        units, graph = found.n_known["units"], found.n_known["graph"]
+        notes.append(
+            f"The ledger has the units of {units:,} chunks and the triples of {graph:,}, which"
+            f" cost nothing."
+        )
+    if not whole.repair_tokens:
+        notes.append("Repairs of replies that cannot be used come on top: none are known of.")
+    if found.n_useless:
+        notes.append(
+            f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply: this model"
+            f" may not be up to it."
+        )
     if whole.cost_usd is None:
         notes.append("The price is not known: give it with --price MODEL=IN,OUT.")
     if whole.seconds is None:
@@ -88,7 +102,7 @@ def _lines(found: Plan) -> Iterator[str]:
 
 
 def _head() -> tuple[str, ...]:
-    return "setting", "for", "chunks", "calls", "prompt", "completion", "dollars", "time"
+    return "setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time"
 
 
 def _cells(estimate: Estimate) -> tuple[str, ...]:
@@ -99,6 +113,7 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
         f"{estimate.calls:,}",
         f"{estimate.prompt_tokens:,}",
         f"~{estimate.completion_tokens:,}",
+        f"~{estimate.repair_tokens:,}" if estimate.repair_tokens else "0",
         "unknown" if estimate.cost_usd is None else f"~{estimate.cost_usd:,.4f}",
         "unknown" if estimate.seconds is None else f"~{_time(estimate.seconds)}",
     )

@@ -98,6 +98,7 @@ def add(
     known = store.hashes()
     changed = _changed(items, store, known, report, tell)
     for batch in _batches(_not_restored(changed, store, report, tell)):
+        store.claim()  # what is built refers to what the store has now
         rows = build([document for document, _ in batch], store, models, meter)
         with meter.stage("store"):
             store.commit(rows, [content for _, content in batch])

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from clew.errors import BudgetSpent, EndpointError, InputError
+from clew.errors import BudgetSpent, InputError, ModelError
 from clew.index.choose import (
+    NOTHING,
     Memory,
     Wanted,
     consider,
@@ -25,14 +26,14 @@ from clew.index.choose import (
     consider_graph,
     stored_chunks,
     titled_texts,
+    waiting,
 )
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.layers.graph import graph_prompt, read_graph
-from clew.layers.packing import parts
 from clew.layers.recorded import placed
-from clew.layers.salient import salient_terms
+from clew.layers.salient import hints
 from clew.layers.units import read_units, units_prompt
-from clew.models import LLM, Extractor, Models, Prompt, Reply, recalls
+from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
 from clew.types import GRAPH, KINDS, SOURCES, UNITS, Batch, Extraction, Skipped
@@ -88,16 +89,19 @@ def extract(
     """
     before = Wanted.from_plain(store.wanted())
     now = wanted if models.llm is not None else wanted.without_llm()
-    if now != wanted != before:
+    if models.llm is None and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     done, tell = Done(), on_progress or (lambda _done, _total: None)
-    memory = Memory(ledger, models.llm.name if models.llm else "")
+    if wanted == before == Wanted():
+        return done
+    _check(models, rules if now.triples in _WEAKER else None)
+    memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
     with closing(Corpus(store)) as corpus:
+        consider(store, corpus.snapshot, now, memory.known)
         if again and models.llm is not None:
             if ledger is not None:
                 ledger.forget_failed()
-            consider_failed(store, corpus.snapshot, memory.known)
-        consider(store, corpus.snapshot, now, memory.known)
+            consider_failed(store, corpus.snapshot, now, memory.known)
         if wanted != before:
             store.set_wanted(wanted.plain())
         if rules is not None and now.triples in _WEAKER:
@@ -107,9 +111,21 @@ def extract(
         for task in tasks:
             if not done.stopped:
                 _by_llm(corpus, models, task, memory, done, tell)
-        for kind in KINDS:
-            done.waiting[kind] = sum(map(len, corpus.packs(kind)))
+    _count_waiting(store, done)
     return done
+
+
+def _check(models: Models, rules: Extractor | None) -> None:
+    """Raise what would end the run at its first step, before anything is written down."""
+    if models.llm is not None:
+        models.llm.complete([])  # a budget in dollars needs a price
+    if rules is not None:
+        rules.extract(["."])  # a package may be missing
+
+
+def _count_waiting(store: Store, done: Done) -> None:
+    with closing(store.snapshot()) as snapshot:
+        done.waiting.update(waiting(store, snapshot))
 
 
 def extract_triples(
@@ -136,7 +152,7 @@ def extract_triples(
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
         consider_graph(store, corpus.snapshot, rows, memory.known)
         _by_llm(corpus, models, GraphTask(corpus, models), memory, done, tell)
-        done.waiting[GRAPH] = sum(map(len, corpus.packs(GRAPH)))
+    _count_waiting(store, done)
     return done
 
 
@@ -144,6 +160,7 @@ class Corpus:
     """The chunks of one generation; extractions that are added meanwhile do not change them."""
 
     def __init__(self, store: Store) -> None:
+        store.claim()  # before rows are numbered: another process might compact
         self.store = store
         self.snapshot = store.snapshot()
         self.stored = stored_chunks(self.snapshot)
@@ -154,8 +171,8 @@ class Corpus:
 
     @cached_property
     def hints(self) -> list[list[str]]:
-        """The salient terms of each chunk."""
-        return salient_terms(self.texts)
+        """The salient terms of each chunk, as it spells them."""
+        return hints(self.texts)
 
     @property
     def late(self) -> bool:
@@ -250,10 +267,10 @@ def _by_llm(
     corpus: Corpus, models: Models, task: Task, memory: Memory, done: Done, tell: OnChunks
 ) -> None:
     """Extract from every pack that waits, until all are done or the budget is spent."""
-    waiting = corpus.packs(task.kind)
-    total, ready = sum(map(len, waiting)), 0
-    for begin in range(0, len(waiting), _PROMPTS_AT_ONCE):
-        group = waiting[begin : begin + _PROMPTS_AT_ONCE]
+    packs = corpus.packs(task.kind)
+    total, ready = sum(map(len, packs)), 0
+    for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
+        group = packs[begin : begin + _PROMPTS_AT_ONCE]
         made, stop = _parts_of(corpus, models.llm, task, memory, group)
         extracted = [_extracted(corpus, task, row, part, done) for row, part in made.items()]
         if extracted:
@@ -269,41 +286,54 @@ def _by_llm(
 
 def _parts_of(
     corpus: Corpus, llm: LLM | None, task: Task, memory: Memory, group: Sequence[Sequence[int]]
-) -> tuple[dict[int, Any], BudgetSpent | EndpointError | None]:
+) -> tuple[dict[int, Any], BudgetSpent | ModelError | None]:
     """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
 
-    A row that got no reply is left out; one whose reply is of no use has None.
+    A row that got no reply is left out; one whose reply is of no use has NOTHING. What a reply
+    gives is kept by the thread that received it, so that a text is known whatever comes next.
     """
     rows = [row for pack in group for row in pack]
     texts = [corpus.texts[row] for row in rows]
-    found = dict(zip(rows, memory.parts(task.kind, texts), strict=True))
-    asked = [pack for pack in group if any(found[row] is None for row in pack)]
-    replies, stop = completed(llm, [task.prompt(pack) for pack in asked])
-    new: dict[str, Any] = {}
-    for pack, reply in zip(asked, replies, strict=True):
-        for row, part in zip(pack, parts(reply and reply.data, len(pack)), strict=True):
-            if found[row] is None and reply is None:
-                del found[row]
-            elif found[row] is None and part is not None:
-                found[row] = new[corpus.texts[row]] = part
-    memory.keep(task.kind, new)
-    return found, stop
+    known = dict(zip(texts, memory.parts(task.kind, texts), strict=True))
+    asked: list[Sequence[int]] = []
+    coming: set[str] = set()
+    for pack in group:
+        missing = {text for row in pack if known[text := corpus.texts[row]] is None}
+        if missing - coming:
+            asked.append(pack)
+            coming |= missing
+    prompts = [task.prompt(pack) for pack in asked]
+
+    def keep(i: int, reply: Reply) -> None:
+        read = [corpus.texts[row] for row in asked[i]]
+        for text, part in zip(read, memory.keep(task.kind, prompts[i], reply, read), strict=True):
+            if known[text] is None or known[text] is NOTHING:
+                known[text] = part
+
+    stop = completed(llm, prompts, keep)
+    parts = {row: known[text] for row, text in zip(rows, texts, strict=True)}
+    return {row: part for row, part in parts.items() if part is not None}, stop
 
 
 def completed(
-    llm: LLM | None, prompts: Sequence[Prompt]
-) -> tuple[list[Reply | None], BudgetSpent | EndpointError | None]:
-    """Return the replies, None for those that did not come because the LLM was stopped."""
+    llm: LLM | None, prompts: Sequence[Prompt], keep: Callable[[int, Reply], None]
+) -> BudgetSpent | ModelError | None:
+    """Tell `keep` of every reply, by its prompt's position; return what stopped the LLM, if so."""
     if llm is None or not prompts:
-        return [], None
+        return None
     try:
-        return list(llm.complete(prompts)), None
-    except (BudgetSpent, EndpointError) as stop:
-        return (llm.recall(prompts) if recalls(llm) else [None] * len(prompts)), stop
+        if is_recorded(llm):
+            llm.complete(prompts, on_reply=keep)
+        else:
+            for i, reply in enumerate(llm.complete(prompts)):
+                keep(i, reply)
+    except (BudgetSpent, ModelError) as stop:
+        return stop
+    return None
 
 
 def _extracted(corpus: Corpus, task: Task, row: int, part: object, done: Done) -> Extracted[Any]:
-    made = None if part is None else task.read(part, row)
+    made = None if part is NOTHING else task.read(part, row)
     source = "llm" if made else "fallback"
     (done.llm if made else done.fallback)[task.kind] += 1
     return Extracted(int(corpus.stored[row]), source, made or task.fallback(row))

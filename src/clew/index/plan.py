@@ -7,17 +7,19 @@ plan says from what.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.errors import InputError
+from clew.index.choose import NOTHING, to_ask
+from clew.index.extract import completed
 from clew.layers import chunks, graph, units
-from clew.layers.packing import packs, parts
-from clew.layers.salient import salient_terms
+from clew.layers.packing import packs
+from clew.layers.salient import hints
 from clew.layers.selection import chosen, chunk_values
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
@@ -28,12 +30,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.choose import Memory
-    from clew.models import Prompt
+    from clew.models import Prompt, Reply
     from clew.text.chunking import Chunking
     from clew.types import Document
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
 CORE_SHARE = 0.8  # KET-RAG's β
+_GUESSED = "a ratio to the chunks' tokens that another model showed"
 _ENOUGH_CALLS = 5  # recorded ones, to estimate from
 _AROUND = 4  # tokens that a chat format puts around a message, where the model cannot be asked
 
@@ -49,13 +52,14 @@ class Estimate:
     calls: int
     prompt_tokens: int
     completion_tokens: int  # estimated
+    repair_tokens: int  # of replies that will have to be asked for again: estimated
     cost_usd: float | None  # None: the price is not known
     seconds: float | None  # None: no call of this model was recorded yet
     unpacked_prompt_tokens: int  # if every chunk had a prompt of its own
 
     @property
     def total_tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens
+        return self.prompt_tokens + self.completion_tokens + self.repair_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,9 @@ class Plan:
     n_tokens: int
     exact: bool  # the model itself counted the prompts' tokens
     basis: str  # of the completion tokens
+    n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
+    n_probed: int = 0  # calls that were made to estimate from
+    n_useless: int = 0  # of these
     estimates: tuple[Estimate, ...]
 
 
@@ -88,9 +95,19 @@ def corpus(documents: Sequence[Document], chunking: Chunking) -> Corpus:
 
 
 def plan(
-    corpus: Corpus, llm: Conversation | None, memory: Memory, shares: Sequence[float] = SHARES
+    corpus: Corpus,
+    llm: Conversation | None,
+    memory: Memory,
+    *,
+    shares: Sequence[float] = SHARES,
+    n_probes: int = 0,
 ) -> Plan:
-    """Return what units for `shares` of the tokens, triples, and both would cost."""
+    """Return what units for `shares` of the tokens, triples, and both would cost.
+
+    First `n_probes` calls of each kind are made, spread over the corpus, to estimate from; what
+    they give is kept. Raises InputError for probes without an LLM, BudgetSpent, EndpointError.
+    """
+    probed = _probed(corpus, llm, memory, n_probes) if n_probes else (0, 0)
     reckoner = _Reckoner(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
@@ -109,27 +126,37 @@ def plan(
         n_chunks=len(corpus.texts),
         n_tokens=int(corpus.n_tokens.sum()),
         exact=reckoner.exact,
-        basis="; ".join(f"{kind}: {basis}" for kind, basis in reckoner.basis.items()),
+        basis=_basis(reckoner.basis),
+        n_known=reckoner.n_known,
+        n_probed=probed[0],
+        n_useless=probed[1],
         estimates=(*of_units, core, all_triples, _sum(of_units[-1], all_triples)),
     )
 
 
-def probe(corpus: Corpus, llm: Conversation | None, memory: Memory, n: int) -> None:
-    """Make `n` calls of each kind, spread over the corpus, and keep what they give.
-
-    Raises InputError without an LLM, BudgetSpent, EndpointError.
-    """
+def _probed(corpus: Corpus, llm: Conversation | None, memory: Memory, n: int) -> tuple[int, int]:
+    """Make `n` calls of each kind, keep what they give, and count them and the useless ones."""
     if llm is None:
         raise InputError("a probe needs an LLM: name one, as in --llm openai:MODEL@URL")
     reckoner = _Reckoner(corpus, llm, memory)
+    n_calls = n_useless = 0
     for kind in KINDS:
         groups = reckoner.groups(kind, np.arange(len(corpus.texts)))
         spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
         taken = [groups[i] for i in spread]
-        replies = llm.complete([reckoner.prompt(kind, group) for group in taken])
-        for group, reply in zip(taken, replies, strict=True):
-            made = zip(group, parts(reply.data, len(group)), strict=True)
-            memory.keep(kind, {corpus.texts[row]: part for row, part in made if part is not None})
+        prompts = [reckoner.prompt(kind, group) for group in taken]
+        made: list[Any] = []
+
+        def keep(i: int, reply: Reply) -> None:
+            texts = [corpus.texts[row] for row in taken[i]]  # noqa: B023 -- called in this round
+            made.append(memory.keep(kind, prompts[i], reply, texts))  # noqa: B023
+
+        stop = completed(llm, prompts, keep)
+        if stop is not None:
+            raise stop
+        n_calls += len(made)
+        n_useless += sum(all(part is NOTHING for part in parts) for parts in made)
+    return n_calls, n_useless
 
 
 class _Reckoner:
@@ -139,7 +166,7 @@ class _Reckoner:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
-        self._hints = salient_terms(corpus.texts)
+        self._hints = hints(corpus.texts)
         self._prompts: dict[str, Callable[[Sequence[int]], Prompt]] = {
             UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
             GRAPH: lambda rows: graph.graph_prompt(
@@ -148,6 +175,7 @@ class _Reckoner:
         }
         self._expected = {UNITS: units.expected_tokens, GRAPH: graph.expected_tokens}
         self._known = {kind: memory.known(kind, corpus.texts) for kind in self._prompts}
+        self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
         self._counted: dict[tuple[str, tuple[int, ...]], int] = {}
         self.exact = llm is not None and llm.chat.count_tokens(self._prompts[UNITS]([])) is not None
         self.basis: dict[str, str] = {}
@@ -161,7 +189,9 @@ class _Reckoner:
         new = [row for group in groups for row in group]
         given = sum(self._tokens(kind, group) for group in groups)
         taken = sum(self._completion(kind, group) for group in groups)
-        rate = self._rates[kind].seconds
+        rate = self._rates[kind]
+        again = tuple(round(len(groups) * tokens) for tokens in rate.repairs)
+        price = self._llm.price if self._llm else None
         return Estimate(
             setting=setting,
             methods=methods,
@@ -170,14 +200,15 @@ class _Reckoner:
             calls=len(groups),
             prompt_tokens=given,
             completion_tokens=taken,
-            cost_usd=cost_usd(self._llm.price if self._llm else None, given, taken),
-            seconds=None if rate is None else rate * (given + taken),
-            unpacked_prompt_tokens=sum(self._tokens(kind, (row,)) for row in new),
+            repair_tokens=sum(again),
+            cost_usd=cost_usd(price, given + again[0], taken + again[1]),
+            seconds=None if rate.seconds is None else rate.seconds * (given + taken + sum(again)),
+            unpacked_prompt_tokens=given + (len(new) - len(groups)) * self._tokens(kind, ()),
         )
 
     def groups(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
         """Return which of the rows would share a prompt, those that the ledger has left out."""
-        new = rows[~self._known[kind][rows]]
+        new, _ = to_ask(rows, self._corpus.texts, self._known[kind][rows])
         return [tuple(new[pack].tolist()) for pack in packs(self._corpus.n_tokens[new].tolist())]
 
     def prompt(self, kind: str, rows: Sequence[int]) -> Prompt:
@@ -202,21 +233,36 @@ class _Reckoner:
         """Return how a model's recorded calls went, and say so in `basis`."""
         ledger, version = self._memory.ledger, self._prompts[kind]([]).version
         calls = ledger.sizes(self._llm.name, version) if ledger and self._llm else []
-        if len(calls) < _ENOUGH_CALLS or self._llm is None:
-            self.basis[kind] = "a ratio to the chunks' tokens that other models showed"
-            return _Rate(None, None)
-        self.basis[kind] = f"{len(calls)} recorded calls of this model"
-        given, taken, seconds = (sum(column) for column in zip(*calls, strict=True))
-        of_texts = given - len(calls) * self._tokens(kind, ())
+        first = [call for call in calls if not call.repair]
+        if len(first) < _ENOUGH_CALLS or self._llm is None:
+            self.basis[kind] = _GUESSED
+            return _Rate()
+        repairs = len(calls) - len(first)
+        self.basis[kind] = f"{len(first)} recorded calls of this model, {repairs} of them repaired"
+        of_texts = sum(c.prompt_tokens for c in first) - len(first) * self._tokens(kind, ())
+        tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
+        seconds = sum(call.seconds for call in calls)
         return _Rate(
-            taken / max(of_texts, 1), seconds / (given + taken) / self._llm.chat.concurrency
+            completion=sum(call.completion_tokens for call in first) / max(of_texts, 1),
+            repairs=(
+                sum(call.prompt_tokens for call in calls if call.repair) / len(first),
+                sum(call.completion_tokens for call in calls if call.repair) / len(first),
+            ),
+            seconds=seconds / tokens / self._llm.chat.concurrency,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Rate:
-    completion: float | None  # tokens for a token of the chunks, as the prompt has them
-    seconds: float | None  # for a token of prompt or completion
+    completion: float | None = None  # tokens for a token of the chunks, as the prompt has them
+    repairs: tuple[float, float] = (0.0, 0.0)  # tokens of prompts and of completions for a call
+    seconds: float | None = None  # for a token of prompt or completion
+
+
+def _basis(by_kind: Mapping[str, str]) -> str:
+    if set(by_kind.values()) == {_GUESSED}:
+        return _GUESSED
+    return f"{by_kind[UNITS]} (units) and {by_kind[GRAPH]} (triples)"
 
 
 def _count(prompt: Prompt) -> int:
@@ -234,6 +280,7 @@ def _part(whole: Estimate, share: float) -> Estimate:
         calls=ceil(share * whole.calls),
         prompt_tokens=round(share * whole.prompt_tokens),
         completion_tokens=round(share * whole.completion_tokens),
+        repair_tokens=round(share * whole.repair_tokens),
         cost_usd=None if whole.cost_usd is None else share * whole.cost_usd,
         seconds=None if whole.seconds is None else share * whole.seconds,
         unpacked_prompt_tokens=round(share * whole.unpacked_prompt_tokens),
@@ -254,6 +301,7 @@ def _sum(first: Estimate, second: Estimate) -> Estimate:
         calls=first.calls + second.calls,
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,
         completion_tokens=first.completion_tokens + second.completion_tokens,
+        repair_tokens=first.repair_tokens + second.repair_tokens,
         cost_usd=added(first.cost_usd, second.cost_usd),
         seconds=added(first.seconds, second.seconds),
         unpacked_prompt_tokens=first.unpacked_prompt_tokens + second.unpacked_prompt_tokens,

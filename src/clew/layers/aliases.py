@@ -12,6 +12,7 @@ no such words, so only numbers speak against them.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,9 @@ _Found = Iterator[tuple[int, int, float, str]]  # two rows, a score and the reas
 _FUNCTION_WORDS = frozenset("a an the of in on at to for from by with and".split())
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 _ALIKE = 0.8  # of the letters of two words that differ in spelling, in the same order
+_SLIP = 2  # letters in one place that another spelling may have more, less or otherwise
+_NEARLY = 0.75  # the same, where the vectors of two names are near
+_OF_A_PLACE = frozenset("n an ean ian er i ic a ese ish".split())  # endings: "chilean", "icelandic"
 _MAX_WORDS = 12  # of a key whose initials and shorter forms are looked at
 _ENDS = 32  # places where the length of what follows a prefix is known
 _SLACK = 1e-6  # for what rounding may lift over a threshold
@@ -184,7 +188,8 @@ def _spelled_alike(
             products = np.einsum("ij,ij->i", vectors[a], vectors[b], dtype=np.float64)
             near = np.clip(products.round(DECIMALS), 0, 1)
             for row in np.flatnonzero(near >= limits.vectors).tolist():
-                yield int(a[row]), int(b[row]), float(near[row]), "vectors"
+                if may_be_one(keys[a[row]], keys[b[row]]):
+                    yield int(a[row]), int(b[row]), float(near[row]), "vectors"
 
 
 def _differ_in_spelling(a: str, b: str) -> bool:
@@ -195,17 +200,72 @@ def _differ_in_spelling(a: str, b: str) -> bool:
     added only those of a plural count: "norwegians" may be "norwegian", but no "icelander" is
     "iceland".
     """
-    words_a, words_b = (Counter(filter(_is_name, key.split())) for key in (a, b))
-    left = [*(words_a - words_b).elements()], [*(words_b - words_a).elements()]
+    left = _left(a, b)
     left_a, left_b = sorted(map("".join, left), key=_plainness)
     if not left_a or len(left[0]) != len(left[1]):
         return left_a == left_b
     if left_b.startswith(left_a):
         return left_b.removeprefix(left_a) in {"s", "es"}
-    if left_a[0] != left_b[0]:
+    if _is_of(left_b, left_a):
         return False
-    matcher = SequenceMatcher(None, left_a, left_b, autojunk=False)
-    return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
+    return _share_letters(left_a, left_b, _ALIKE, at_once=_SLIP)
+
+
+def may_be_one(a: str, b: str) -> bool:
+    """Return whether two keys with near vectors may name one thing, word by word.
+
+    A word more is another thing, and so is a word that is no spelling, initial or longer form of
+    its like: "national antarctic expedition" is not the "australasian" one, nor is what is
+    "chilean" of "chile". Where the numbers of words differ, all that is not in common counts as
+    one word.
+    """
+    left = _left(a, b)
+    joined = "".join(left[0]), "".join(left[1])
+    if not all(joined):
+        return joined[0] == joined[1]
+    same = len(left[0]) == len(left[1])
+    pairs = zip(*map(sorted, left), strict=True) if same else [joined]
+    return all(_may_be_one_word(*sorted(pair, key=_plainness)) for pair in pairs)
+
+
+def _may_be_one_word(shorter: str, longer: str) -> bool:
+    if len(shorter) == 1:
+        return longer.startswith(shorter)
+    return _share_letters(shorter, longer, _NEARLY) and not _is_of(longer, shorter)
+
+
+def _left(a: str, b: str) -> tuple[list[str], list[str]]:
+    """Return the words that only one of two keys has, without numbers, marks and "of"."""
+    words_a, words_b = (Counter(filter(_is_name, key.split())) for key in (a, b))
+    return [*(words_a - words_b).elements()], [*(words_b - words_a).elements()]
+
+
+def _share_letters(a: str, b: str, least: float, *, at_once: int = sys.maxsize) -> bool:
+    """Return whether two words begin alike and have `least` of their letters in one order.
+
+    Nowhere may they differ by more than `at_once` letters.
+    """
+    if a[0] != b[0]:
+        return False
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.quick_ratio() < least or matcher.ratio() < least:
+        return False
+    edits = (edit for edit in matcher.get_opcodes() if edit[0] != "equal")
+    return all(max(a2 - a1, b2 - b1) <= at_once for _, a1, a2, b1, b2 in edits)
+
+
+def _is_of(longer: str, shorter: str) -> bool:
+    """Return whether a word says that something is of what another one names, or the reverse.
+
+    "canadian" is of "canada", "antarctic" of "antarctica", "argentine" of "argentina", and
+    "swedes" are of "sweden".
+    """
+    if longer.startswith(shorter):
+        return longer.removeprefix(shorter).removesuffix("s") in _OF_A_PLACE
+    if len(longer) == len(shorter):
+        plural = longer[:-1] == shorter[:-1] and "s" in {longer[-1], shorter[-1]}
+        return plural or {longer[-3:], shorter[-3:]} == {"ina", "ine"}
+    return longer.endswith("an") and not shorter.endswith("an")
 
 
 @lru_cache(1 << 16)

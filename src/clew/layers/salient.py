@@ -1,6 +1,8 @@
 """Chunks to their salient terms, for instance as hints in a prompt."""
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -36,6 +38,30 @@ def salient_terms(
         best = top_k(np.array([rates[name] for name in names]), most)
         found.append([names[j] for j in best])
     return found
+
+
+def hints(texts: Sequence[str]) -> list[list[str]]:
+    """Return the salient terms of each text as it spells them, for a prompt to prefer."""
+    pairs = zip(salient_terms(texts), texts, strict=True)
+    return [as_written(terms, text) for terms, text in pairs]
+
+
+def as_written(terms: Iterable[str], text: str) -> list[str]:
+    """Return terms as `text` first spells them; of one that cuts through a name, the name.
+
+    That is one that has some words with a capital and others without: "Colin Archer built". A
+    term that the text does not spell in one piece is left as it is.
+    """
+    found: list[str] = []
+    for term in terms:
+        pattern = r"\s+".join(map(re.escape, term.split()))
+        match = re.search(rf"\b{pattern}\b", text, re.IGNORECASE)
+        words = match.group().split() if match else term.split()
+        runs = [(named, [*run]) for named, run in groupby(words, lambda word: word[0].isupper())]
+        found.append(
+            " ".join(max((run for named, run in runs if named or len(runs) == 1), key=len))
+        )
+    return list(dict.fromkeys(found))
 
 
 def _counts(texts: Iterable[str], longest: int) -> tuple[csr_array, list[str]]:

@@ -216,20 +216,34 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
     return hasattr(llm, "ask") and hasattr(llm, "count_tokens")
 
 
-class Recalling(LLM, Protocol):
-    """An LLM that keeps its replies."""
+OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
 
-    def recall(self, prompts: Sequence[Prompt]) -> list[Reply | None]:
-        """Return the replies that were kept, None where one would have to be asked for.
 
-        What a batch bought that was then ended by an error is counted here as bought.
+class RecordedLLM(LLM, Protocol):
+    """An LLM that tells what it bought even where an error ends the batch."""
+
+    def complete(
+        self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
+    ) -> list[Reply]:
+        """Return a reply for each prompt, in order, as any LLM does.
+
+        `on_reply` is told of each reply, by its prompt's position, as soon as its conversation
+        ended, from the thread that held it; also before an error of another prompt ends the
+        batch. A refusal is told once something shows that the endpoint takes such prompts.
+        """
+        ...
+
+    def untold(self) -> Reply | None:
+        """Return what was bought in conversations that did not end, summed up and told once.
+
+        It has no text. None for nothing.
         """
         ...
 
 
-def recalls(llm: LLM) -> TypeGuard[Recalling]:
-    """Say whether an LLM keeps its replies."""
-    return hasattr(llm, "recall")
+def is_recorded(llm: LLM) -> TypeGuard[RecordedLLM]:
+    """Say whether an LLM tells what it bought where an error ends a batch."""
+    return hasattr(llm, "untold")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

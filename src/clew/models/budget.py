@@ -56,7 +56,8 @@ class Budget:
         self.tokens = tokens
         self.usd = usd
         self._spent = Bill()
-        self._lost = Bill()
+        self._unanswered = Bill()
+        self._unstated = Bill()
         self._held: set[Held] = set()
         self._changed = threading.Condition()
 
@@ -73,7 +74,7 @@ class Budget:
     @property
     def lost_tokens(self) -> int:
         """The part of `spent_tokens` that may have been billed, although no reply said so."""
-        return self._lost.tokens
+        return self._unanswered.tokens + self._unstated.tokens
 
     def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
         """Set the worst case of a request aside.
@@ -94,21 +95,28 @@ class Budget:
 
     def settle(self, held: Held, billed: Bill) -> None:
         """Put what was billed in the place of the worst case."""
-        self._put(held, billed, Bill())
+        self._put(held, billed)
 
-    def lose(self, held: Held) -> None:
-        """Count the worst case as spent: the request may have been billed, and no reply came."""
-        self._put(held, held.worst, held.worst)
+    def lose(self, held: Held, *, answered: bool = False) -> None:
+        """Count the worst case as spent: nobody knows what was billed.
+
+        No usable answer came, or one that does not state its usage (`answered`).
+        """
+        with self._changed:
+            self._put(held, held.worst)
+            if answered:
+                self._unstated += held.worst
+            else:
+                self._unanswered += held.worst
 
     def release(self, held: Held) -> None:
         """Give back what was set aside for a request that was not billed."""
-        self._put(held, Bill(), Bill())
+        self._put(held, Bill())
 
-    def _put(self, held: Held, spent: Bill, lost: Bill) -> None:
+    def _put(self, held: Held, spent: Bill) -> None:
         with self._changed:
             self._held.remove(held)
             self._spent += spent
-            self._lost += lost
             self._changed.notify_all()
 
     def _fits(self, worst: Bill) -> bool:
@@ -120,11 +128,23 @@ class Budget:
     def _sentence(self, worst: Bill) -> str:
         bounds = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
         bounds += [] if self.usd is None else [f"${self.usd:,.4f}"]
-        lost = f", of which {self._lost} for requests without a reply" if self._lost.tokens else ""
         return (
-            f"the budget of {' and '.join(bounds)} is spent: {self._spent} are{lost}, and the next"
-            f" request may take {worst}. Hint: every reply is kept, so the same command with a"
-            f" further budget goes on from here"
+            f"the budget of {' and '.join(bounds)} leaves no room: {self._spent} are spent"
+            f"{self._lost()}, and the next request may take up to {worst}. Hint: every reply is"
+            f" kept, so the same command goes on from here with a further budget that has room"
+            f" for it"
+        )
+
+    def _lost(self) -> str:
+        """Say which part of the spent tokens is a worst case, and why."""
+        reasons = (
+            (self._unanswered, "requests without a usable answer"),
+            (self._unstated, "replies for which the endpoint stated no usage"),
+        )
+        return "".join(
+            f", {lost} of them as the worst case of {reason}"
+            for lost, reason in reasons
+            if lost.tokens
         )
 
 
@@ -165,7 +185,7 @@ class Purchase:
         """Put what was billed in the place of the worst case; None: it is not known."""
         held = self._take()
         if held is not None and billed is None:
-            self._budget.lose(held)
+            self._budget.lose(held, answered=True)
         elif held is not None and billed is not None:
             self._budget.settle(held, billed)
 

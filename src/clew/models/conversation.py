@@ -14,6 +14,7 @@ from clew.models import (
     LLM,
     Chat,
     OnLost,
+    OnReply,
     Prompt,
     PromptRefused,
     Reply,
@@ -33,7 +34,6 @@ _AROUND = 64  # tokens that a template may put around a message, at the most
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     reply: Reply
-    requests: Sequence[Request]  # of its turns
     refusal: PromptRefused | None = None  # of the prompt itself
 
 
@@ -51,9 +51,11 @@ class Conversation:
     budget: Budget | None = None
     prices: Mapping[str, Price] | None = None  # by model, the first word of the chat's name
     repairs: int = 1  # how often a reply that breaks its schema is asked for again
-    # Turns that were bought, by the keys of their requests, until a reply tells of them: where an
-    # error ends a batch, `recall` does.
-    _untold: dict[bytes, Turn] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Turns that were bought in conversations that did not end.
+    _untold: list[Turn] = field(default_factory=list, init=False, repr=False, compare=False)
+    _lock: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
 
     @property
     def name(self) -> str:
@@ -64,43 +66,46 @@ class Conversation:
         """Dollars per million tokens of prompts and of completions; None: not known."""
         return (self.prices or {}).get(self._model, self.chat.price)
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        """Return a reply for each prompt, in order.
+    def complete(
+        self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
+    ) -> list[Reply]:
+        """Return a reply for each prompt, in order, and tell `on_reply` of each as it comes.
 
-        Raises what ends the whole batch, once all that was under way is recorded: BudgetSpent,
-        EndpointError, or PromptRefused where no prompt at all was taken.
+        What the ledger has whole comes first, so that no error keeps it back. Raises what ends
+        the whole batch, once all that was under way is recorded: BudgetSpent, EndpointError, or
+        PromptRefused where nothing shows that such prompts are taken.
         """
         for prompt in prompts:
             validator(prompt.schema)  # a broken schema is found before anything is paid for
         self._check_price()
-        outcomes: dict[int, _Outcome] = {}
-        for rows in self._rounds(prompts):
-            found = batch.run(
-                lambda i, stop: self._converse(prompts[i], stop), rows, self.chat.concurrency
-            )
-            outcomes.update(zip(rows, map(self._told, found), strict=True))
-        refusals = [found.refusal for found in outcomes.values() if found.refusal is not None]
-        if refusals and len(refusals) == len(prompts):
-            raise refusals[0]
-        return [outcomes[i].reply for i in range(len(prompts))]
+        replies = _Replies(on_reply or _tell_nobody)
 
-    def recall(self, prompts: Sequence[Prompt]) -> list[Reply | None]:
-        """Return the replies that the ledger has whole, and None for other prompts.
+        def hold(i: int, stop: threading.Event) -> None:
+            outcome = self._converse(prompts[i], stop)
+            taken = outcome.refusal is None or self._takes(prompts[i])
+            replies.add(i, outcome, taken=taken)
 
-        Turns that this object bought in a batch that an error ended are counted as bought.
-        """
-        replies: list[Reply | None] = []
-        for prompt in prompts:
-            try:
-                replies.append(self._told(self._converse(prompt, None)).reply)
-            except _Unknown:
-                replies.append(None)
-        return replies
+        rest: list[int] = []
+        for i, prompt in enumerate(prompts):
+            known = self._recorded(prompt)
+            if known is None:
+                rest.append(i)
+            else:
+                replies.add(i, known, taken=True)
+        for rows in self._rounds(prompts, rest):
+            batch.run(hold, rows, self.chat.concurrency)
+        return replies.in_order()
 
-    def _told(self, outcome: _Outcome) -> _Outcome:
-        for request in outcome.requests:
-            self._untold.pop(request.key(), None)
-        return outcome
+    def untold(self) -> Reply | None:
+        """Return what was bought in conversations that did not end, and forget it."""
+        with self._lock:
+            bought = tuple(self._untold)
+            self._untold.clear()
+        return replace(_reply(bought, bought), text="") if bought else None
+
+    def _takes(self, prompt: Prompt) -> bool:
+        """Say whether a call shows that the endpoint takes prompts of this kind."""
+        return self.ledger is not None and self.ledger.knows(self.name, prompt.version)
 
     @property
     def _model(self) -> str:
@@ -114,59 +119,69 @@ class Conversation:
                 f" and of completions, or give the budget in tokens"
             )
 
-    def _rounds(self, prompts: Sequence[Prompt]) -> Iterator[list[int]]:
+    def _rounds(self, prompts: Sequence[Prompt], rows: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield the rows of the prompts, of equal ones the first alone: the ledger has it then."""
         if self.ledger is None:
-            yield list(range(len(prompts)))
+            yield rows
             return
         first: dict[bytes, int] = {}
-        for i, prompt in enumerate(prompts):
-            first.setdefault(Request(self.name, prompt).key(), i)
+        for i in rows:
+            first.setdefault(Request(self.name, prompts[i]).key(), i)
         yield list(first.values())
-        yield sorted(set(range(len(prompts))) - set(first.values()))
+        yield sorted(set(rows) - set(first.values()))
 
-    def _converse(self, prompt: Prompt, stop: threading.Event | None) -> _Outcome:
-        """Hold a conversation; without `stop` only as far as the ledger knows it."""
+    def _recorded(self, prompt: Prompt) -> _Outcome | None:
+        """Return a conversation that the ledger has whole, None for any other."""
+        if self.ledger is None:
+            return None
+        stopped = threading.Event()
+        stopped.set()
+        try:
+            return self._talk(prompt, stopped, [])
+        except Stopped:
+            return None
+
+    def _converse(self, prompt: Prompt, stop: threading.Event) -> _Outcome:
+        bought: list[Turn] = []
+        try:
+            return self._talk(prompt, stop, bought)
+        except BaseException:
+            with self._lock:
+                self._untold.extend(bought)
+            raise
+
+    def _talk(self, prompt: Prompt, stop: threading.Event, bought: list[Turn]) -> _Outcome:
+        """Hold a conversation, and add the turns that it buys to `bought`."""
         requests: list[Request] = []
         turns: list[Turn] = []
-        bought: list[Turn] = []
         data, fault, refusal = None, "", None
         while not turns or (fault and prompt.schema is not None and len(turns) <= self.repairs):
             request = Request(self.name, prompt, tuple(turns))
             try:
-                turn, new = self._turn(request, stop)
+                turn = self._turn(request, stop, bought)
             except PromptRefused as error:
                 data, fault, refusal = None, str(error), error
                 break
             requests.append(request)
-            bought += [new] if new is not None else []
             data, fault = read(turn, prompt)
             turns.append(replace(turn, fault=fault))
         if fault and turns and self.ledger is not None:
             self.ledger.mark_failed(requests)
         reply = replace(_reply(turns, bought), data=data, error=fault)
-        return _Outcome(reply, requests, None if turns else refusal)
+        return _Outcome(reply, None if turns else refusal)
 
-    def _turn(self, request: Request, stop: threading.Event | None) -> tuple[Turn, Turn | None]:
-        """Return the reply that counts, and the one that was bought, if no reply told of it yet."""
-        if self.ledger is None:
-            turn = self._new(request, stop)
-            return turn, turn
-        known = self.ledger.recall(request)
+    def _turn(self, request: Request, stop: threading.Event, bought: list[Turn]) -> Turn:
+        """Return the reply that counts: what the ledger has, else what is bought now."""
+        known = None if self.ledger is None else self.ledger.recall(request)
         if known is not None:
-            return known, self._untold.get(request.key())
-        turn = self._new(request, stop)
-        self._untold[request.key()] = turn
-        return self.ledger.record(request, turn), turn
-
-    def _new(self, request: Request, stop: threading.Event | None) -> Turn:
-        if stop is None:
-            raise _Unknown
+            return known
         if stop.is_set():
             raise Stopped
         turn = self._buy(request, stop)
         billed = self._bill(turn)
-        return replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
+        turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
+        bought.append(turn)
+        return turn if self.ledger is None else self.ledger.record(request, turn)
 
     def _buy(self, request: Request, stop: threading.Event) -> Turn:
         if self.budget is None:
@@ -201,8 +216,40 @@ class Conversation:
         return replace(billed, usd=turn.cost_usd, priced=True)
 
 
-class _Unknown(Exception):
-    """The ledger does not have a turn."""
+class _Replies:
+    """The replies of one batch, from any thread, told as soon as they count.
+
+    A refusal counts once any prompt was taken: until then it may be the settings' fault.
+    """
+
+    def __init__(self, tell: OnReply) -> None:
+        self._tell = tell
+        self._taken = False
+        self._outcomes: dict[int, _Outcome] = {}
+        self._waiting: list[int] = []
+        self._lock = threading.Lock()
+
+    def add(self, i: int, outcome: _Outcome, *, taken: bool) -> None:
+        """Add what came to prompt `i`; `taken`: the endpoint is known to take such prompts."""
+        with self._lock:
+            self._outcomes[i] = outcome
+            self._taken = self._taken or taken
+            self._waiting.append(i)
+            ready, self._waiting = (self._waiting, []) if self._taken else ([], self._waiting)
+        for each in ready:
+            self._tell(each, self._outcomes[each].reply)
+
+    def in_order(self) -> list[Reply]:
+        """Return all by their prompts' positions. Raises the first refusal if it never counted."""
+        outcomes = [self._outcomes[i] for i in sorted(self._outcomes)]
+        refusal = outcomes[0].refusal if outcomes else None
+        if refusal is not None and not self._taken:
+            raise refusal
+        return [outcome.reply for outcome in outcomes]
+
+
+def _tell_nobody(_i: int, _reply: Reply) -> None:
+    pass
 
 
 def recorded(

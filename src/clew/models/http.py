@@ -11,6 +11,7 @@ import json
 import math
 import os
 import random
+import re
 import threading
 import time
 import weakref
@@ -36,12 +37,17 @@ Result = TypeVar("Result")
 _GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
 _RETRIED = frozenset({429, 500, 502, 503, _GATEWAY_TIME_OUT})
 _SHOWN = 200  # characters of a server's message
+_SECRET = 8  # characters of a key at least: a shorter one is a placeholder, and maybe a word
+
+_SHORTEN = "shorten the text, or change the setting that the server names"
 
 _HINTS = {
-    400: "change the setting that the server names",
+    400: _SHORTEN,
     401: "check the API key",
     403: "check that this key may use this model",
     404: "check the base URL and the name of the model",
+    413: "shorten the text",
+    422: _SHORTEN,
     429: "lower the concurrency, or raise the limit of the account",
 }
 
@@ -183,8 +189,8 @@ class Endpoint:
 
     def _short(self, text: str) -> str:
         """Return a server's words in one line, without the key even if the server repeats it."""
-        if self._key:
-            text = text.replace(self._key, "...")
+        if len(self._key) >= _SECRET:
+            text = re.sub(rf"(?<![^\W_]){re.escape(self._key)}(?![^\W_])", "...", text)
         line = " ".join(text.split())
         return line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.errors import StoreError
 from clew.models import Prompt, Turn
@@ -23,7 +23,7 @@ _APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
 _TABLES = (
     """call (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, text TEXT NOT NULL,
     fault TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, cost_usd REAL,
-    seconds REAL NOT NULL, calls INTEGER NOT NULL) WITHOUT ROWID""",
+    seconds REAL NOT NULL, calls INTEGER NOT NULL, turn INTEGER NOT NULL) WITHOUT ROWID""",
     "failed (key BLOB PRIMARY KEY) WITHOUT ROWID",  # calls of a conversation that came to nothing
     """piece (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, data TEXT NOT NULL)
     WITHOUT ROWID""",
@@ -61,6 +61,15 @@ class Total:
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None  # None: the price of one of them was not known
+
+
+class Size(NamedTuple):
+    """What one call took."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    repair: bool  # it asked for a better reply than one before
 
 
 class Ledger:
@@ -102,11 +111,18 @@ class Ledger:
             turn.cost_usd,
             turn.seconds,
             turn.calls,
+            len(request.turns),
         )
         with self._file.open() as database, database:
             places = ",".join("?" * len(row))
             written = database.execute(f"INSERT OR IGNORE INTO call VALUES ({places})", row)  # noqa: S608 -- question marks
         return turn if written.rowcount else self.recall(request) or turn
+
+    def knows(self, model: str, version: str) -> bool:
+        """Say whether any call of that model and version of a prompt was recorded."""
+        question = "SELECT EXISTS (SELECT 1 FROM call WHERE model = ? AND version = ?)"
+        with self._file.open() as database:
+            return bool(database.execute(question, [model, version]).fetchone()[0])
 
     def mark_failed(self, requests: Iterable[Request]) -> None:
         """Remember that these requests, one conversation, ended without a usable reply."""
@@ -161,13 +177,14 @@ class Ledger:
             for model, version, calls, given, taken, cost, known in rows
         }
 
-    def sizes(self, model: str, version: str) -> list[tuple[int, int, float]]:
-        """Return (prompt tokens, completion tokens, seconds) of every call whose bill is known."""
-        question = """SELECT prompt_tokens, completion_tokens, seconds FROM call
+    def sizes(self, model: str, version: str) -> list[Size]:
+        """Return the size of every call whose bill is known."""
+        question = """SELECT prompt_tokens, completion_tokens, seconds, turn > 0 FROM call
             WHERE model = ? AND version = ? AND prompt_tokens IS NOT NULL
             AND completion_tokens IS NOT NULL ORDER BY key"""
         with self._file.open() as database:
-            return database.execute(question, [model, version]).fetchall()
+            rows = database.execute(question, [model, version]).fetchall()
+        return [Size(given, taken, seconds, bool(repair)) for given, taken, seconds, repair in rows]
 
 
 def _pieces(database: Connection, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:

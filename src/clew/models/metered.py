@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,15 +15,16 @@ from clew.models import (
     Kind,
     LateReranker,
     Models,
+    OnReply,
     Prompt,
-    Recalling,
+    RecordedLLM,
     Reply,
     Reranker,
     Tagger,
     TokenEmbedder,
     gives_tokens,
     is_late,
-    recalls,
+    is_recorded,
 )
 from clew.types import Mention, TokenVectors, Usage
 
@@ -33,9 +35,16 @@ if TYPE_CHECKING:
 MODEL_STAGES = ("embed", "rerank", "tag", "llm")
 
 
+class _OpenStages(threading.local):
+    """For each stage that a thread is in, the seconds that stages inside it took."""
+
+    def __init__(self) -> None:
+        self.inner: list[float] = []
+
+
 @dataclass(slots=True)
 class Meter:
-    """Adds up one run. A stage inside another is counted in its own name only."""
+    """Adds up one run. A stage inside another of its thread is counted in its own name only."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     llm_calls: int = 0
@@ -43,30 +52,34 @@ class Meter:
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     recorded_calls: int = 0
-    _inner: list[float] = field(default_factory=list)
+    _open: _OpenStages = field(default_factory=_OpenStages, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Add the time of the block to `name`."""
         started = time.perf_counter()
-        self._inner.append(0.0)
+        inner = self._open.inner
+        inner.append(0.0)
         try:
             yield
         finally:
             passed = time.perf_counter() - started
-            own = passed - self._inner.pop()
-            self.seconds[name] = self.seconds.get(name, 0.0) + own
-            if self._inner:
-                self._inner[-1] += passed
+            own = passed - inner.pop()
+            with self._lock:
+                self.seconds[name] = self.seconds.get(name, 0.0) + own
+            if inner:
+                inner[-1] += passed
 
     def add(self, reply: Reply) -> None:
         """Count an LLM's reply."""
-        self.llm_calls += reply.calls
-        self.prompt_tokens += reply.prompt_tokens
-        self.completion_tokens += reply.completion_tokens
-        self.recorded_calls += reply.recorded
-        known = self.cost_usd is not None and reply.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+        with self._lock:
+            self.llm_calls += reply.calls
+            self.prompt_tokens += reply.prompt_tokens
+            self.completion_tokens += reply.completion_tokens
+            self.recorded_calls += reply.recorded
+            known = self.cost_usd is not None and reply.cost_usd is not None
+            self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
 
     def usage(self) -> Usage:
         """Return what was counted so far."""
@@ -96,7 +109,7 @@ def metered(models: Models, meter: Meter) -> Models:
 
 
 def _llm(llm: LLM, meter: Meter) -> LLM:
-    return _RecallingLLM(llm, meter) if recalls(llm) else _LLM(llm, meter)
+    return _RecordedLLM(llm, meter) if is_recorded(llm) else _LLM(llm, meter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +194,28 @@ class _LLM:
 
 
 @dataclass(frozen=True, slots=True)
-class _RecallingLLM(_LLM):
-    inner: Recalling
+class _RecordedLLM(_LLM):
+    inner: RecordedLLM
 
-    def recall(self, prompts: Sequence[Prompt]) -> list[Reply | None]:
+    def complete(
+        self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
+    ) -> list[Reply]:
+        """Count each reply when it is told, so that nothing is lost where an error ends all."""
+
+        def told(i: int, reply: Reply) -> None:
+            self.meter.add(reply)
+            if on_reply is not None:
+                on_reply(i, reply)
+
         with self.meter.stage("llm"):
-            replies = self.inner.recall(prompts)
-        for reply in replies:
-            if reply is not None:
-                self.meter.add(reply)
-        return replies
+            try:
+                return self.inner.complete(prompts, on_reply=told)
+            except BaseException:
+                self.untold()
+                raise
+
+    def untold(self) -> Reply | None:
+        rest = self.inner.untold()
+        if rest is not None:
+            self.meter.add(rest)
+        return rest

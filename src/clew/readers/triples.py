@@ -9,7 +9,8 @@ A line is about one document. Its keys, in upper or lower case:
      "entities": ["Fram", {"name": "Vardø", "type": "place", "description": "A port."}],
      "entity_types": ["ship", null]}          beside entities that are only names
 
-Whatever cannot be used is reported with its line number, and the rest of the line is kept.
+Whatever cannot be used is reported with its line number, and the rest of the line is kept. A line
+of which nothing is left gives nothing: it would replace good triples by none.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _TYPES = {name: name for name in ENTITY_TYPES} | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What one line holds about one document."""
+    """What one line holds about one document: at least one triple or entity."""
 
     document_id: str
     extraction: Extraction
@@ -100,7 +101,8 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
         document_id, lists = _fields(line)
         entities = _entities(lists["entities"], lists["entity_types"], problems)
         extraction = Extraction(entities=entities, triples=_triples(lists["triples"], problems))
-        recorded = Recorded(document_id=document_id, extraction=extraction, line=number)
+        if extraction != Extraction():
+            recorded = Recorded(document_id=document_id, extraction=extraction, line=number)
     except InputError as error:
         problems.append(str(error))
     for reason in problems:
@@ -128,6 +130,8 @@ def _fields(line: str) -> tuple[str, dict[str, list[object]]]:
         lists[name] = items = found.get(name, [])
         if not isinstance(items, list):
             raise InputError(f"its {name!r} is of type {type(items).__name__}, not a list")
+    if not (lists["triples"] or lists["entities"]):
+        raise InputError("has no triples")
     return document_id, lists
 
 
@@ -191,7 +195,7 @@ def _description(item: Mapping[str, object], whose: str, problems: list[str]) ->
     value = item.get("description") or ""
     if isinstance(value, str):
         return _clean(value)
-    problems.append(f"the description of {whose} is no string and is left out")
+    problems.append(f"the description of {whose} is no string, so it is kept without one")
     return ""
 
 

@@ -32,6 +32,13 @@ class Store(Protocol):
         """Return the positions of those entity keys that have no name vector yet."""
         ...
 
+    def claim(self) -> None:
+        """Become the one writer now: no row changes its number under this session.
+
+        Raises IndexLocked while another process writes.
+        """
+        ...
+
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         """Add a batch in one transaction and return the new generation.
 
@@ -56,8 +63,11 @@ class Store(Protocol):
         """
         ...
 
-    def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
-        """Consider chunks for a kind of extraction, as `work` will return them."""
+    def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
+        """Consider chunks for a kind of extraction, as `work` will return them.
+
+        `anew` forgets what was considered before.
+        """
         ...
 
     def aliases(self) -> Mapping[str, str]:

@@ -68,19 +68,22 @@ def assemble(
     touched.
     """
     table = schema.table(segments)
-    _merge_aliases(table, aliases or {})
+    target = _targets(table, documents, aliases or {})
     live = live_rows(table, documents, _LAYERS)
     units = _units(table, live)
     counts = {name: table[f"count.{name}"][live.rows["count"]] for name in ("term", "n", "n_lower")}
     mentions = _named(_mentions(table, units), units, counts, len(live.rows["chunk"]))
-    described = table["description.entity"][live.rows["description"]]
-    described_chunk = live.chunks_of("description")
+    written = table["description.entity"][live.rows["description"]]
+    described, described_chunk = target[written], live.chunks_of("description")
+    mentions["own"] = mentions["entity"] == target[mentions["entity"]]
+    titles = table["document.title_entity"][documents].astype(np.int64)
     entity_rows, numbers, titles = number_entities(
-        np.concatenate([mentions["entity"], described]),
+        np.concatenate([target[mentions["entity"]], described]),
         np.concatenate([units.chunk[mentions["unit"]], described_chunk]),
         live.above["chunk"],
-        table["document.title_entity"][documents],
+        np.where(titles >= 0, target[titles], -1),
     )
+    own_descriptions = written == described
     mentions["entity"], described = np.split(numbers, [len(mentions["entity"])])
     term_rows, terms = renumber(counts["term"])
 
@@ -89,11 +92,13 @@ def assemble(
     columns |= _mention_columns(mentions)
     columns |= _description_columns(table, live, described)
     columns |= _entity_columns(columns, len(entity_rows), titles)
+    columns["entity.mention"] = _first(mentions["entity"], mentions["own"], len(entity_rows))
+    columns["entity.description"] = _first(described, own_descriptions, len(entity_rows))
     columns["document.title_entity"] = titles.astype(np.int32)
     n_lower = np.bincount(terms, weights=counts["n_lower"], minlength=len(term_rows))
     n_all = np.bincount(terms, weights=counts["n"], minlength=len(term_rows))
     columns["term.common"] = n_lower > _COMMON_WORD_SHARE * n_all
-    triple_rows, triple_columns = _triples(table, live, entity_rows)
+    triple_rows, triple_columns, occurrences = _triples(table, live, target, entity_rows)
     columns |= triple_columns
 
     n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
@@ -123,7 +128,7 @@ def assemble(
         "term": term_rows,
         "triple": triple_rows,
         "description": live.rows["description"],
-        "occurrence": live.rows["triple"],
+        "occurrence": occurrences,
     }
     return Assembly(stored, columns, links)
 
@@ -131,16 +136,20 @@ def assemble(
 _LAYERS = ("chunk", "sentence", "count", "extraction", "statement", "triple", "description")
 
 
-def _merge_aliases(table: dict[str, NDArray[Any]], aliases: Mapping[int, int]) -> None:
-    """Write for each entity that is an alias the one it stands for."""
-    if not aliases:
-        return
-    size = max(int(table[name].max(initial=-1)) for name in _ENTITY_COLUMNS) + 1
-    target = np.arange(max(size, *aliases, *aliases.values()) + 1)
-    target[list(aliases)] = list(aliases.values())
-    for name in _ENTITY_COLUMNS:
-        column = table[name]
-        table[name] = np.where(column >= 0, target[np.maximum(column, 0)], -1)
+def _targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
+    """Return for each stored entity the one it stands for, which is mostly itself.
+
+    An alias for an entity that no live text has stands for itself.
+    """
+    sizes = (int(table[name].max(initial=-1)) for name in _ENTITY_COLUMNS)
+    target = np.arange(max(*sizes, *aliases, *aliases.values(), 0) + 2)
+    if aliases:
+        live = live_rows(table, documents)
+        layers = ((name.partition(".")[0], name) for name in _ENTITY_COLUMNS)
+        present = {e for layer, name in layers for e in table[name][live.rows[layer]].tolist()}
+        pairs = {a: b for a, b in aliases.items() if b in present}
+        target[list(pairs)] = list(pairs.values())
+    return target
 
 
 # -- units and their mentions ---------------------------------------------------------------------
@@ -320,36 +329,37 @@ def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
         "entity.linkable": linkable,
         "entity.extracted": extracted,
         "entity.type": votes.argmax(axis=1).astype(np.uint8),
-        "entity.mention": _first(entities, n_entities),
-        "entity.description": _first(described, n_entities),
     }
 
 
-def _first(values: NDArray[Any], size: int) -> NDArray[np.int32]:
-    """Return where each of `size` values first stands, -1 where it does not."""
+def _first(values: NDArray[Any], own: NDArray[np.bool_], size: int) -> NDArray[np.int32]:
+    """Return where each of `size` values first stands, under its own name if it does, else -1."""
     first = np.full(size, -1, dtype=np.int32)
-    first[values[::-1]] = np.arange(len(values), dtype=np.int32)[::-1]
+    for rows in (np.arange(len(values)), np.flatnonzero(own)):
+        first[values[rows[::-1]]] = rows[::-1]
     return first
 
 
 # -- triples --------------------------------------------------------------------------------------
 
 
-def _triples(table: Table, live: Live, entities: Rows) -> tuple[Rows, Columns]:
-    """Return the stored row of each distinct triple, and the triples' columns.
+def _triples(table: Table, live: Live, target: Rows, entities: Rows) -> tuple[Rows, Columns, Rows]:
+    """Return the stored row of each distinct triple, the triples' columns, and all occurrences.
 
-    Triples of one subject, relation and object are one, wherever they were extracted.
+    Triples of one subject, relation and object are one, wherever they were extracted. One whose
+    ends were merged into one entity says nothing.
     """
     rows, chunk = live.rows["triple"], live.chunks_of("triple")
-    size = int(entities.max(initial=-1)) + 1
-    numbers = places(entities, size)
-    subjects, objects = (numbers[table[f"triple.{end}"][rows]] for end in ("subject", "object"))
-    keys = np.stack(
-        [subjects.astype(np.uint64), objects.astype(np.uint64), table["triple.relation_key"][rows]]
-    ).astype(np.uint64)
-    first, groups = first_of_equal(_mixed(keys))
+    numbers = places(entities, len(target))
+    subjects, objects = (
+        numbers[target[table[f"triple.{end}"][rows]]] for end in ("subject", "object")
+    )
+    two = subjects != objects
+    rows, chunk, subjects, objects = rows[two], chunk[two], subjects[two], objects[two]
+    keys = np.stack([subjects, objects, table["triple.relation_key"][rows].astype(np.int64)])
+    first, groups = first_of_equal(_mixed(keys.astype(np.uint64)))
     strength = table["triple.strength"][rows].astype(np.float32)
-    return rows[first], {
+    columns: Columns = {
         "triple.subject": subjects[first].astype(np.int32),
         "triple.object": objects[first].astype(np.int32),
         "triple.chunk": chunk[first].astype(np.int32),
@@ -358,6 +368,7 @@ def _triples(table: Table, live: Live, entities: Rows) -> tuple[Rows, Columns]:
         "occurrence.chunk": chunk.astype(np.int32),
         "occurrence.strength": strength,
     }
+    return rows[first], columns, rows
 
 
 def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -47,7 +47,9 @@ def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
     table = schema.table(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)
-    terms, _ = renumber(table["count.term"][live.rows["count"]])
+    doubtful = table["statement_mention.term"][live.rows["statement_mention"]]
+    counted = table["count.term"][live.rows["count"]]
+    terms, _ = renumber(np.concatenate([counted, doubtful[doubtful >= 0]]))
     new = {"entity": _numbers(table, "entity", entities), "term": _numbers(table, "term", terms)}
     arrays: Arrays = {"document.title_entity": titles.astype(np.int32)}
     for layer in schema.TABLES:

@@ -20,7 +20,8 @@ import numpy as np
 from clew.errors import NotAnIndex, StoreError
 from clew.store import compaction, frozen, schema, segments
 from clew.store.assemble import assemble
-from clew.store.database import FILE, Database, Segment, WriterLock, is_blank
+from clew.store.database import FILE, Database, Segment, WriterLock, is_blank, resolved
+from clew.store.rows import live_rows
 from clew.store.snapshot import Parts, build
 from clew.types import KINDS, REFERENCES, Batch, Scalar, Snapshot
 
@@ -100,6 +101,9 @@ class EmbeddedStore:
         named = self._database.named(keys)
         return [i for i, key in enumerate(keys) if key not in named]
 
+    def claim(self) -> None:
+        self._write_lock()
+
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         self._write_lock()
         self._merge()
@@ -177,9 +181,11 @@ class EmbeddedStore:
     def work(self, kind: str) -> Mapping[int, int]:
         return self._database.work(kind)
 
-    def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
+    def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
         self._write_lock()
         with self._database.transaction():
+            if anew:
+                self._database.drop_work(kind, self._database.work(kind))
             self._database.set_work(kind, packs)
 
     def aliases(self) -> Mapping[str, str]:
@@ -252,10 +258,12 @@ class EmbeddedStore:
             total = sum(map(len, owners))
             if not total:
                 return 0.0
+            documents = _live_rows(database)
             live = np.zeros(database.count("document"), dtype=bool)
-            live[_live_rows(database)] = True
+            live[documents] = True
+            dead = _dead_extractions(registered, documents)
         n_live = sum(int(live[owner].sum()) for owner in owners)
-        return max(1 - max(map(len, owners)) / total, 1 - n_live / total)
+        return max(1 - max(map(len, owners)) / total, 1 - n_live / total, dead)
 
     def size_bytes(self) -> int:
         """Return how much disk the index takes."""
@@ -300,21 +308,10 @@ class EmbeddedStore:
 
 def _assembled(database: Database, registered: Sequence[Arrays]) -> Assembly:
     """Return the newest generation that `database` sees, computed."""
-    aliases = _resolved(database.aliases())
+    aliases = resolved(database.aliases())
     rows = database.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
     return assemble(registered, _live_rows(database), pairs)
-
-
-def _resolved(aliases: Mapping[str, str]) -> dict[str, str]:
-    """Return for each alias the last of the names that it leads to, once round a circle at most."""
-    last = {}
-    for key in aliases:
-        seen = [key]
-        while aliases.get(seen[-1], key) not in seen:
-            seen.append(aliases[seen[-1]])
-        last[key] = seen[-1]
-    return last
 
 
 def _live_rows(database: Database) -> NDArray[np.int64]:
@@ -330,12 +327,21 @@ def _retried(read: Callable[[], T]) -> T:
     return read()
 
 
+def _dead_extractions(registered: Sequence[Arrays], documents: NDArray[np.int64]) -> float:
+    """Return the share of extractions that a newer one replaced, or whose chunk is gone."""
+    names = ("document.title_entity", *schema.numbers("chunk")[:1], *schema.numbers("extraction"))
+    table = {name: schema.concatenated(registered, name) for name in names}
+    total = len(table["extraction.chunk"])
+    live = live_rows(table, documents, ("chunk", "extraction")) if total else None
+    return 1 - len(live.rows["extraction"]) / total if live else 0.0
+
+
 def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
     """Return rows[positions], any value where a position is -1."""
     return np.asarray(rows[np.maximum(positions, 0)]) if len(rows) else positions
 
 
 def _has_foreign_files(folder: Path) -> bool:
-    ours = {"index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "writer.lock", _SEGMENTS}
-    ours |= {"frozen", "embeddings.sqlite", "calls.sqlite"}
-    return any(path.name not in ours for path in folder.iterdir())
+    ours = {"index.sqlite", "writer.lock", _SEGMENTS, "frozen", "embeddings.sqlite", "calls.sqlite"}
+    names = (path.name.removesuffix("-wal").removesuffix("-shm") for path in folder.iterdir())
+    return any(name not in ours for name in names)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingLayer
+from clew.store.database import resolved
 from clew.store.schema import TABLES
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
@@ -35,6 +36,11 @@ class Parts:
     _documents: dict[int, Document] = field(default_factory=dict)
     _columns: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Which entity key stands for which other one."""
+        return resolved(self.database.aliases())
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
         """Return the columns of one layer by their short names."""
@@ -300,6 +306,15 @@ class _Keyed(_StoredLayer):
 
 
 class _Entities(_Keyed):
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        """Return the row of each key; an alias has that of the key that it stands for."""
+        aliases = self._parts.aliases
+        own = super().rows(ids)
+        if not aliases:
+            return own
+        others = super().rows([aliases.get(i, i) for i in ids])
+        return [other if row < 0 else row for row, other in zip(own, others, strict=True)]
+
     def texts(self, rows: Sequence[int]) -> list[str]:
         return [self._name_of(int(row)) for row in rows]
 
