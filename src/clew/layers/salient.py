@@ -57,11 +57,14 @@ def as_written(terms: Iterable[str], text: str) -> list[str]:
         pattern = r"\s+".join(map(re.escape, term.split()))
         match = re.search(rf"\b{pattern}\b", text, re.IGNORECASE)
         words = match.group().split() if match else term.split()
-        runs = [(named, [*run]) for named, run in groupby(words, lambda word: word[0].isupper())]
-        found.append(
-            " ".join(max((run for named, run in runs if named or len(runs) == 1), key=len))
-        )
+        runs = [(named, " ".join(run)) for named, run in groupby(words, _has_capital)]
+        kept = [run for named, run in runs if named or len(runs) == 1]
+        found.append(max(kept, key=len))
     return list(dict.fromkeys(found))
+
+
+def _has_capital(word: str) -> bool:
+    return word[0].isupper()
 
 
 def _counts(texts: Iterable[str], longest: int) -> tuple[csr_array, list[str]]:
