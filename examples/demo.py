@@ -40,14 +40,15 @@ def main() -> None:
         for question in questions[IN_FULL]:
             show(index, question)
         score(index, questions)
+    print(f"\nWhat an LLM would cost:  .venv-demo/bin/clew plan {ARTICLES} --into {INDEX}")
     asked = "Which airship crossed the North Pole in 1926?"
-    print(f"\nGo on:  .venv-demo/bin/clew ask {json.dumps(asked)} --index {INDEX}")
+    print(f"Go on:  .venv-demo/bin/clew ask {json.dumps(asked)} --index {INDEX}")
 
 
 def build(index: clew.Index) -> None:
     """Bring the index up to date, and say what that took."""
     title(f"Indexing {ARTICLES} into {INDEX}")
-    with documents_done() as on_progress:
+    with documents_done() as (on_progress, _):
         added = index.add(ARTICLES, on_progress=on_progress)
     print("\n".join(added_lines(added)))
 
