@@ -301,3 +301,11 @@ def test_recipe_is_kept(folder):
     """Opening an index that is there keeps its own recipe."""
     with EmbeddedStore.create(folder, {"embedder": "another"}) as store:
         assert store.recipe == RECIPE
+
+
+@pytest.mark.parametrize("left", ["-journal", "-wal", "-shm"])
+def test_what_a_kill_left_is_ours(tmp_path, left):
+    """Files that SQLite keeps beside ours do not make a folder somebody else's."""
+    (tmp_path / f"index.sqlite{left}").write_bytes(b"")
+    (tmp_path / f"calls.sqlite{left}").write_bytes(b"")
+    create(tmp_path).close()

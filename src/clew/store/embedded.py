@@ -8,6 +8,7 @@ writer.lock     held while a process writes
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -36,6 +37,7 @@ T = TypeVar("T")
 _SEGMENTS = "segments"
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its files
 _FAN_IN = 8  # segments of one level that are merged into one of the next
+_BESIDE = re.compile(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a file of ours
 _COMPACTED = -1  # the level of a compacted segment, which is never merged
 
 
@@ -343,5 +345,4 @@ def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]
 
 def _has_foreign_files(folder: Path) -> bool:
     ours = {"index.sqlite", "writer.lock", _SEGMENTS, "frozen", "embeddings.sqlite", "calls.sqlite"}
-    names = (path.name.removesuffix("-wal").removesuffix("-shm") for path in folder.iterdir())
-    return any(name not in ours for name in names)
+    return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())
