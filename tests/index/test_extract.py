@@ -228,6 +228,18 @@ def test_spent_budget_ends_cleanly(store):
     assert contents(store) == expected
 
 
+def test_what_waits_survives_a_run_without_an_llm(store):
+    """A run without an LLM leaves the chosen chunks and their packs as they are."""
+    run(store, llm=StopsAfter(2, BudgetSpent("no room")))
+    waiting = {kind: dict(store.work(kind)) for kind in (UNITS, GRAPH)}
+    assert any(pack >= 0 for pack in waiting[UNITS].values())
+    done = extract.extract(store, MODELS, BOTH)
+    assert {kind: dict(store.work(kind)) for kind in (UNITS, GRAPH)} == waiting
+    assert sum(done.waiting.values()) > 0
+    run(store, Wanted(triples="llm"), llm=Reads())
+    assert not store.work(UNITS)
+
+
 def test_dead_endpoint_commits_what_came(store):
     """An endpoint that dies is an error, after what came before is committed."""
     with pytest.raises(EndpointError, match="gone"):

@@ -97,7 +97,8 @@ def extract(
     _check(models, rules if now.triples in _WEAKER else None)
     memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
     with closing(Corpus(store)) as corpus:
-        consider(store, corpus.snapshot, now, memory.known)
+        if models.llm is not None or not wanted.units:  # else what waits goes on waiting
+            consider(store, corpus.snapshot, now, memory.known)
         if again and models.llm is not None:
             if ledger is not None:
                 ledger.forget_failed()

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, MissingExtra
 from clew.models.clauses import clauses, is_common, is_name
 from clew.models.ends import End, Statement, extraction
 from clew.models.parentheses import PARENTHESIS, in_parentheses
 from clew.models.reading import Reading
-from clew.models.spacy import DEFAULT_PIPELINE, LABELS
+from clew.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
 from clew.text.names import quoted_spans
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
@@ -73,24 +72,7 @@ class DependencyTriples:
 
     @cached_property
     def _loaded(self) -> Language:
-        try:
-            import spacy
-        except ImportError as error:
-            raise MissingExtra("spacy", "spacy", "the dependency extractor") from error
-        try:
-            nlp = spacy.load(self.pipeline, exclude=_NOT_NEEDED)
-        except OSError as error:
-            if self.pipeline == DEFAULT_PIPELINE:
-                package = self.pipeline.replace("_", "-")
-                raise MissingExtra(package, "spacy", "the dependency extractor") from error
-            raise InputError(
-                f"spaCy has no pipeline {self.pipeline!r}. Hint: install its package into this"
-                f" environment, or name a folder"
-            ) from error
-        missing = [pipe for pipe in _NEEDED if pipe not in nlp.pipe_names]
-        if missing:
-            raise InputError(f"the spaCy pipeline {self.pipeline!r} has no {missing[0]!r}")
-        return nlp
+        return load_pipeline(self.pipeline, exclude=_NOT_NEEDED, needed=_NEEDED)
 
 
 def _sentences(text: str) -> list[str]:

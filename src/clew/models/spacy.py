@@ -51,26 +51,36 @@ class SpacyTagger:
 
     @cached_property
     def _loaded(self) -> Language:
-        try:
-            import spacy
-        except ImportError as error:
-            raise MissingExtra("spacy", "spacy", "the spaCy tagger") from error
-        try:
-            nlp = spacy.load(self.pipeline, exclude=_NOT_NEEDED)
-        except OSError as error:
-            if self.pipeline == DEFAULT_PIPELINE:
-                package = self.pipeline.replace("_", "-")
-                raise MissingExtra(package, "spacy", "the spaCy tagger") from error
-            raise InputError(
-                f"spaCy has no pipeline {self.pipeline!r}. Hint: install its package into this"
-                f" environment, or name a folder"
-            ) from error
-        if "ner" not in nlp.pipe_names:
-            raise InputError(f"the spaCy pipeline {self.pipeline!r} finds no entities: no 'ner'")
+        nlp = load_pipeline(self.pipeline, exclude=_NOT_NEEDED, needed=("ner",))
         for pipe in nlp.pipe_names:  # token vectors that only the excluded pipes would have read
             if getattr(nlp.get_pipe(pipe), "listening_components", None) == []:
                 nlp.disable_pipe(pipe)
         return nlp
+
+
+def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -> Language:
+    """Return a spaCy pipeline, an installed package or a folder, without the pipes in `exclude`.
+
+    Raises MissingExtra where spaCy or its default pipeline is not installed, InputError where
+    there is no such pipeline, or it lacks a pipe that is `needed`.
+    """
+    try:
+        import spacy
+    except ImportError as error:
+        raise MissingExtra("spacy", "spacy", "a spaCy pipeline") from error
+    try:
+        nlp = spacy.load(name, exclude=exclude)
+    except OSError as error:
+        if name == DEFAULT_PIPELINE:
+            raise MissingExtra(name.replace("_", "-"), "spacy", "a spaCy pipeline") from error
+        raise InputError(
+            f"spaCy has no pipeline {name!r}. Hint: install its package into this"
+            f" environment, or name a folder"
+        ) from error
+    missing = [pipe for pipe in needed if pipe not in nlp.pipe_names]
+    if missing:
+        raise InputError(f"the spaCy pipeline {name!r} has no {missing[0]!r}: name another")
+    return nlp
 
 
 @dataclass(frozen=True)
