@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew import testing
-from clew.errors import BudgetSpent, EndpointError, InputError
+from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.models.budget import Budget
@@ -288,6 +288,24 @@ def test_rules_and_llm(store):
     assert set(made_by(store, GRAPH)) == {LLM_MADE}
     assert run(store, Wanted(triples="parse"), rules=rules).rules == 0
     assert set(made_by(store, GRAPH)) == {LLM_MADE}
+
+
+class Lacking:
+    """An extractor whose package is not installed."""
+
+    @property
+    def name(self):
+        raise MissingExtra("parser", "spacy", "this extractor")
+
+    def extract(self, texts):  # noqa: ARG002
+        raise AssertionError("it is asked after the check")
+
+
+def test_a_wish_that_cannot_be_met_is_not_kept(store):
+    """What fails before its first step leaves the index as it was, for the next run."""
+    with pytest.raises(MissingExtra):
+        run(store, Wanted(triples="parse"), rules=Lacking())
+    assert store.wanted() == {}
 
 
 def test_needs_an_llm(store):

@@ -121,7 +121,7 @@ def _check(models: Models, rules: Extractor | None) -> None:
     if models.llm is not None:
         models.llm.complete([])  # a budget in dollars needs a price
     if rules is not None:
-        rules.extract(["."])  # a package may be missing
+        _ = rules.name  # a package may be missing
 
 
 def _count_waiting(store: Store, done: Done) -> None:
