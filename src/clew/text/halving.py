@@ -1,0 +1,44 @@
+"""Halve a chunk into smaller parts by tokens.
+
+Huang et al. (2025), "KET-RAG", arXiv:2502.09304: keywords point at sub-chunks, while chunks stay
+the unit that a model reads. A short last chunk stays whole instead of being cut to pieces.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.text import tokens
+
+
+def halves(text: str, start: int, end: int, halvings: int, limit: int) -> list[tuple[int, int]]:
+    """Return the (start, end) characters of the parts of text[start:end], in order, without gaps.
+
+    Halving i = 1, 2, ... cuts each part of more than `limit` / 2^i tokens in two, the first with
+    one token more where their number is odd. So none of at most `limit` tokens leaves a part
+    above ⌈limit / 2^halvings⌉. Tokens are those of the whole range, and a character of several
+    goes with the last of them. An empty range has no parts.
+
+    Raises InputError for fewer than 0 halvings or a limit below 1.
+    """
+    if halvings < 0 or limit < 1:
+        raise InputError(
+            f"cannot halve {halvings} times from {limit} tokens: "
+            "take at least 0 halvings and a limit of at least 1"
+        )
+    if halvings == 0:
+        return [(start, end)] if start < end else []
+    begins = tokens.starts(text[start:end])
+    cuts = [start + int(begins[i]) for i in _cuts(len(begins), halvings, limit)]
+    edges = np.unique([start, *cuts, end]).tolist()
+    return list(pairwise(edges))
+
+
+def _cuts(n_tokens: int, halvings: int, limit: int) -> list[int]:
+    """Return the tokens before which to cut, ascending."""
+    edges = [0, n_tokens]
+    for i in range(1, halvings + 1):
+        long = [(a, b) for a, b in pairwise(edges) if b - a > max(limit / 2**i, 1)]
+        edges = sorted([*edges, *(a + (b - a + 1) // 2 for a, b in long)])
+    return edges[1:-1]

@@ -1,0 +1,199 @@
+"""The graph of near chunks and its core: a worked example, brute force, and networkx."""
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from clew.algo.knn import core_chunks, knn_graph
+from clew.algo.pagerank import personalized_pagerank, transition
+from clew.errors import InputError
+
+# Six chunks: which of twelve keywords each holds, and the direction of its vector. Chunks 0 to 2
+# share two keywords with each other, 3 shares two with 0, 4 two with 1, and 5 none with any.
+KEYWORDS = [[0, 1, 2, 3], [0, 1, 4, 5], [0, 1, 6], [2, 3, 5], [4, 5, 6], [7, 8, 9, 10, 11]]
+ANGLES = [10, 25, 20, 60, 40, 170]  # degrees
+EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 4), (2, 4), (3, 4), (3, 5)]
+PAGERANK = [0.182197, 0.178946, 0.178946, 0.196920, 0.182197, 0.080794]
+
+
+def terms_of(keywords, n_terms=12):
+    matrix = np.zeros((len(keywords), n_terms), dtype=np.int32)
+    for row, columns in enumerate(keywords):
+        matrix[row, columns] = 1
+    return csr_array(matrix)
+
+
+def at(degrees):
+    radians = np.radians(degrees)
+    return np.stack([np.cos(radians), np.sin(radians)], axis=1)
+
+
+def edges(graph):
+    return [(a, b) for a, b in zip(*map(np.ndarray.tolist, graph.nonzero()), strict=True) if a < b]
+
+
+def joined(n, pairs):
+    a, b = np.array(pairs).T
+    ends = (np.concatenate([a, b]), np.concatenate([b, a]))
+    return csr_array((np.ones(2 * len(a)), ends), shape=(n, n))
+
+
+def by_sorting(terms, vectors, k, excluded):
+    """Choose neighbours the slow way, from every pair."""
+    held = [set(np.flatnonzero(row)) for row in terms]
+    barred = {frozenset(pair) for pair in excluded}
+    found = set()
+    for i in range(len(held)):
+        others = [j for j in range(len(held)) if j != i and frozenset((i, j)) not in barred]
+        lexical = sorted(others, key=lambda j: (-len(held[i] & held[j]), j))[: k // 2]
+        lexical = [j for j in lexical if held[i] & held[j]]
+        rest = [j for j in others if j not in lexical]
+        semantic = sorted(rest, key=lambda j: (-round(float(vectors[i] @ vectors[j]), 6), j))
+        found |= {(min(i, j), max(i, j)) for j in lexical + semantic[: k // 2]}
+    return sorted(found)
+
+
+@st.composite
+def problems(draw):
+    """Few terms and few directions, so that ties are common; both are exact in binary."""
+    n, n_terms = draw(st.integers(0, 9)), draw(st.integers(0, 4))
+    counts = st.lists(st.sampled_from([0, 0, 1, 3]), min_size=n * n_terms, max_size=n * n_terms)
+    axes = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    row = st.integers(0, max(n - 1, 0))
+    excluded = draw(st.lists(st.tuples(row, row), max_size=6)) if n else []
+    terms = np.array(draw(counts), dtype=np.int64).reshape(n, n_terms)
+    directions = np.array([[1, 0], [0, 1], [-1, 0], [0.5, 0.75**0.5]])
+    return terms, directions[np.array(axes, dtype=int)], excluded
+
+
+def test_the_worked_example():
+    """Six chunks, one lexical and one semantic neighbour each; 0 and 4 tie, the row decides."""
+    graph = knn_graph(terms_of(KEYWORDS), at(ANGLES), 2)
+    assert edges(graph) == EDGES
+    scores = personalized_pagerank(transition(graph), np.ones(6), tolerance=1e-12)
+    np.testing.assert_allclose(scores, PAGERANK, atol=5e-7)
+    assert core_chunks(graph, 0.5).tolist() == [0, 3, 4]
+    assert core_chunks(graph, 1 / 3).tolist() == [0, 3]
+
+
+def test_shared_terms_and_nearness_choose_apart():
+    """Without vectors that tell, the first rows are near; without terms, only angles decide."""
+    by_terms = knn_graph(terms_of(KEYWORDS), np.ones((6, 1)), 2)
+    assert edges(by_terms) == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2), (1, 3), (1, 4)]
+    by_angles = knn_graph(terms_of([[]] * 6), at(ANGLES), 2)
+    assert edges(by_angles) == [(0, 2), (1, 2), (1, 4), (3, 4), (3, 5)]
+
+
+def test_a_term_counts_once_however_often_it_stands():
+    """Chunk 1 holds one word of chunk 0 nine times, chunk 2 two words once."""
+    terms = csr_array(np.array([[9, 1], [9, 0], [1, 1]]))
+    graph = knn_graph(terms, at([0, 0, 90]), 2, excluded=np.array([[1, 2]]))
+    assert edges(graph) == [(0, 1), (0, 2)]
+    near_only = knn_graph(terms, at([0, 170, 180]), 2, excluded=np.array([[0, 1]]))
+    assert edges(near_only) == [(0, 2), (1, 2)]
+
+
+@given(problems(), st.sampled_from([2, 4, 6]), st.sampled_from([1, 2, 4, 512]))
+def test_the_graph_is_that_of_sorting_all_pairs(problem, k, block):
+    """Whatever the block: ties, chunks without terms, too few others, pairs that are barred."""
+    terms, vectors, excluded = problem
+    pairs = np.array(excluded, dtype=np.intp).reshape(-1, 2)
+    graph = knn_graph(csr_array(terms), vectors, k, excluded=pairs, block=block)
+    assert edges(graph) == by_sorting(terms, vectors, k, excluded)
+    dense = graph.toarray()
+    assert graph.shape == (len(terms), len(terms))
+    assert (dense == dense.T).all()
+    assert (graph.data == 1).all()
+    assert not dense.diagonal().any()
+
+
+@given(problems(), st.sampled_from([2, 4]))
+def test_no_chunk_is_alone_where_there_are_two(problem, k):
+    """If no other shares a term, the nearest is there all the same."""
+    terms, vectors, _ = problem
+    degrees = knn_graph(csr_array(terms), vectors, k).sum(axis=1)
+    assert len(terms) < 2 or (degrees >= 1).all()
+
+
+@given(problems(), st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
+def test_the_core_is_that_of_networkx(problem, share):
+    """On graphs with isolated chunks too, as exclusion can leave them."""
+    terms, vectors, excluded = problem
+    pairs = np.array(excluded, dtype=np.intp).reshape(-1, 2)
+    graph = knn_graph(csr_array(terms), vectors, 2, excluded=pairs)
+    n = len(terms)
+    oracle = nx.from_numpy_array(graph.toarray())
+    scores = nx.pagerank(oracle, alpha=0.85, tol=1e-13, max_iter=1000)
+    order = sorted(range(n), key=lambda i: (-round(n * scores[i], 6), i))
+    assert core_chunks(graph, share).tolist() == sorted(order[: math.ceil(share * n)])
+
+
+def test_overlapping_chunks_are_no_neighbours():
+    """They share terms and meaning because they share text; the next best takes the place."""
+    terms, vectors = terms_of(KEYWORDS), at(ANGLES)
+    overlapping = np.array([[1, 0], [1, 2], [3, 4]])
+    graph = knn_graph(terms, vectors, 2, excluded=overlapping)
+    assert edges(graph) == [(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4), (3, 5)]
+    everything = np.array([[a, b] for a in range(6) for b in range(a)])
+    assert knn_graph(terms, vectors, 2, excluded=everything).nnz == 0
+
+
+@pytest.mark.parametrize(("n", "expected"), [(0, []), (1, []), (2, [(0, 1)])])
+def test_few_chunks(n, expected):
+    """Nobody to join, or one."""
+    graph = knn_graph(csr_array((n, 3)), np.ones((n, 2)), 4)
+    assert graph.shape == (n, n)
+    assert edges(graph) == expected
+    assert core_chunks(graph, 1).tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("k", [-2, 0, 1, 3])
+def test_k_is_half_and_half(k):
+    """An odd number has no halves, and none below two leaves a neighbour of each kind."""
+    with pytest.raises(InputError, match=rf"k must be even and at least 2, .* but is {k}"):
+        knn_graph(terms_of(KEYWORDS), at(ANGLES), k)
+
+
+@pytest.mark.parametrize("n", [5, 7])
+def test_terms_and_vectors_are_of_the_same_chunks(n):
+    """Rows that do not match would join the wrong chunks without a word."""
+    with pytest.raises(InputError, match=f"6 rows of terms need as many vectors, .* are {n}"):
+        knn_graph(terms_of(KEYWORDS), np.ones((n, 2)), 2)
+
+
+@pytest.mark.parametrize(("share", "size"), [(0, 0), (0.001, 1), (0.07, 7), (0.071, 8), (1, 100)])
+@pytest.mark.parametrize("seed", [None, 4])
+def test_the_core_has_the_share_asked_for(share, size, seed):
+    """Rounded up, but not by what binary fractions add (0.07 * 100 > 7); 0 is none."""
+    ring = joined(100, [(i, (i + 1) % 100) for i in range(100)])
+    core = core_chunks(ring, share, seed=seed)
+    assert len(core) == size
+    assert (np.diff(core) > 0).all()
+    assert seed is not None or core.tolist() == list(range(size))  # all tie
+
+
+def test_a_seed_gives_the_same_sample_again():
+    """And another seed another one, whatever the graph."""
+    ring = joined(40, [(i, (i + 1) % 40) for i in range(40)])
+    first = core_chunks(ring, 0.5, seed=1).tolist()
+    assert core_chunks(csr_array((40, 40)), 0.5, seed=1).tolist() == first
+    assert core_chunks(ring, 0.5, seed=2).tolist() != first
+
+
+def test_the_best_of_many_chunks_are_told_apart():
+    """In a chain they stand near both ends; scores around 1 / 20,000 tie at six decimals."""
+    n = 20_000
+    core = core_chunks(joined(n, [(i, i + 1) for i in range(n - 1)]), 20 / n)
+    assert core.tolist() == [*range(1, 11), *range(n - 11, n - 1)]
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
+def test_a_share_is_a_part_of_the_whole(share):
+    """The value is named."""
+    with pytest.raises(InputError, match=rf"must be in \[0, 1\], but is {share:g}"):
+        core_chunks(joined(2, [(0, 1)]), share)

@@ -1,0 +1,115 @@
+"""Sub-chunks: halves of halves, by tokens."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.text import tokens
+from clew.text.halving import halves
+
+# Eight words, each of one token.
+CHUNKS = [
+    "the ship left the port in the spring",
+    "ice held the ship for the whole winter",
+]
+WORDS = st.lists(st.sampled_from(["ice", " ship", " wintered", "\n\nNansen", ". ", ", 1893"]))
+MIXED = st.lists(
+    st.text(max_size=6) | st.sampled_from(["word ", "😀", "𓀀", "北京", "<|endoftext|>"])
+)
+HALVINGS = st.integers(0, 5)
+
+
+def texts_of(text, parts):
+    return [text[start:end] for start, end in parts]
+
+
+def n_tokens(text, parts):
+    """Count by where the tokens of the whole text begin."""
+    begins = tokens.starts(text)
+    return [int(((begins >= start) & (begins < end)).sum()) for start, end in parts]
+
+
+@pytest.mark.parametrize(
+    ("halvings", "expected"),
+    [
+        (0, ["ice held the ship for the whole winter"]),
+        (1, ["ice held the ship", " for the whole winter"]),
+        (2, ["ice held", " the ship", " for the", " whole winter"]),
+        (3, ["ice", " held", " the", " ship", " for", " the", " whole", " winter"]),
+        (4, ["ice", " held", " the", " ship", " for", " the", " whole", " winter"]),
+    ],
+)
+def test_the_worked_example(halvings, expected):
+    """Eight words of one token; one token is not halved."""
+    text = CHUNKS[1]
+    assert tokens.count(text) == 8
+    assert texts_of(text, halves(text, 0, len(text), halvings, 8)) == expected
+
+
+def test_characters_are_those_of_the_whole_text():
+    """A chunk is a range of its document, and so are its parts."""
+    document = ". ".join(CHUNKS)
+    start = document.index("ice")
+    parts = halves(document, start, len(document), 1, 8)
+    assert texts_of(document, parts) == ["ice held the ship", " for the whole winter"]
+    assert parts[0][0] == start
+
+
+def test_the_first_half_has_the_odd_token():
+    """Five tokens are three and two."""
+    text = "the ship left the port"
+    parts = halves(text, 0, len(text), 1, 8)
+    assert texts_of(text, parts) == ["the ship left", " the port"]
+
+
+@pytest.mark.parametrize(("limit", "n_parts"), [(8, 4), (16, 2), (31, 2), (32, 1), (1200, 1)])
+def test_a_short_chunk_stays_whole(limit, n_parts):
+    """Eight tokens where a chunk may have `limit`: only what is above its share is cut."""
+    text = CHUNKS[0]
+    assert len(halves(text, 0, len(text), 2, limit)) == n_parts
+
+
+@given(MIXED.map("".join), st.data(), HALVINGS, st.integers(1, 12))
+def test_parts_cover_the_range(text, data, halvings, limit):
+    """In order, without a gap, and none of them empty, whatever the characters."""
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    parts = halves(text, start, end, halvings, limit)
+    assert "".join(texts_of(text, parts)) == text[start:end]
+    assert all(a < b for a, b in parts)
+    assert all(one[1] == other[0] for one, other in pairwise(parts))
+    assert len(parts) <= 2**halvings
+
+
+@given(WORDS.map("".join), HALVINGS, st.integers(0, 20))
+def test_no_part_of_a_chunk_is_above_its_share(text, halvings, spare):
+    """A chunk of at most `limit` tokens leaves parts of at most ⌈limit / 2^τ⌉."""
+    limit = max(tokens.count(text) + spare, 1)
+    sizes = n_tokens(text, halves(text, 0, len(text), halvings, limit))
+    assert sum(sizes) == tokens.count(text)
+    assert max(sizes, default=0) <= math.ceil(limit / 2**halvings)
+
+
+@given(MIXED.map("".join), HALVINGS)
+def test_a_character_is_never_cut(text, halvings):
+    """One of several tokens may take a part above its share by the others, at most three."""
+    limit = max(tokens.count(text), 1)
+    sizes = n_tokens(text, halves(text, 0, len(text), halvings, limit))
+    assert max(sizes, default=0) <= math.ceil(limit / 2**halvings) + 3
+
+
+@pytest.mark.parametrize("halvings", [0, 1, 3])
+def test_an_empty_range_has_no_parts(halvings):
+    """Nothing to index."""
+    assert halves("some text", 4, 4, halvings, 8) == []
+
+
+@pytest.mark.parametrize(("halvings", "limit"), [(-1, 8), (1, 0)])
+def test_senseless_numbers_are_refused(halvings, limit):
+    """Both values are named."""
+    with pytest.raises(InputError, match=f"cannot halve {halvings} times from {limit} tokens"):
+        halves("some text", 0, 9, halvings, limit)
