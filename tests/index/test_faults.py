@@ -3,16 +3,13 @@
 import json
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 
 from clew.index import extract
-from clew.index.choose import Wanted
+from clew.index.choose import Wanted, prompt_version
 from clew.models import Prompt, Turn
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger, Request
@@ -22,6 +19,7 @@ from clew.types import GRAPH, UNITS
 from tests.index.build import RECIPE, add, contents, scratch
 from tests.index.reads import reply_to
 from tests.models.faulty import Billing
+from tests.models.nursery import nursery
 from tests.models.server import serving
 from tests.store.corpus import documents
 
@@ -35,31 +33,8 @@ THREADS = 4
 LONGEST_LIFE_S = 0.8
 MOST_LIVES = 40  # then a run is left to finish
 
-# It imports once and forks for every life; the dead child stays until it is waited for.
-NURSERY = """
-import fastjsonschema, os, signal, sys, time
-import clew.models.http
-from tests.index.test_faults import build
 
-for line in sys.stdin:
-    url, folder, life_s = line.split()
-    child = os.fork()
-    if child == 0:
-        build(url, folder)
-        os._exit(0)
-    end = time.monotonic() + float(life_s)
-    done = 0
-    while not done and time.monotonic() < end:
-        time.sleep(max(0.0, min(0.01, end - time.monotonic())))
-        done, status = os.waitpid(child, os.WNOHANG)
-    if not done:
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    print(status, flush=True)
-"""
-
-
-def build(url, folder):
+def run(url, folder):
     """Index the corpus with an LLM, as `clew index` would."""
     from pathlib import Path
 
@@ -81,20 +56,12 @@ def build(url, folder):
 def request_of(body):
     """Return the request that a body asks, as the ledger knows it."""
     system, user, *rest = [message["content"] for message in body["messages"]]
-    name = "graph" if "knowledge graph" in system else "units"
-    version = {UNITS: _version(UNITS), GRAPH: _version(GRAPH)}[name]
+    version = prompt_version(GRAPH if "knowledge graph" in system else UNITS)
     schema = body["response_format"]["json_schema"]["schema"]
     prompt = Prompt(
         user=user, system=system, schema=schema, max_tokens=body["max_tokens"], version=version
     )
     return Request(body["model"], prompt, tuple(Turn(text) for text in rest[::2]))
-
-
-def _version(kind):
-    from clew.layers.graph import graph_prompt
-    from clew.layers.units import units_prompt
-
-    return (units_prompt([""]) if kind == UNITS else graph_prompt([""], [()])).version
 
 
 class Watched(Billing):
@@ -120,22 +87,6 @@ class Watched(Billing):
         return reply
 
 
-@contextmanager
-def nursery():
-    """Give a function that starts a run, kills it after some seconds, and says how it ended."""
-    with subprocess.Popen(
-        [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-
-        def live(url, folder, life_s):
-            process.stdin.write(f"{url} {folder} {life_s}\n")
-            process.stdin.flush()
-            return int(process.stdout.readline())
-
-        yield live
-        process.stdin.close()
-
-
 def left_by(folder):
     """Return what an index holds, and its one segment once it is compacted."""
     with EmbeddedStore.open(folder) as store:
@@ -148,7 +99,7 @@ def left_by(folder):
 def kill_many(folder, n, seed):
     dice = random.Random(seed)  # noqa: S311 -- instants need no secrecy
     kills = twice = n_calls = 0
-    with serving() as server, nursery() as live:
+    with serving() as server, nursery(__name__) as live:
         while kills < n:
             server.respond = Watched(seed, 0.0).respond
             calm = folder / f"calm{seed}"

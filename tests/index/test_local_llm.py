@@ -6,7 +6,7 @@ import pytest
 
 from clew import testing
 from clew.index import extract, plan
-from clew.index.choose import Memory, Wanted
+from clew.index.choose import Memory, Wanted, prompt_version
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.metered import Meter, metered
@@ -54,16 +54,9 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
         snapshot.close()
     assert not again.n_chunks
     sizes = [
-        size for version in ("units", "graph") for size in ledger.sizes(llm.name, _version(version))
+        size for kind in (UNITS, GRAPH) for size in ledger.sizes(llm.name, prompt_version(kind))
     ]
     assert meter.prompt_tokens == sum(size.prompt_tokens for size in sizes)
     first = [size.prompt_tokens for size in sizes if not size.repair]
     assert (planned.calls, planned.prompt_tokens) == (len(first), sum(first))
     assert done.n_chunks == 2 * len(documents)
-
-
-def _version(kind):
-    from clew.layers.graph import graph_prompt
-    from clew.layers.units import units_prompt
-
-    return (units_prompt([""]) if kind == "units" else graph_prompt([""], [()])).version

@@ -3,12 +3,8 @@
 import gc
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +13,7 @@ from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.openai import OpenAIChat
 from tests.models.faulty import SCHEMA, Billing, request_of
+from tests.models.nursery import nursery
 from tests.models.server import serving
 
 pytest.importorskip("httpx2")
@@ -27,32 +24,6 @@ N_PROMPTS = 60
 THREADS = 4
 LONGEST_LIFE_S = 0.25
 MOST_LIVES = 10  # then a run is left to finish
-
-# It imports once, and forks for every life: it has one thread, so a fork is safe. The dead child
-# stays until it is waited for, so the signal cannot hit another process.
-NURSERY = """
-import fastjsonschema, os, signal, sys, time
-import clew.models.http
-from clew.models.conversation import recorded
-from clew.models.ledger import Ledger
-from tests.models.test_kill import chat_at, prompts
-
-for line in sys.stdin:
-    url, path, life_s = line.split()
-    child = os.fork()
-    if child == 0:
-        replies = recorded(chat_at(url), Ledger(path)).complete(prompts())
-        os._exit(len(replies) != len(prompts()))
-    end = time.monotonic() + float(life_s)
-    done = 0
-    while not done and time.monotonic() < end:
-        time.sleep(max(0.0, min(0.01, end - time.monotonic())))
-        done, status = os.waitpid(child, os.WNOHANG)
-    if not done:
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    print(status, flush=True)
-"""
 
 
 def prompts():
@@ -69,24 +40,9 @@ def chat_at(url):
     )
 
 
-@contextmanager
-def nursery():
-    """Give a function that starts a run, kills it after some seconds, and says how it ended."""
-    with subprocess.Popen(
-        [sys.executable, "-c", NURSERY],
-        cwd=Path(__file__).parents[2],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-
-        def live(url, path, life_s):
-            process.stdin.write(f"{url} {path} {life_s}\n")
-            process.stdin.flush()
-            return int(process.stdout.readline())
-
-        yield live
-        process.stdin.close()
+def run(url, path):
+    """Ask all prompts, in a child that may be killed."""
+    assert len(recorded(chat_at(url), Ledger(path)).complete(prompts())) == N_PROMPTS
 
 
 class Watched(Billing):
@@ -134,7 +90,7 @@ def check(server, ledger, seed):
 def kill_many(folder, n, seed):
     dice = random.Random(seed)  # noqa: S311 -- instants need no secrecy
     kills = twice = 0
-    with serving() as server, nursery() as live:
+    with serving() as server, nursery(__name__) as live:
         while kills < n:
             ledger = Ledger(folder / f"{seed}.sqlite")
             more = campaign(server, live, ledger, seed, dice)

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from clew import steps
 from clew.errors import InputError
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
 from clew.layers.selection import Value, chosen, chunk_values
 from clew.layers.units import read_units, units_prompt
 from clew.models.ledger import Request
-from clew.text.normalize import title_head
 from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar, Snapshot
 
 if TYPE_CHECKING:
@@ -188,10 +189,8 @@ def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
 
 def titled_texts(snapshot: Snapshot) -> list[str]:
     """Return what models read of each chunk: its document's title on a line, then its text."""
-    layer = snapshot.layer("chunk")
-    documents = snapshot.documents(range(len(snapshot.layer("document"))))
-    pairs = zip(layer.columns["document"].tolist(), layer.texts(range(len(layer))), strict=True)
-    return [title_head(documents[owner].title, text) + text for owner, text in pairs]
+    rows = range(len(snapshot.layer("chunk")))
+    return snapshot.derived("titled texts", lambda: steps.titled_texts(snapshot, rows))
 
 
 NOTHING = False  # kept of a text whose reply was of no use
@@ -232,14 +231,15 @@ class Memory:
         return made
 
     def _key(self, kind: str, text: str) -> tuple[str, ...]:
-        version = {UNITS: units_prompt, GRAPH: _bare_graph_prompt}[kind]([""]).version
-        return self.model, version, text
+        return self.model, prompt_version(kind), text
+
+
+@cache
+def prompt_version(kind: str) -> str:
+    """Return the version of the prompt for a kind of extraction."""
+    return (units_prompt([]) if kind == UNITS else graph_prompt([], [])).version
 
 
 def _is_of_use(kind: str, part: object, text: str) -> bool:
     found = read_units({"1": part}, [text]) if kind == UNITS else read_graph({"1": part}, [text])
     return bool(found[0])
-
-
-def _bare_graph_prompt(texts: Sequence[str]) -> Prompt:
-    return graph_prompt(texts, [()] * len(texts))

@@ -166,7 +166,7 @@ class Corpus:
         self.snapshot = store.snapshot()
         self.stored = stored_chunks(self.snapshot)
 
-    @cached_property
+    @property
     def texts(self) -> list[str]:
         return titled_texts(self.snapshot)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.errors import InputError
-from clew.index.choose import NOTHING, to_ask
+from clew.index.choose import NOTHING, prompt_version, to_ask
 from clew.index.extract import completed
 from clew.layers import chunks, graph, units
 from clew.layers.packing import packs
@@ -78,13 +79,18 @@ class Plan:
     estimates: tuple[Estimate, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Corpus:
     """Chunks as models read them, and their tokens."""
 
     n_documents: int
     texts: Sequence[str]
     n_tokens: NDArray[np.integer]  # (n,), without titles
+
+    @cached_property
+    def hints(self) -> list[list[str]]:
+        """The salient terms of each chunk, as it spells them."""
+        return hints(self.texts)
 
 
 def corpus(documents: Sequence[Document], chunking: Chunking) -> Corpus:
@@ -166,11 +172,10 @@ class _Reckoner:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
-        self._hints = hints(corpus.texts)
         self._prompts: dict[str, Callable[[Sequence[int]], Prompt]] = {
             UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
             GRAPH: lambda rows: graph.graph_prompt(
-                [corpus.texts[row] for row in rows], [self._hints[row] for row in rows]
+                [corpus.texts[row] for row in rows], [corpus.hints[row] for row in rows]
             ),
         }
         self._expected = {UNITS: units.expected_tokens, GRAPH: graph.expected_tokens}
@@ -231,8 +236,8 @@ class _Reckoner:
 
     def _rate(self, kind: str) -> _Rate:
         """Return how a model's recorded calls went, and say so in `basis`."""
-        ledger, version = self._memory.ledger, self._prompts[kind]([]).version
-        calls = ledger.sizes(self._llm.name, version) if ledger and self._llm else []
+        ledger = self._memory.ledger
+        calls = ledger.sizes(self._llm.name, prompt_version(kind)) if ledger and self._llm else []
         first = [call for call in calls if not call.repair]
         if len(first) < _ENOUGH_CALLS or self._llm is None:
             self.basis[kind] = _GUESSED
