@@ -271,7 +271,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A chunk that a method found; higher scores come first."""
+    """A chunk that a method found, or a part of one; higher scores come first."""
 
     chunk_id: str
     score: float
@@ -281,13 +281,14 @@ class Hit:
     start: int
     end: int
     text: str
+    channel: str = ""  # which part of the method found it, where it has several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One stop of a thread: which row, and why the method went there."""
 
-    layer: str  # "query", "entity", "unit", "chunk"
+    layer: str  # "query", or one of the index: "entity", "triple", "term", "unit", "chunk", ...
     id: str
     text: str
     reason: str = ""
@@ -306,11 +307,21 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What a method found that is no text: entities or relations, a row each."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What a method found: chunks in order, and the threads that say why."""
 
     query: str
     method: str
+    tables: tuple[Table, ...] = ()  # stand before the hits in a context
     hits: tuple[Hit, ...] = ()
     paths: tuple[Path, ...] = ()
     seeds: tuple[Step, ...] = ()  # rows that the query was linked to
@@ -340,6 +351,7 @@ class Context:
     text: str
     n_tokens: int
     budget_tokens: int
+    tables: tuple[Table, ...] = ()  # of the evidence's, the rows that fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
