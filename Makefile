@@ -53,7 +53,7 @@ results: $(DEV)/ready ## measure the methods on examples and on DATA="DIR...", w
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \
-		--extra models --extra openai --extra docs --extra parquet --extra static
+		--extra models --extra openai --extra docs --extra parquet --extra static --extra plots
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--group tokenizer --extra models

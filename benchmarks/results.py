@@ -18,20 +18,21 @@ import click
 
 import clew
 from clew.cli.measuring import index_cost
-from clew.evaluate import evaluate, load, render
+from clew.evaluate import Scoring, Setting, evaluate, load, render
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results.md"
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue")
-KS = (2, 5, 10)
+SCORING = Scoring()
 
 HEAD = """# Results
 
 Written by `make results`; do not edit. Every method returns ten chunks from the same index, made
 with the default models (MiniLM, rules, MaxSim): no LLM and no tokens, neither to index nor to ask.
-A document counts as found where one of its chunks was. Intervals are 95 % bootstrap intervals over
-questions; the paired test is a sign-flip test of recall@5 against the first method. Two systems
-whose intervals overlap widely are not told apart by so few questions.
+A document counts as found where one of its chunks was; an answer is covered where it stands in the
+first 4,000 tokens of these chunks. Intervals are 95 % bootstrap intervals over questions; the
+paired test is a sign-flip test of recall@5 against the first method. Two systems whose intervals
+overlap widely are not told apart by so few questions.
 """
 
 
@@ -58,9 +59,14 @@ def measured(folder: Path, indexes: Path, limit: int | None) -> str:
         added = index.add(dataset.corpus_path)
         report = evaluate(
             dataset,
-            lambda question, method: index.search(question, method=method, chunks=max(KS)),
-            METHODS,
-            KS,
+            lambda question, setting: index.search(
+                question,
+                method=setting.method,
+                context_tokens=SCORING.context_tokens,
+                chunks=max(SCORING.ks),
+            ),
+            [Setting(method) for method in METHODS],
+            SCORING,
         )
     report = replace(report, index_cost=index_cost(added))
     return f"## {dataset.name}\n\n```\n{render(report).rstrip()}\n```\n"

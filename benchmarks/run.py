@@ -1,9 +1,12 @@
 """Measure indexing and querying at three sizes: `make bench`, or with a corpus of your own.
 
     python benchmarks/run.py [--corpus FILE.jsonl --questions FILE.jsonl] [--sizes 1000,3000,6000]
+                             [--methods A,B,...] [--hashed]
 
 Without a corpus the passages are made: sentences about invented people, places and years, drawn
-with a fixed seed, about 100 words each. Prints a table and writes `benchmarks/results.json`.
+with a fixed seed, about 100 words each. Where a corpus is smaller than a size, further passages are
+its sentences drawn anew. `--hashed` takes hashed words in place of the embedder, for sizes at which
+models would need hours. Prints a table and writes `benchmarks/results.json`.
 Times are wall seconds on whatever else the machine is doing, so compare within a run only. Each
 size is built in a process of its own, so that its peak memory is its own.
 """
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     import clew
 
 MODEL_STAGES = ("embed", "rerank", "tag", "llm")
-METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue")
+METHODS = "dense,bm25,hybrid,pagerank,clue,keyword_rag,skeleton_rag,ket"
 RESULTS = Path(__file__).with_name("results.json")
 
 
@@ -53,6 +56,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--questions", type=Path, nargs="*", help="JSONL records with a question")
     parser.add_argument("--sizes", default="1000,3000,6000", help="passages, with commas")
     parser.add_argument("--n-questions", type=int, default=100)
+    parser.add_argument("--methods", default=METHODS, help="with commas")
+    parser.add_argument("--hashed", action="store_true", help="hashed words instead of a model")
     parser.add_argument("--size", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -65,9 +70,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     documents, questions = (
         _read(options) if options.corpus else made(options.size, options.n_questions)
     )
-    documents = documents[: options.size]
+    documents = [*documents, *_drawn_anew(documents, options.size)][: options.size]
     with tempfile.TemporaryDirectory() as folder:
-        index = clew.open(Path(folder) / "bench.clew")
+        index = clew.open(Path(folder) / "bench.clew", models=_hashed() if options.hashed else None)
         index.models.embedder.embed(["warm up"], kind="query")
         started = time.perf_counter()
         added = index.add(documents)
@@ -84,6 +89,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         ten_s = time.perf_counter() - started
         index.remove([d.id for d in ten])
         index.compact()
+        started = time.perf_counter()
+        extracted = index.add(documents[:1], triples="cooccurrence")
+        triples_s = time.perf_counter() - started
+        started = time.perf_counter()
+        index.add(ten)
+        ten_with_triples_s = time.perf_counter() - started
         stages = dict(added.usage.seconds)
         model_s = sum(stages.get(name, 0.0) for name in MODEL_STAGES)
         return {
@@ -96,17 +107,24 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             "add_same_again_s": round(again_s, 3),
             "add_ten_s": round(ten_s, 3),
             "add_ten_share": round(ten_s / build_s, 5),
+            "triples_s": round(triples_s, 2),
+            "keep_s": round(extracted.usage.seconds["store"], 2),
+            "add_ten_with_triples_s": round(ten_with_triples_s, 3),
             "disk_mb": round(index.show()["size_bytes"] / 1e6, 1),
-            "queries_ms": _queries(index, questions),
+            "queries_ms": _queries(index, questions, options.methods.split(",")),
             "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         }
 
 
-def _queries(index: clew.Index, questions: Sequence[str]) -> dict[str, dict[str, float]]:
+def _queries(
+    index: clew.Index, questions: Sequence[str], methods: Sequence[str]
+) -> dict[str, dict[str, float]]:
     """Return p50 and p95 in milliseconds, all of it and without model time, by method."""
     figures = {}
-    for method in METHODS:
+    for method in methods:
+        started = time.perf_counter()
         index.search(questions[0], method=method)  # builds what a method derives once
+        first = time.perf_counter() - started
         whole, engine = [], []
         for question in questions:
             started = time.perf_counter()
@@ -115,6 +133,7 @@ def _queries(index: clew.Index, questions: Sequence[str]) -> dict[str, dict[str,
             whole.append(passed)
             engine.append(passed - sum(usage.seconds.get(name, 0.0) for name in MODEL_STAGES))
         figures[method] = {
+            "first": round(first * 1000, 1),
             "p50": _ms(whole, 50),
             "p95": _ms(whole, 95),
             "engine_p50": _ms(engine, 50),
@@ -144,6 +163,32 @@ def _records(files: Iterable[Path]) -> Iterable[dict[str, Any]]:
     for file in files:
         with file.open(encoding="utf-8") as lines:
             yield from map(json.loads, lines)
+
+
+def _drawn_anew(documents: Sequence[Any], size: int) -> list[Any]:
+    """Return as many passages as are missing, of sentences of the others."""
+    from clew.text.sentences import sentence_spans
+    from clew.types import Document
+
+    if len(documents) >= size:
+        return []
+    draw = random.Random(11)  # noqa: S311
+    sentences = [d.text[a:b] for d in documents for a, b in sentence_spans(d.text)]
+    titles = [d.title for d in documents]
+    return [
+        Document(
+            id=f"drawn-{i:06d}",
+            title=draw.choice(titles),
+            text=" ".join(draw.choices(sentences, k=4)),
+        )
+        for i in range(size - len(documents))
+    ]
+
+
+def _hashed() -> Any:  # noqa: ANN401 -- clew.models.Models
+    from clew.testing import HashEmbedder, models
+
+    return models(HashEmbedder(384))
 
 
 def made(n_documents: int, n_questions: int) -> tuple[list[Any], list[str]]:
@@ -181,11 +226,13 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
             f"models {row['model_share']:.1%}, overhead beside them "
             f"{row['overhead_beside_model']:.1%}; same again {row['add_same_again_s']:.2f} s, "
             f"ten more {row['add_ten_s']:.2f} s ({row['add_ten_share']:.2%}); "
+            f"triples {row['triples_s']:.1f} s, {row['keep_s']:.1f} s of it to put together and "
+            f"keep, ten more then {row['add_ten_with_triples_s']:.2f} s; "
             f"{row['disk_mb']:.0f} MB on disk, peak {row['peak_memory_mb']} MB"
         )
         for method, ms in row["queries_ms"].items():
             lines.append(
-                f"        {method:<9} p50 {ms['p50']:>7.2f} ms  p95 {ms['p95']:>7.2f} ms   "
+                f"        {method:<12} p50 {ms['p50']:>7.2f} ms  p95 {ms['p95']:>7.2f} ms   "
                 f"without models: p50 {ms['engine_p50']:>6.2f} ms  p95 {ms['engine_p95']:>6.2f} ms"
             )
     return "\n".join(lines)

@@ -28,10 +28,10 @@ def answer(
     budget_tokens: int = 4_000,
     quotes: int = 4,
 ) -> Answer:
-    """Answer `question` from `evidence`, whose hits fill a context of at most `budget_tokens`.
+    """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
     With an LLM the answer is its own; without one, or when it gives none, the answer quotes the
-    `quotes` sentences of the context that support it best.
+    `quotes` sentences of the passages that support it best.
     """
     context = build_context(evidence, budget_tokens=budget_tokens)
     if evidence.hits and not context.passages:
@@ -76,8 +76,8 @@ def _prompt(question: str, context: Context, method: str) -> Prompt:
     """
     if method in WITHOUT_RETRIEVAL:
         return prompt(method, question=question, max_tokens=MAX_ANSWER_TOKENS)
-    passages = context.text or "(no passage was found)"
-    return prompt("short_answer", context=passages, question=question, max_tokens=MAX_ANSWER_TOKENS)
+    found = context.text.strip() or "(no passage was found)"
+    return prompt("short_answer", context=found, question=question, max_tokens=MAX_ANSWER_TOKENS)
 
 
 def after_marker(reply: str) -> str:

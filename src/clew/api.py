@@ -15,7 +15,7 @@ from clew import answer as answering
 from clew import index, methods, readers, specs
 from clew.errors import InputError, RecipeMismatch
 from clew.index import OnProgress, Report, Settings
-from clew.index.choose import Memory, Wanted
+from clew.index.choose import CORE_SHARE, Memory, Wanted
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Ledger
@@ -104,13 +104,15 @@ class Index:
 
     # -- write --------------------------------------------------------------------------------
 
-    def add(
+    def add(  # noqa: PLR0913 -- one argument for each part of the wish
         self,
         source: Source,
         *,
         units: float | None = None,
         value: Value | None = None,
         triples: str | None = None,
+        core: float | None = None,
+        core_by: str | None = None,
         budget: Budget | None = None,
         again: bool = False,
         on_progress: OnProgress | None = None,
@@ -120,12 +122,13 @@ class Index:
 
         A document of a known id with other content replaces the old one. Input that cannot be
         read is in the report's `skipped`, and the rest goes on. Then units (for a share of the
-        tokens, in the chunks that have the most `value`) and `triples` are extracted from the
-        chunks that lack them, as `clew.index.choose.Wanted` says; by default what was wanted
-        last, and by an LLM only where this index was opened with one, within `budget`. `again`
-        asks once more where the LLM's reply was of no use. Raises RecipeMismatch where the index
-        was built with other models or settings, IndexLocked while another process writes,
-        EndpointError.
+        tokens, in the chunks that have the most `value`) and `triples` (by an LLM of the share
+        `core` of the chunks, chosen by `core_by`) are extracted from the chunks that lack them,
+        as `clew.index.choose.Wanted` says; by default what was wanted last, and by an LLM only
+        where this index was opened with one, within `budget`. `again` asks once more where the
+        LLM's reply was of no use. Raises InputError for a wish that cannot be, RecipeMismatch
+        where the index was built with other models or settings, IndexLocked while another
+        process writes, EndpointError.
         """
         meter = Meter()
         items = iter(_items(source))
@@ -134,12 +137,19 @@ class Index:
             raise InputError(f"there is no file to index in {_named(source)}")
         items = chain(first, items)
         store = self._writable()
+        given = {
+            "units": units,
+            "value": value,
+            "triples": triples,
+            "core": core,
+            "core_by": core_by,
+        }
+        wanted = _wanted(store.wanted(), given)
         with meter.stage("read"):
             report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
         try:
             with meter.stage("extract"):
-                given = {"units": units, "value": value, "triples": triples}
-                extracted = self._extract(store, given, budget, meter, on_chunks, again=again)
+                extracted = self._extract(store, wanted, budget, meter, on_chunks, again=again)
         finally:
             with meter.stage("store"):
                 index.finish(store)
@@ -155,7 +165,7 @@ class Index:
     def _extract(
         self,
         store: EmbeddedStore,
-        given: Mapping[str, Scalar],
+        wanted: Wanted,
         budget: Budget | None,
         meter: Meter,
         on_chunks: OnChunks | None,
@@ -164,8 +174,6 @@ class Index:
     ) -> Done:
         from clew.index.extract import extract
 
-        named = {name: each for name, each in given.items() if each is not None}
-        wanted = Wanted.from_plain({**store.wanted(), **named})
         return extract(
             store,
             metered(self._within(budget), meter),
@@ -271,12 +279,22 @@ class Index:
             self._snapshot.close()
             self._snapshot = None
         store.compact()
-        store.freeze()
+        index.freeze(store)
 
     # -- read ---------------------------------------------------------------------------------
 
-    def plan(self, source: Source, *, probe: int = 0, budget: Budget | None = None) -> Plan:
+    def plan(
+        self,
+        source: Source,
+        *,
+        core: float = CORE_SHARE,
+        probe: int = 0,
+        budget: Budget | None = None,
+    ) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
+
+        Triples are estimated for all chunks and for the share `core` of them: the real core where
+        this index holds just these documents, else a random sample.
 
         Nothing is written and no LLM is called, unless `probe` calls of each kind are to be made
         first, to estimate from; they are kept and not made again. What the ledger of this index
@@ -298,29 +316,34 @@ class Index:
         corpus = plan.corpus(documents, chunking)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {_named(source)}")
+        if self._exists():
+            corpus = plan.ranked(corpus, self.snapshot())
         llm = self._llm(budget)
         ledger = self._ledger if probe or (self.folder / _CALLS).exists() else None
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
             self.folder.mkdir(parents=True, exist_ok=True)  # of the ledger
-        return plan.plan(corpus, llm, memory, n_probes=probe)
+        return plan.plan(corpus, llm, memory, core=core, n_probes=probe)
 
     def search(
         self,
         query: str,
         *,
         method: str = DEFAULT_METHOD,
+        context_tokens: int | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Evidence:
         """Return the chunks that a method finds for `query`, and why.
 
-        `parameters` are the method's own, such as `chunks=5`; see `clew methods`. Where `budget`
-        leaves no room for an LLM's step, its LLM-free alternative is taken. Raises InputError for
-        an empty query or index, UnknownMethod, MissingLayer.
+        `parameters` are the method's own, such as `chunks=5`; see `clew methods`. A method that
+        fills a context itself, one with the parameter `tokens`, fills one of `context_tokens` where
+        these are given and `tokens` is not. Where `budget` leaves no room for an LLM's step, its
+        LLM-free alternative is taken. Raises InputError for an empty query or index,
+        UnknownMethod, MissingLayer.
         """
         meter = Meter()
-        retriever = build_method(method, parameters)
+        retriever = build_method(method, parameters, context_tokens)
         _check_query(query)
         with meter.stage("open"):
             snapshot = self.snapshot()
@@ -344,7 +367,9 @@ class Index:
         The context holds at most `context_tokens` tokens. Without an LLM, or where `budget` leaves
         no room for it, the answer quotes the sentences that support it best.
         """
-        evidence = self.search(question, method=method, budget=budget, **parameters)
+        evidence = self.search(
+            question, method=method, context_tokens=context_tokens, budget=budget, **parameters
+        )
         found = self.answer(evidence, context_tokens=context_tokens, budget=budget)
         return replace(found, usage=_together(evidence.usage, found.usage))
 
@@ -459,10 +484,14 @@ class Index:
         return store
 
 
-def build_method(name: str, parameters: Mapping[str, Scalar]) -> methods.Method:
+def build_method(
+    name: str, parameters: Mapping[str, Scalar], context_tokens: int | None = None
+) -> methods.Method:
     """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one."""
     kind = methods.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    if context_tokens is not None and "tokens" in known:
+        parameters = {"tokens": context_tokens, **parameters}
     for given, value in parameters.items():
         if given not in known:
             raise InputError(
@@ -481,6 +510,18 @@ def _check_value(method: str, parameter: str, value: Scalar, default: object) ->
         )
     if isinstance(value, int | float) and not 0 <= value < math.inf:
         raise InputError(f"{parameter} of the method {method!r} cannot be {value!r}: 0 or more")
+
+
+def _wanted(kept: Mapping[str, Scalar], given: Mapping[str, Scalar]) -> Wanted:
+    """Return what was wanted last with what is `given`, None standing for nothing given."""
+    named = {name: each for name, each in given.items() if each is not None}
+    wanted = Wanted.from_plain({**kept, **named})
+    if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
+        raise InputError(
+            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
+            f"for triples by llm, or leave the core out"
+        )
+    return wanted
 
 
 def _items(source: Source) -> Iterable[Document | Skipped]:

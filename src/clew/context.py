@@ -1,46 +1,78 @@
-"""Evidence to a context: numbered passages that fit a token budget together."""
+"""Evidence to a context: tables and numbered passages that fit a token budget together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from clew.algo.pool import fitting
 from clew.errors import InputError
-from clew.text import tokens
-from clew.types import Context, Evidence, Hit, Passage
-
-_SEPARATOR = "\n\n"
+from clew.text import blocks, tokens
+from clew.types import Context, Evidence, Hit, Passage, Table
 
 
 def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
-    """Return the hits in order, as many as fit whole; a first one that does not fit is cut.
+    """Return the first rows of the tables, and the hits in order, as many as fit whole.
 
-    Numbers, titles and separators count. Raises InputError for a budget below 1.
+    Evidence that fits is there whole. Else the tables get half of the budget, or what the hits
+    leave of it if that is more. A table of which no row fits is left out, and a first hit that
+    does not fit is cut. Numbers, titles, heads and line breaks count. `text` is made of the blocks
+    of `clew.text.blocks`, so a method can fill a budget exactly.
+
+    Raises InputError for a budget below 1.
     """
     if budget_tokens < 1:
         raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
-    passages: list[Passage] = []
-    text = ""
-    for hit in evidence.hits:
-        passage = _passage(hit, len(passages) + 1)
-        longer = text + (_SEPARATOR if text else "") + written(passage)
-        if tokens.count(longer) > budget_tokens:
-            if not passages and (cut := _shortened(passage, budget_tokens)).text:
-                passages, text = [cut], written(cut)
-            break
-        passages.append(passage)
-        text = longer
+    passages, costs = _wanted(evidence.hits, budget_tokens)
+    room = max(budget_tokens // 2, budget_tokens - sum(costs))
+    tables = _fitting_tables(evidence.tables, room)
+    text = "".join(map(_written, tables))
+    left = budget_tokens - tokens.count(text)
+    whole = passages[: len(fitting(range(len(costs)), costs.__getitem__, left))]
+    if passages and not whole and (cut := _shortened(passages[0], left)).text:
+        whole = [cut]
+    text += "".join(blocks.passage(each.number, each.title, each.text) for each in whole)
     return Context(
-        passages=tuple(passages),
+        tables=tables,
+        passages=tuple(whole),
         text=text,
         n_tokens=tokens.count(text),
         budget_tokens=budget_tokens,
     )
 
 
-def written(passage: Passage) -> str:
-    """Return a passage as it stands in a context."""
-    title = f" {' '.join(passage.title.split())}" if passage.title else ""
-    return f"[{passage.number}]{title}\n{passage.text}"
+def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:
+    """Return passages and their tokens, up to the first that is above the budget."""
+    passages: list[Passage] = []
+    costs: list[int] = []
+    for number, hit in enumerate(hits, 1):
+        passages.append(_passage(hit, number))
+        costs.append(tokens.count(blocks.passage(number, hit.title, hit.text)))
+        budget_tokens -= costs[-1]
+        if budget_tokens < 0:
+            break
+    return passages, costs
+
+
+def _fitting_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
+    """Return the first rows of each table that fit into `limit` tokens together."""
+    kept = []
+    for table in tables:
+        part = _first_rows(table, limit)
+        if part.rows:
+            kept.append(part)
+            limit -= tokens.count(_written(part))
+    return tuple(kept)
+
+
+def _first_rows(table: Table, limit: int) -> Table:
+    left = limit - blocks.table_tokens(table.name, table.columns)
+    rows = fitting(range(len(table.rows)), lambda row: blocks.row_tokens(table.rows[row]), left)
+    return replace(table, rows=table.rows[: len(rows)])
+
+
+def _written(table: Table) -> str:
+    return blocks.table(table.name, table.columns, table.rows)
 
 
 def _passage(hit: Hit, number: int) -> Passage:
@@ -56,17 +88,12 @@ def _passage(hit: Hit, number: int) -> Passage:
     )
 
 
-def _shortened(passage: Passage, budget_tokens: int) -> Passage:
-    """Return the passage cut so that it fits alone; its text is empty where not even that does.
+def _shortened(passage: Passage, limit: int) -> Passage:
+    """Return the passage cut so that it fits; its text is empty where not even that does.
 
-    A title that would take more than half of the budget is left out.
+    A title that would take more than half of the limit is left out.
     """
-    if 2 * tokens.count(passage.title) > budget_tokens:
+    if 2 * tokens.count(passage.title) > limit:
         passage = replace(passage, title="")
-    text = passage.text
-    while text:
-        over = tokens.count(written(replace(passage, text=text))) - budget_tokens
-        if over <= 0:
-            break
-        text = tokens.truncate(text, max(tokens.count(text) - over, 0))
+    text = blocks.beginning(passage.title, passage.text, limit)
     return replace(passage, text=text, end=passage.start + len(text))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.algo import keywords
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
+from clew.algo.knn import core_chunks, knn_graph, overlapping
 from clew.algo.maxsim import weighted_mean
+from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.topk import positive_top_k, top_k
 from clew.errors import BudgetSpent
 from clew.models import LLM, Models, Prompt, Reply, gives_tokens, is_late
@@ -78,6 +81,61 @@ def chunk_titles(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
     """Return the (n_chunks, n_entities) link of chunks to the entity that their title names."""
     documents = snapshot.layer("chunk").columns["document"]
     return csr_array(snapshot.link("document", "entity")[documents])
+
+
+# -- the graph of chunks, and keywords ------------------------------------------------------------
+
+
+def chunk_graph(snapshot: Snapshot, k: int = 2) -> csr_array[Any, tuple[int, int]]:
+    """Return the (n_chunks, n_chunks) graph of near chunks, as the index keeps it or computed."""
+    n = len(snapshot.layer("chunk"))
+    kept = snapshot.kept(f"neighbours-{k}")
+    if kept is not None:
+        ones = np.ones(len(kept["indices"]))
+        return csr_array((ones, kept["indices"], kept["indptr"]), shape=(n, n))
+    return snapshot.derived(f"chunk graph {k}", lambda: _chunk_graph(snapshot, k))
+
+
+def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
+    columns = snapshot.layer("chunk").columns
+    return knn_graph(
+        snapshot.link("chunk", "term"),
+        snapshot.layer("chunk").vectors,
+        k,
+        excluded=overlapping(columns["document"], columns["start"], columns["end"]),
+    )
+
+
+def chunk_ranks(snapshot: Snapshot, k: int = 2) -> NDArray[np.float64]:
+    """Return the (n_chunks,) PageRank scores in the graph of near chunks."""
+    return snapshot.derived(f"chunk ranks {k}", lambda: _chunk_ranks(snapshot, k))
+
+
+def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
+    graph = chunk_graph(snapshot, k)
+    return personalized_pagerank(transition(graph), np.ones(graph.shape[0]), tolerance=1e-10)
+
+
+def core_rows(
+    snapshot: Snapshot, share: float, *, by: str = "pagerank", seed: int = 0, k: int = 2
+) -> NDArray[np.intp]:
+    """Return the rows of the core, that `share` of the chunks, ascending (KET-RAG).
+
+    They are those of the highest PageRank, or a seeded random sample where `by` is "random".
+    """
+    if by == "random":
+        n = len(snapshot.layer("chunk"))
+        return core_chunks(csr_array((n, n)), share, seed=seed)
+    return core_chunks(chunk_graph(snapshot, k), share)
+
+
+def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
+    """Return for each term the length of the sum of the vectors of the sentences with it."""
+    kept = snapshot.kept("keywords")
+    if kept is not None:
+        return np.asarray(kept["lengths"])
+    link, vectors = snapshot.link("sentence", "term"), snapshot.layer("sentence").vectors
+    return snapshot.derived("keyword lengths", lambda: keywords.keyword_lengths(link, vectors))
 
 
 # -- entities of the query ------------------------------------------------------------------------
@@ -364,13 +422,20 @@ def titled_texts(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
     return [title_head(hit.title, hit.text) + hit.text for hit in found]
 
 
-def hits(snapshot: Snapshot, rows: Iterable[int], scores: NDArray[np.floating]) -> tuple[Hit, ...]:
-    """Return chunks as hits; `scores` are those of `rows`, in the same order."""
+def hits(
+    snapshot: Snapshot,
+    rows: Iterable[int],
+    scores: NDArray[np.floating],
+    *,
+    layer: Literal["chunk", "subchunk"] = "chunk",
+) -> tuple[Hit, ...]:
+    """Return chunks or parts of them as hits; `scores` are those of `rows`, in the same order."""
     rows = [int(row) for row in rows]
-    layer = snapshot.layer("chunk")
-    columns = layer.columns
-    documents = snapshot.documents([int(columns["document"][row]) for row in rows])
-    found = zip(rows, layer.ids(rows), layer.texts(rows), documents, scores, strict=True)
+    chunks, columns = snapshot.layer("chunk"), snapshot.layer(layer).columns
+    owners = rows if layer == "chunk" else [int(columns["chunk"][row]) for row in rows]
+    documents = snapshot.documents([int(chunks.columns["document"][row]) for row in owners])
+    texts = snapshot.layer(layer).texts(rows)
+    found = zip(rows, chunks.ids(owners), texts, documents, scores, strict=True)
     return tuple(
         Hit(
             chunk_id=chunk_id,
@@ -396,6 +461,11 @@ def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = 
     return _range_step(snapshot, "chunk", row, reason, score)
 
 
+def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a part of a chunk as a stop of a path, with its place in its document."""
+    return _range_step(snapshot, "subchunk", row, reason, score)
+
+
 def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
     layer = snapshot.layer(name)
     chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
@@ -414,9 +484,23 @@ def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: flo
 
 def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return an entity as a stop of a path."""
-    layer = snapshot.layer("entity")
+    return _named_step(snapshot, "entity", row, reason, score)
+
+
+def triple_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a triple as a stop of a path."""
+    return _named_step(snapshot, "triple", row, reason, score)
+
+
+def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a term as a stop of a path."""
+    return _named_step(snapshot, "term", row, reason, score)
+
+
+def _named_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
+    layer = snapshot.layer(name)
     return Step(
-        layer="entity",
+        layer=name,
         id=layer.ids([row])[0],
         text=layer.texts([row])[0],
         reason=reason,

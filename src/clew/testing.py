@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import index
+from clew.errors import IndexLocked, InputError, MissingLayer
 from clew.index import choose
 from clew.layers.extractions import Extracted, graph_batch
 from clew.models import (
@@ -438,9 +439,10 @@ class MethodContract:
             pytest.skip(f"the small index has no {', '.join(lacking)}")
 
     def test_answers_are_well_formed(self, method: Method) -> None:
-        """Hits are different chunks that exist, texts and all, by scores that are finite."""
+        """Hits are different places of chunks that exist, by scores that are finite."""
         with built(small_documents()) as snapshot:
             self._need_layers(method, snapshot)
+            texts = {document.id: document.text for document in small_documents()}
             for question in self.questions:
                 found = method.retrieve(question, snapshot, models(llm=self.llm()))
                 assert found.query == question
@@ -448,11 +450,12 @@ class MethodContract:
                 scores = [hit.score for hit in found.hits]
                 assert np.all(np.isfinite(scores))
                 assert all(a >= b - 1e-6 for a, b in pairwise(scores))
-                ids = [hit.chunk_id for hit in found.hits]
-                assert len(set(ids)) == len(ids) <= len(snapshot.layer("chunk"))
-                rows = snapshot.layer("chunk").rows(ids)
-                assert min(rows, default=0) >= 0
-                assert snapshot.layer("chunk").texts(rows) == [hit.text for hit in found.hits]
+                places = [(hit.chunk_id, hit.start, hit.end) for hit in found.hits]
+                assert len(set(places)) == len(places)
+                assert min(snapshot.layer("chunk").rows([i for i, *_ in places]), default=0) >= 0
+                assert all(
+                    texts[hit.document_id][hit.start : hit.end] == hit.text for hit in found.hits
+                )
                 most = getattr(method, "chunks", None)
                 assert most is None or len(found.hits) <= most
 
@@ -721,10 +724,106 @@ class StoreContract:
         extracted = [Extracted(chunk, "recorded", extraction) for chunk in chunks]
         store.commit(graph_batch(extracted, models(), store.unnamed), ())
 
+    def test_stored_numbers_stay(self, open_store: OpenStore) -> None:
+        """What is added or removed changes no stored number; a compaction changes the numbering."""
+        store = open_store()
+        documents = small_documents()
+        self._commit(store, *documents[4:8])
+        before, numbering = self._numbers(store)
+        self._commit(store, *documents[:4])
+        store.remove([documents[7].id])
+        store.freeze()
+        after, same = self._numbers(store)
+        assert same == numbering
+        for name, numbers in after.items():
+            assert len(set(numbers.values())) == len(numbers)
+            both = numbers.keys() & before[name].keys()
+            assert both
+            assert {i: numbers[i] for i in both} == {i: before[name][i] for i in both}
+        store.compact()
+        assert self._numbers(store)[1] != numbering
+        store.close()
+
+    @staticmethod
+    def _numbers(store: Store) -> tuple[dict[str, dict[str, int]], int]:
+        """Return the stored number of each row of a layer by its id, and the numbering."""
+        with _open(store) as snapshot:
+            ids = {
+                name: snapshot.layer(name).ids(range(len(rows)))
+                for name, rows in snapshot.stored.items()
+            }
+            assert {"chunk", "sentence", "term"} <= ids.keys()
+            numbers = {
+                name: dict(zip(ids[name], rows.tolist(), strict=True))
+                for name, rows in snapshot.stored.items()
+            }
+            return numbers, snapshot.numbering
+
+    def test_what_was_computed_is_kept(self, open_store: OpenStore) -> None:
+        """Arrays are kept of a frozen generation, for its snapshots and for later sessions."""
+        import pytest
+
+        store = open_store()
+        self._commit(store, small_documents()[0])
+        with pytest.raises(InputError):
+            store.keep("odd", _ODD)
+        store.freeze()
+        assert store.kept("odd") is None
+        with _open(store) as old:
+            store.keep("odd", _ODD)
+            self._check_kept(store, "odd", _ODD, fresh=True)
+            other: dict[str, NDArray[Any]] = {"a": np.zeros((0, 3)), "b": np.ones(2, dtype=bool)}
+            store.keep("even", other)
+            store.keep("odd", other)
+            self._check_kept(store, "odd", other, fresh=True)
+            self._check_kept(store, "even", other, fresh=True)
+            assert store.kept("never") is None
+            assert old.kept("never") is None
+            contents(old)
+        store.close()
+        again = open_store()
+        self._check_kept(again, "odd", other, fresh=True)
+        again.close()
+
+    def test_what_was_kept_of_an_earlier_generation(self, open_store: OpenStore) -> None:
+        """The store gives it until something newer is kept, or rows get new numbers."""
+        store = open_store()
+        a, b, c = small_documents()[:3]
+        self._commit(store, a, b)
+        store.freeze()
+        store.keep("odd", _ODD)
+        with _open(store) as old:
+            self._commit(store, c)
+            self._check_kept(store, "odd", _ODD, fresh=False)
+            store.remove([a.id])
+            store.freeze()
+            self._check_kept(store, "odd", _ODD, fresh=False)
+            _check_same(old.kept("odd"), _ODD)
+            newer = {"x": np.arange(3.0)}
+            store.keep("odd", newer)
+            self._check_kept(store, "odd", newer, fresh=True)
+        store.compact()
+        assert store.kept("odd") is None
+        store.freeze()
+        assert store.kept("odd") is None
+        store.keep("odd", _ODD)
+        self._check_kept(store, "odd", _ODD, fresh=True)
+        store.close()
+
+    @staticmethod
+    def _check_kept(
+        store: Store, name: str, arrays: Mapping[str, NDArray[Any]], *, fresh: bool
+    ) -> None:
+        """Check what the store keeps, and its newest snapshot where that is of its generation."""
+        _check_same(store.kept(name), arrays)
+        with _open(store) as snapshot:
+            if fresh:
+                _check_same(snapshot.kept(name), arrays)
+            else:
+                assert snapshot.kept(name) is None
+
     def test_one_writer(self, open_store: OpenStore) -> None:
         """While one writes, another reads, is refused to write, and may once the first is done."""
-        from clew.errors import IndexLocked
-
         first, second = open_store(), open_store()
         a, b = small_documents()[:2]
         self._commit(first, a)
@@ -751,10 +850,21 @@ def _open(store: Store) -> Iterator[Snapshot]:
         snapshot.close()
 
 
+_ODD: Mapping[str, NDArray[Any]] = {
+    "odd": np.arange(1, 9, 2),
+    "of": np.array([[2.5]], dtype=np.float32),
+}
+
+
+def _check_same(
+    found: Mapping[str, NDArray[Any]] | None, expected: Mapping[str, NDArray[Any]]
+) -> None:
+    assert found is not None
+    assert {n: _bytes(a) for n, a in found.items()} == {n: _bytes(a) for n, a in expected.items()}
+
+
 def contents(snapshot: Snapshot, *, vectors: bool = True) -> dict[str, Any]:
     """Return all that a snapshot holds as plain values; equal ones are equal byte for byte."""
-    from clew.errors import MissingLayer
-
     held: dict[str, Any] = {"documents": snapshot.documents(range(_n(snapshot, "document")))}
     for name, layer in snapshot.layers.items():
         rows = range(len(layer))
@@ -783,13 +893,22 @@ _TWO = ("mira toll", "bo dahl")  # whom the contracts' triple is about
 _POINTERS = {
     ("document", "title_entity"): "entity",
     ("chunk", "document"): "document",
+    ("subchunk", "chunk"): "chunk",
+    ("sentence", "chunk"): "chunk",
     ("unit", "chunk"): "chunk",
     ("triple", "subject"): "entity",
     ("triple", "object"): "entity",
     ("triple", "chunk"): "chunk",
     ("description", "entity"): "entity",
     ("description", "chunk"): "chunk",
+    ("profile", "description"): "description",
+    ("profile", "entity"): "entity",
+    ("profile", "chunk"): "chunk",
 }
+
+
+# Chunks that overlap may have a part in common; merged entities are described twice in a chunk.
+_REPEATING = ("subchunk", "profile")
 
 
 def check_consistent(snapshot: Snapshot) -> None:
@@ -808,10 +927,12 @@ def check_consistent(snapshot: Snapshot) -> None:
         assert np.all(link.data > 0)
     documents = snapshot.documents(range(_n(snapshot, "document")))
     assert [d.id for d in documents] == sorted(d.id for d in documents)
-    for name in ("chunk", "unit", "triple"):
+    for name in ("chunk", "subchunk", "sentence", "unit", "triple", "profile"):
         layer = snapshot.layer(name)
         rows = range(len(layer))
-        assert layer.rows(layer.ids(rows)) == list(rows)
+        ids = layer.ids(rows)
+        assert layer.ids(layer.rows(ids)) == ids
+        assert name in _REPEATING or len(set(ids)) == len(ids)
         assert all(layer.texts(rows))
         if len(layer):
             np.testing.assert_allclose(np.linalg.norm(layer.vectors, axis=1), 1, atol=1e-3)

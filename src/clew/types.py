@@ -124,7 +124,7 @@ class Batch:
     `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
     `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
     `entities` and `terms`, which the store turns into its own rows. Extractions belong to chunks
-    that are in the index already: `extraction.chunk` holds a snapshot's `stored_chunks`.
+    that are in the index already: `extraction.chunk` holds a snapshot's `stored["chunk"]`.
     """
 
     documents: Sequence[Document] = ()
@@ -136,12 +136,15 @@ class Batch:
 REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
     "document.title_entity": "entity",  # -1: no title
     "chunk.document": "document",
+    "subchunk.chunk": "chunk",
     "sentence.chunk": "chunk",
     "mention.sentence": "sentence",
     "mention.entity": "entity",
     "mention.term": "term",  # -1: surely a name
     "count.chunk": "chunk",
     "count.term": "term",
+    "posting.chunk": "chunk",
+    "posting.term": "term",
     "name.entity": "entity",
     "statement.extraction": "extraction",
     "statement_mention.statement": "statement",
@@ -152,11 +155,12 @@ REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
     "triple.object": "entity",
     "description.extraction": "extraction",
     "description.entity": "entity",
+    "profile.description": "description",
 }
 
 
 class Layer(Protocol):
-    """The rows of one kind: documents, chunks, units, entities, triples or terms."""
+    """The rows of one kind: documents, chunks, sentences, units, entities, triples or terms."""
 
     def __len__(self) -> int: ...
 
@@ -214,7 +218,11 @@ class Snapshot:
     links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, sorted
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
     generation: int = 0
-    stored_chunks: NDArray[np.int64] | None = None  # the store's own number of each chunk
+    # The store's own number of each row of "chunk", "sentence" and "term"; empty without a store.
+    stored: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    numbering: int = 0  # another one where these numbers were given anew
+    # What the store keeps of exactly this generation under a name, None where it keeps nothing.
+    kept: Callable[[str], Mapping[str, NDArray[Any]] | None] = lambda _: None
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
 
     def layer(self, name: str) -> Layer:

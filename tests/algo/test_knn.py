@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.knn import core_chunks, knn_graph
+from clew.algo import knn
+from clew.algo.knn import core_chunks, knn_graph, overlapping
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.errors import InputError
 
@@ -98,12 +99,12 @@ def test_a_term_counts_once_however_often_it_stands():
     assert edges(near_only) == [(0, 2), (1, 2)]
 
 
-@given(problems(), st.sampled_from([2, 4, 6]), st.sampled_from([1, 2, 4, 512]))
-def test_the_graph_is_that_of_sorting_all_pairs(problem, k, block):
-    """Whatever the block: ties, chunks without terms, too few others, pairs that are barred."""
+@given(problems(), st.sampled_from([2, 4, 6]), st.sampled_from([None, True, False]))
+def test_the_graph_is_that_of_sorting_all_pairs(problem, k, exact):
+    """Either way for few: ties, chunks without terms, too few others, pairs that are barred."""
     terms, vectors, excluded = problem
     pairs = np.array(excluded, dtype=np.intp).reshape(-1, 2)
-    graph = knn_graph(csr_array(terms), vectors, k, excluded=pairs, block=block)
+    graph = knn_graph(csr_array(terms), vectors, k, excluded=pairs, exact=exact)
     assert edges(graph) == by_sorting(terms, vectors, k, excluded)
     dense = graph.toarray()
     assert graph.shape == (len(terms), len(terms))
@@ -118,6 +119,54 @@ def test_no_chunk_is_alone_where_there_are_two(problem, k):
     terms, vectors, _ = problem
     degrees = knn_graph(csr_array(terms), vectors, k).sum(axis=1)
     assert len(terms) < 2 or (degrees >= 1).all()
+
+
+def many():
+    """Return 2,500 chunks of wide clusters, of which some neighbours are hard to find."""
+    rng = np.random.default_rng(6)
+    topics = rng.integers(0, 30, 2_500)
+    vectors = rng.standard_normal((30, 24))[topics] + rng.standard_normal((2_500, 24))
+    words = (rng.zipf(1.3, (2_500, 20)) + topics[:, None] * (np.arange(20) % 2)) % 900
+    rows = np.repeat(np.arange(2_500), 20)
+    terms = csr_array((np.ones(50_000), (rows, words.ravel())), shape=(2_500, 900))
+    return terms, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_all_pairs_are_compared_up_to_a_size(monkeypatch):
+    """Beyond it most of the edges are the same, and the same again; either way can be forced."""
+    terms, vectors = many()
+    excluded = np.array([[i, i + 1] for i in range(2_499)])
+    graphs = {e: knn_graph(terms, vectors, 4, excluded=excluded, exact=e) for e in (True, False)}
+    assert (graphs[True] != graphs[False]).nnz
+    assert graphs[True].multiply(graphs[False]).nnz > 0.9 * graphs[True].nnz
+    for size, exact in ((2_500, True), (2_499, False)):
+        monkeypatch.setattr(knn, "EXACT_UP_TO", size)
+        graph = knn_graph(terms, vectors, 4, excluded=excluded)
+        assert (graph != graphs[exact]).nnz == 0
+        assert not (graph[excluded[:, 0], excluded[:, 1]] != 0).any()
+        assert not graph.diagonal().any()
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6)), max_size=6), max_size=4))
+def test_overlapping_chunks(documents):
+    """Brute force over all pairs: only of one document, however far apart they stand."""
+    chunks = []
+    for owner, steps in enumerate(documents):
+        start = end = 0
+        for step, longer in steps:  # both ends move on, as those of windows do
+            start += step
+            end = max(end, start) + 1 + longer
+            chunks.append((owner, start, end))
+    owners, starts, ends = np.array(chunks, dtype=int).reshape(-1, 3).T
+    expected = [
+        (i, j)
+        for i, (owner, _, end) in enumerate(chunks)
+        for j, (other, start, _) in enumerate(chunks)
+        if i < j and owner == other and start < end
+    ]
+    found = overlapping(owners, starts, ends)
+    assert found.shape == (len(expected), 2)
+    assert sorted(map(tuple, found.tolist())) == expected
 
 
 @given(problems(), st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))

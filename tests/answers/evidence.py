@@ -6,7 +6,7 @@ import numpy as np
 
 from clew.models import Models, Reply
 from clew.testing import ScriptedLLM
-from clew.types import Evidence, Hit, Path, Step
+from clew.types import Evidence, Hit, Path, Step, Table
 
 
 def hit(document_id, text, *, title="", start=0):
@@ -24,8 +24,15 @@ def hit(document_id, text, *, title="", start=0):
     )
 
 
-def evidence(*hits, method="dense", paths=(), notes=()):
-    return Evidence(query="?", method=method, hits=hits, paths=paths, notes=notes)
+def table(*rows, name="Entities"):
+    """Return a table of two columns."""
+    return Table(name=name, columns=("entity", "description"), rows=rows)
+
+
+def evidence(*hits, method="dense", paths=(), notes=(), tables=()):
+    return Evidence(
+        query="?", method=method, hits=hits, paths=paths, notes=notes, tables=tuple(tables)
+    )
 
 
 def unit(of, text):

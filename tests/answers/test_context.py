@@ -1,13 +1,13 @@
-"""A context: numbered passages, never more tokens than the budget."""
+"""A context: tables and numbered passages, never more tokens than the budget."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.context import build_context, written
+from clew.context import build_context
 from clew.errors import InputError
-from clew.text import tokens
-from tests.answers.evidence import evidence, hit
+from clew.text import blocks, tokens
+from tests.answers.evidence import evidence, hit, table
 
 # What breaks token arithmetic: several tokens per character, marks, long runs, wide scripts.
 HARD = st.sampled_from(
@@ -28,20 +28,76 @@ HITS = st.lists(
     ),
     max_size=5,
 )
+CELLS = st.one_of(st.just(""), TEXTS)
+TABLES = st.lists(
+    st.builds(
+        lambda name, rows: table(*rows, name=name),
+        st.sampled_from(["Entities", "Relations", ""]),
+        st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4),
+    ),
+    max_size=3,
+)
+BUDGETS = st.one_of(st.integers(1, 30), st.integers(1, 400))
 
 
-@given(HITS, st.one_of(st.integers(1, 30), st.integers(1, 400)))
-def test_a_context_keeps_its_promises(hits, budget):
+def cost(of):
+    """Count what evidence takes, as a method does that fills a budget."""
+    used = 0
+    for each in of.tables:
+        used += blocks.table_tokens(each.name, each.columns)
+        used += sum(map(blocks.row_tokens, each.rows))
+    return used + sum(blocks.passage_tokens(h.title, h.text) for h in of.hits)
+
+
+def written(passage):
+    return blocks.passage(passage.number, passage.title, passage.text)
+
+
+@given(TABLES, HITS, BUDGETS)
+def test_a_context_keeps_its_promises(tables, hits, budget):
     """For any texts and budget: it fits, counts from 1 in order, and its ranges slice right."""
-    found = build_context(evidence(*hits), budget_tokens=budget)
+    found = build_context(evidence(*hits, tables=tables), budget_tokens=budget)
     assert tokens.count(found.text) == found.n_tokens <= budget == found.budget_tokens
     assert [p.number for p in found.passages] == list(range(1, len(found.passages) + 1))
     for of, passage in zip(hits, found.passages, strict=False):
         assert passage.chunk_id == of.chunk_id
         assert passage.start == of.start
         assert passage.text == of.text[: passage.end - passage.start] != ""
-        assert written(passage) in found.text
     assert all(p.text == of.text for of, p in zip(hits[1:], found.passages[1:], strict=False))
+    above = "".join(blocks.table(t.name, t.columns, t.rows) for t in found.tables)
+    assert found.text == above + "".join(map(written, found.passages))
+
+
+@given(TABLES, HITS, st.integers(0, 3))
+def test_evidence_that_fits_comes_through_whole(tables, hits, spare):
+    """A method that filled exactly its budget loses nothing, however much of it are tables."""
+    of = evidence(*hits, tables=tables)
+    budget = max(cost(of), 1)
+    found = build_context(of, budget_tokens=budget + spare)
+    assert found.tables == of.tables
+    assert [p.text for p in found.passages] == [h.text for h in of.hits]
+    assert found.n_tokens == cost(of)
+
+
+@given(TABLES, HITS, BUDGETS)
+def test_tables_leave_the_hits_their_half(tables, hits, budget):
+    """Tables take more than half of a budget only where the hits are there whole all the same."""
+    found = build_context(evidence(*hits, tables=tables), budget_tokens=budget)
+    if cost(evidence(tables=found.tables)) > budget // 2:
+        assert [p.text for p in found.passages] == [h.text for h in hits]
+
+
+@given(TABLES, BUDGETS)
+def test_rows_come_from_the_top(tables, budget):
+    """A table is cut from below, and one without rows leaves no head behind."""
+    found = build_context(evidence(tables=tables), budget_tokens=budget)
+    assert all(t.rows for t in found.tables)
+    whole = iter(tables)
+    for part in found.tables:
+        assert any(
+            (part.name, part.columns, part.rows) == (t.name, t.columns, t.rows[: len(part.rows)])
+            for t in whole
+        )
 
 
 def test_passages_stand_in_order_behind_numbers_and_titles():
@@ -49,8 +105,57 @@ def test_passages_stand_in_order_behind_numbers_and_titles():
     found = build_context(
         evidence(hit("a", "Fram left Oslo.", title="The\n Fram"), hit("b", "Oslo is a city."))
     )
-    assert found.text == "[1] The Fram\nFram left Oslo.\n\n[2]\nOslo is a city."
+    assert found.text == "[1] The Fram\nFram left Oslo.\n\n[2]\nOslo is a city.\n\n"
     assert found.n_tokens == tokens.count(found.text)
+
+
+def test_tables_stand_before_passages():
+    """So that what a passage says is read with its entities in mind."""
+    entities = table(("Fram", "polar ship"), ("Oslo", "city | port"))
+    found = build_context(evidence(hit("a", "Fram left Oslo."), tables=[entities]))
+    assert found.tables == (entities,)
+    assert found.text == (
+        "Table: Entities\nentity|description\nFram|polar ship\nOslo|city / port\n---\n\n"
+        "[1]\nFram left Oslo.\n\n"
+    )
+
+
+def test_tables_get_half_where_not_all_fits():
+    """The rows that fit into it, and the passages fill the rest."""
+    rows = [(f"Entity {n}", "a ship of the south") for n in range(40)]
+    hits = [hit(f"d{n}", "Fram left Oslo in 1893. " * 4) for n in range(10)]
+    found = build_context(evidence(*hits, tables=[table(*rows)]), budget_tokens=200)
+    [part] = found.tables
+    assert part.rows == tuple(rows[: len(part.rows)])
+    used = cost(evidence(tables=found.tables))
+    assert 100 - blocks.row_tokens(rows[0]) < used <= 100
+    assert len(found.passages) == 100 // blocks.passage_tokens("", hits[0].text) > 1
+
+
+def test_tables_get_what_few_hits_leave():
+    """A single short hit keeps no half of a budget empty."""
+    rows = [(f"Entity {n}", "a ship of the south") for n in range(40)]
+    found = build_context(evidence(hit("a", "Short."), tables=[table(*rows)]), budget_tokens=200)
+    assert len(found.passages) == 1
+    assert found.n_tokens > 200 - blocks.row_tokens(rows[0])
+
+
+def test_a_table_of_which_no_row_fits_is_left_out():
+    """Its head is too, and the next table has its room."""
+    long, short = table(("Fram", "ship " * 50), name="Long"), table(("Oslo", "city"), name="Short")
+    found = build_context(evidence(tables=[long, short]), budget_tokens=40)
+    assert found.tables == (short,)
+    assert "Long" not in found.text
+
+
+def test_a_first_passage_is_cut_to_what_tables_leave():
+    """A hit that is longer than the budget gets the other half of it."""
+    tables = [table(("Fram", "ship"), ("Oslo", "city"))]
+    found = build_context(evidence(hit("a", "word " * 200), tables=tables), budget_tokens=80)
+    assert found.tables == tuple(tables)
+    [passage] = found.passages
+    assert passage.end == len(passage.text) < 1000
+    assert 75 <= found.n_tokens <= 80
 
 
 def test_all_that_fits_is_there():

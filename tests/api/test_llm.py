@@ -1,11 +1,13 @@
 """Indexing with an LLM from Python: what a plan says, what is bought, and what a budget stops."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 
 import clew
+from clew import methods
 from clew.errors import InputError
 from clew.models.budget import Budget
 from clew.testing import QUESTIONS, models, small_documents
@@ -54,6 +56,59 @@ def test_a_plan_of_half_is_that_bill(folder):
     assert (half.calls, half.prompt_tokens) == (usage.llm_calls, usage.prompt_tokens)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.8, 1.0])
+def test_a_plan_of_a_core_is_that_of_a_random_one(folder, share):
+    """A plan knows no vectors: it counts the prompts of the chunks that a random core has."""
+    documents = sorted(small_documents(), key=lambda document: document.id)
+    with opened(folder, ReadsChat()) as index:
+        plan = index.plan(documents, core=share)
+        added = index.add(documents, triples="llm", core=share, core_by="random")
+    assert not plan.core_is_known
+    check_core(plan, share, added)
+
+
+def check_core(plan, share, added):
+    planned = plan.estimates[4]
+    assert planned.setting == f"triples of a core of {100 * share:g} % of the chunks"
+    assert planned.n_chunks == added.extracted.llm[GRAPH] == math.ceil(share * added.n_chunks)
+    assert planned.calls == added.usage.llm_calls
+    assert planned.prompt_tokens == added.usage.prompt_tokens
+
+
+@pytest.mark.parametrize("share", [0.4, 0.7])
+def test_a_plan_of_what_is_indexed_knows_the_core(folder, share):
+    """Once the documents are indexed a core has its real bill, in whatever order they come."""
+    documents = small_documents()
+    with opened(folder, ReadsChat()) as index:
+        index.add(documents)
+        plan = index.plan(sorted(documents, key=lambda document: document.id), core=share)
+        turned = index.plan(documents[::-1], core=share)
+        assert not index.plan(documents[1:], core=share).core_is_known
+        added = index.add(documents, triples="llm", core=share)
+    assert plan.core_is_known
+    check_core(plan, share, added)
+    assert turned.estimates[4].n_chunks == plan.estimates[4].n_chunks
+    assert turned.core_is_known
+
+
+def test_a_plan_of_a_core_beside_all(folder):
+    """The core costs less than all of it, 80 % by default, and is no share of it by rule."""
+    with opened(folder, ReadsChat()) as index:
+        *_, core, every, everything = index.plan(small_documents()).estimates
+        assert core.n_chunks == math.ceil(0.8 * every.n_chunks)
+        assert core.prompt_tokens < every.prompt_tokens
+        assert everything.methods == ("clue", "ket")
+        with pytest.raises(InputError, match="core chunks is from 0 to 1, not 80"):
+            index.plan(small_documents(), core=80)
+
+
+def test_a_plan_names_methods_that_there_are(folder):
+    """Each setting is for methods that this version has."""
+    with opened(folder) as index:
+        named = {name for each in index.plan(small_documents()).estimates for name in each.methods}
+    assert named <= set(methods.names())
+
+
 def test_a_plan_leaves_out_what_the_ledger_has(folder):
     """What was bought is not planned for again, and is not bought again."""
     with opened(folder, ReadsChat()) as index:
@@ -92,7 +147,8 @@ def test_a_plan_without_an_llm(folder):
             index.plan([])
 
 
-def test_a_budget_ends_and_goes_on(folder):
+@pytest.mark.parametrize("wish", [BOTH, {"triples": "llm", "core": 0.8}], ids=["both", "core"])
+def test_a_budget_ends_and_goes_on(folder, wish):
     """A run stays within its budget, says so, and later runs go on to the same index."""
     chat = ReadsChat()
     documents = [
@@ -101,14 +157,14 @@ def test_a_budget_ends_and_goes_on(folder):
         for i in range(4)
     ]
     with opened(folder.with_name("whole.clew"), ReadsChat()) as index:
-        whole = index.add(documents, **BOTH)
+        whole = index.add(documents, **wish)
         expected = index.show()["layers"]
     runs = spent = 0
     with opened(folder, chat) as index:
         while runs < 20:
             runs += 1
             budget = Budget(tokens=3_000)
-            added = index.add(documents, **BOTH, budget=budget)
+            added = index.add(documents, **wish, budget=budget)
             spent += added.usage.total_tokens
             assert added.usage.total_tokens == budget.spent_tokens <= 3_000
             if not added.extracted.stopped:
@@ -146,6 +202,34 @@ def test_a_later_run_goes_on_with_the_last_wish(folder):
         added = index.add(documents)
         assert added.extracted.llm[UNITS] == added.n_chunks - 5
         assert added.extracted.llm[GRAPH] == 0
+
+
+def test_a_core_is_kept_as_the_wish(folder):
+    """A core counts for what comes later too, until another is wanted or none."""
+    documents = small_documents()
+    with opened(folder, ReadsChat()) as index:
+        added = index.add(documents[:5], triples="llm", core=0.6)
+        assert added.extracted.llm[GRAPH] == 3
+        added = index.add(documents)
+        assert added.extracted.llm[GRAPH] == math.ceil(0.6 * (added.n_chunks - 5))
+        assert index.show()["extraction"]["wanted"]["core"] == 0.6
+        assert index.show()["extraction"]["graph"]["waiting"] == 0
+        bought = 3 + added.extracted.llm[GRAPH]
+        assert index.add(documents, core=0.0).extracted.n_chunks == 0
+        assert index.add(documents, core=1.0).extracted.llm[GRAPH] == added.n_chunks - bought
+
+
+@pytest.mark.parametrize("triples", ["none", "parse", "cooccurrence"])
+def test_a_core_without_an_llm_is_refused(folder, triples):
+    """Where chunks cost nothing there is no core, and nothing is read before that is said."""
+    documents = small_documents()
+    with opened(folder, ReadsChat()) as index:
+        for core in ({"core": 0.5}, {"core": 1.0}, {"core": 0.0}, {"core_by": "random"}):
+            with pytest.raises(InputError, match=f"but triples are wanted by '{triples}'"):
+                index.add(documents, triples=triples, **core)
+        assert index.show()["layers"]["document"] == 0
+        index.add(documents, triples="llm", core=0.5)
+        assert index.add(documents, triples="cooccurrence").extracted.rules > 0
 
 
 def test_a_text_that_comes_back_costs_nothing(folder):

@@ -2,19 +2,66 @@
 
 import json
 import re
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
+from clew.answer import answer
 from clew.api import open_index
+from clew.cli import render
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
+from clew.types import Evidence, Hit, Step, Table
+from clew.types import Path as Thread
 
 QUESTION = "Where was Colin Archer born?"
+TEXT = "Colin Archer was born in Larvik."
+HIT = Hit(
+    chunk_id="archer:0-32",
+    score=0.812,
+    document_id="archer",
+    title="Colin Archer",
+    source="archer.md",
+    start=0,
+    end=len(TEXT),
+    text=TEXT,
+    channel="graph",
+)
+ENTITIES = Table(
+    name="Entities",
+    columns=("id", "entity", "description"),
+    rows=(
+        ("1", "Colin Archer", "naval architect"),
+        ("2", "Larvik", "a town " * 40),
+        *((str(n), f"Ship {n}", "") for n in range(3, 16)),
+    ),
+)
 
 
 def open_with_llm(llm):
     return lambda folder, **_: open_index(folder, models=models(llm=llm))
+
+
+@dataclass
+class Found:
+    """An index that finds the same whatever it is asked."""
+
+    evidence: Evidence
+
+    def search(self, _text, **_parameters):
+        return self.evidence
+
+    def ask(self, question, **_parameters):
+        return answer(question, self.evidence, models())
+
+
+def finds(**fields):
+    """Return an opener of an index that finds a hit, and `fields` beside it."""
+    evidence = Evidence(**{"query": QUESTION, "method": "clue", "hits": (HIT,), **fields})
+    return lambda _folder, **_: nullcontext(Found(evidence))
 
 
 def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
@@ -90,6 +137,85 @@ def test_a_budget_holds(clew, shared_index):
     """The context has no more tokens than --context-tokens."""
     result = clew("ask", "Fram", "--index", shared_index, "--context-tokens", 30, "--json")
     assert json.loads(result.stdout)["context"]["n_tokens"] <= 30
+
+
+def test_tables_are_compact(clew):
+    """The first ten rows below the columns' names, a line each, and how many more there are."""
+    result = clew("search", QUESTION, obj=finds(tables=(ENTITIES,)), env={"COLUMNS": "60"})
+    lines = result.stdout.splitlines()
+    assert lines[:3] == [
+        "Entities",
+        "  id  entity        description",
+        "  1   Colin Archer  naval architect",
+    ]
+    assert re.fullmatch(r"  2   Larvik        (a town )+(a to?)?…", lines[3])
+    assert len(lines[3]) == 60
+    assert lines[4:14] == [f"  {n:<2}  Ship {n}" for n in range(3, 11)] + ["  … and 5 more", ""]
+    assert lines[14].startswith("  1  0.812  ")
+
+
+def test_a_short_table_is_shown_whole(clew):
+    """Ten rows are no more than ten."""
+    table = Table(name="Entities", columns=ENTITIES.columns, rows=ENTITIES.rows[:10])
+    shown = clew("search", QUESTION, obj=finds(tables=(table,), hits=())).stdout
+    assert "\n  10  Ship 10\n\n" in shown
+    assert "more" not in shown
+    assert "Nothing in the index fits" not in shown
+
+
+def test_narrow_columns_leave_their_room_to_wide_ones(monkeypatch):
+    """No line is longer than the terminal, and only what is too long is cut."""
+    monkeypatch.setenv("COLUMNS", "50")
+    rows = (("Colin Archer", "shipbuilder " * 9, "9", "of Larvik " * 9),)
+    shown = render.table(Table(name="All", columns=("entity", "a", "n", "b"), rows=rows))
+    [_, head, line] = click.unstyle(shown).splitlines()
+    assert max(len(head), len(line)) <= 50
+    assert re.fullmatch(r"  Colin Archer  shipbuild\S* *\S*…  9  of Larvik.*…", line)
+
+
+def test_ask_shows_the_tables_of_its_context(clew):
+    """They stand behind the thread: an answer comes first."""
+    shown = clew("ask", QUESTION, obj=finds(tables=(ENTITIES,))).stdout
+    assert shown.index(f'"{TEXT}"') < shown.index("Entities\n  id")
+    assert "… and 5 more" in shown
+
+
+def test_a_hit_says_its_channel(clew):
+    """Where a method has several parts, the one that found a hit stands behind the score."""
+    shown = clew("search", QUESTION, obj=finds()).stdout
+    assert shown.startswith("  1  0.812  (graph)  Colin Archer\n            archer.md:0-32\n")
+
+
+def test_json_has_tables_and_channels(clew):
+    """All rows and whole cells, of evidence and context."""
+    opener = finds(tables=(ENTITIES,))
+    table = {"name": "Entities", "columns": list(ENTITIES.columns)}
+    table["rows"] = [list(row) for row in ENTITIES.rows]
+    evidence = json.loads(clew("search", QUESTION, "--json", obj=opener).stdout)
+    assert evidence["tables"] == [table]
+    assert evidence["hits"][0]["channel"] == "graph"
+    asked = json.loads(clew("ask", QUESTION, "--json", obj=opener).stdout)
+    assert asked["context"]["tables"] == asked["evidence"]["tables"] == [table]
+
+
+def test_threads_through_keywords_and_triples():
+    """Each is its words and the reason; a long one has the reason below; a part is its place."""
+    long = "Colin Archer built the polar ship for the crossing of the Arctic Ocean with Nansen"
+    steps = (
+        Step(layer="query", id="", text=QUESTION),
+        Step(layer="term", id="archer", text="archer", reason="a keyword near the question"),
+        Step(layer="triple", id="1", text="Archer born in Larvik", reason="has both"),
+        Step(layer="triple", id="2", text=long, reason="its subject is the same"),
+        Step(layer="subchunk", id="3", text=TEXT, reason="has it", document_id="archer", end=32),
+    )
+    assert click.unstyle(render.thread(Thread(steps))).splitlines() == [
+        "  ┌ question  Where was Colin Archer born?",
+        "  ├ term      archer  (a keyword near the question)",
+        "  ├ triple    Archer born in Larvik  (has both)",
+        f"  ├ triple    {long}",
+        "  │           (its subject is the same)",
+        "  └ subchunk  archer:0-32 (has it)",
+    ]
 
 
 @pytest.mark.parametrize("command", ["ask", "search", "show"])

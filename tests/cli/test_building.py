@@ -6,6 +6,8 @@ import pytest
 
 from clew.api import open_index
 from clew.cli.options import command_line
+from clew.testing import models
+from tests.index.reads import ReadsChat
 
 
 def test_index_says_what_it_did_and_how_to_go_on(clew, articles):
@@ -99,6 +101,34 @@ def test_remove_json_names_what_is_gone(clew, own_index):
 def test_compact_says_both_sizes(clew, own_index):
     """The size before and after is in the line."""
     assert "MB before" in clew("compact", "--index", own_index).stdout
+
+
+@pytest.mark.parametrize("by", ["pagerank", "random"])
+def test_core_limits_what_the_llm_reads(clew, articles, by):
+    """Half of the chunks are read for triples, and none where the core is 0."""
+
+    def with_llm(folder, **more):
+        return open_index(folder, models=models(llm=ReadsChat()), **more)
+
+    command = ("index", articles, "--triples", "llm", "--core-by", by)
+    result = clew(*command, "--core", 0, "--into", "none.clew", obj=with_llm)
+    assert result.exit_code == 0
+    assert "0 tokens, 0 LLM calls" in result.stdout
+    assert "by the LLM" not in result.stdout
+    assert "triples: 3 chunks by the LLM\n" in clew(*command, "--core", 0.5, obj=with_llm).stdout
+    shown = json.loads(clew("show", "--json").stdout)["extraction"]
+    assert shown["graph"] == {"none": 3, "llm": 3, "waiting": 0}
+    assert (shown["wanted"]["core"], shown["wanted"]["core_by"]) == (0.5, by)
+
+
+def test_a_core_is_of_what_an_llm_reads(clew, articles):
+    """Where triples cost nothing a core is refused in a sentence, before anything is read."""
+    result = clew("index", articles, "--triples", "cooccurrence", "--core", 0.5)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "clew: a core limits what an LLM reads, but triples are wanted by 'cooccurrence': ask for "
+        "triples by llm, or leave the core out\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import pytest
 
 from clew.cli import main
 
-BUILD = "--into --chunk-size --chunk-overlap --embedder --tagger"
+BUILD = "--into --chunk-size --chunk-overlap --halvings --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
-    "index": f"{BUILD} --units --value --triples --retry {PAID} --json",
+    "index": f"{BUILD} --units --value --triples --core --core-by --retry {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --json",
     "search": f"{QUERY} {PAID} --json",
-    "plan": f"{BUILD} {PAID} --probe --json",
+    "plan": f"{BUILD} {PAID} --core --probe --json",
     "show": "--aliases --index --json",
     "methods": "--json",
     "remove": "--index --json",
@@ -23,8 +23,8 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "eval": "--methods --index --split --limit --ks --param --answers --seed --rows --llm "
-    "--reranker --json",
+    "eval": "--methods --index --split --limit --ks --param --grid --context-tokens --plot "
+    "--metrics --answers --seed --rows --llm --reranker --json",
 }
 
 

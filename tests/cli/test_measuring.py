@@ -1,11 +1,12 @@
 """`clew eval`."""
 
 import json
+import sys
 from shutil import copytree
 
 import pytest
 
-from tests.cli.conftest import ARTICLES
+from tests.cli.conftest import ARTICLES, open_with_doubles
 
 QUESTIONS = [
     {
@@ -88,6 +89,114 @@ def test_eval_takes_a_part_of_the_questions(clew, dataset):
         assert data["dataset"]["questions"] == 1
 
 
+def test_coverage_is_of_the_context(clew, dataset):
+    """The usual context holds both answers, one of 12 tokens only the one that stands first."""
+    common = ("eval", dataset, "--methods", "bm25", "--json")
+    method = json.loads(clew(*common).stdout)["methods"]["bm25"]
+    assert method["metrics"]["coverage"]["mean"] == 1
+    assert method["context_tokens"] > 12
+    data = json.loads(clew(*common, "--context-tokens", 12).stdout)
+    assert data["settings"]["context_tokens"] == 12
+    assert data["methods"]["bm25"]["metrics"]["coverage"]["mean"] == 0.5
+    assert 0 < data["methods"]["bm25"]["context_tokens"] <= 12
+    assert data["methods"]["bm25"]["metrics"]["recall@5"] == method["metrics"]["recall@5"]
+
+
+def test_answers_are_made_from_the_same_budget(clew, dataset):
+    """A quoted answer of a context of 12 tokens cannot name what is not in it."""
+    common = ("eval", dataset, "--methods", "bm25", "--answers", "--json", "--rows", "--limit", 1)
+    [row] = json.loads(clew(*common).stdout)["rows"]
+    assert "Larvik" in row["answer"]
+    [row] = json.loads(clew(*common, "--context-tokens", 12).stdout)["rows"]
+    assert "Larvik" not in row["answer"]
+
+
+def test_a_method_that_fills_a_context_is_told_its_size(clew, dataset):
+    """The budget reaches a method's parameter `tokens`, where nothing else was given for it."""
+    told = []
+
+    def opened(folder, **options):
+        index = open_with_doubles(folder, **options)
+        search = index.search
+
+        def spied(question, **parameters):
+            told.append((parameters["context_tokens"], parameters["depth"], parameters["chunks"]))
+            return search(question, **parameters)
+
+        index.search = spied
+        return index
+
+    arguments = ("--methods", "clue", "--param", "clue.depth=2", "--context-tokens", 500)
+    assert clew("eval", dataset, *arguments, "--limit", 1, obj=opened).exit_code == 0
+    assert told == [(500, 2, 10)]
+
+
+def test_a_grid_has_a_row_for_each_combination(clew, dataset):
+    """They stand beside the methods, named by what varies; --param holds in all of them."""
+    grids = ("--grid", "clue.depth=1,2", "--grid", "clue.query_updating=yes,no")
+    fixed = ("--param", "clue.chunks=2", "--ks", "1,4", "--json", "--rows")
+    data = json.loads(clew("eval", dataset, "--methods", "bm25", *grids, *fixed).stdout)
+    assert list(data["methods"]) == [
+        "bm25",
+        "clue depth=1 query_updating=True",
+        "clue depth=1 query_updating=False",
+        "clue depth=2 query_updating=True",
+        "clue depth=2 query_updating=False",
+    ]
+    last = data["methods"]["clue depth=2 query_updating=False"]
+    assert last["parameters"] == {"depth": 2, "query_updating": False}
+    assert set(last["against_first"]) == {data["headline"]}
+    found = {row["method"]: len(row["document_ids"]) for row in data["rows"]}
+    assert found.pop("bm25") <= 4
+    assert set(found.values()) <= {1, 2}
+
+
+def test_a_grid_changes_what_is_found(clew, dataset):
+    """The values reach the method: as many documents as chunks were asked for."""
+    options = ("--methods", "bm25", "--grid", "dense.chunks=1,3", "--json", "--rows")
+    rows = json.loads(clew("eval", dataset, *options).stdout)["rows"]
+    found = {row["method"]: len(row["document_ids"]) for row in rows}
+    assert (found["dense chunks=1"], found["dense chunks=3"]) == (1, 3)
+
+
+def test_plot_draws_the_grid(clew, dataset, tmp_path):
+    """The default metrics, the parameter, the methods and the dataset are named in the picture."""
+    options = ("--methods", "bm25,dense", "--grid", "clue.depth=1,2", "--plot", "depth.svg")
+    result = clew("eval", dataset, *options)
+    assert result.exit_code == 0
+    assert "clue depth=2" in result.stdout
+    drawn = (tmp_path / "depth.svg").read_text(encoding="utf-8")
+    texts = ("recall@5", "coverage", "depth of clue", "clue by depth", "bm25", "dense", "tiny: 2")
+    for text in texts:
+        assert f">{text}" in drawn
+    assert ">MRR" not in drawn
+    first = (tmp_path / "depth.svg").read_bytes()
+    clew("eval", dataset, *options)
+    assert (tmp_path / "depth.svg").read_bytes() == first
+
+
+def test_plot_shows_the_metrics_asked_for(clew, dataset, tmp_path):
+    """Those of answers too, where there are answers; a PNG is one."""
+    options = ("--methods", "bm25", "--grid", "clue.depth=1,2", "--answers")
+    clew("eval", dataset, *options, "--plot", "f1.svg", "--metrics", "F1, all@2")
+    drawn = (tmp_path / "f1.svg").read_text(encoding="utf-8")
+    assert ">F1" in drawn
+    assert ">all@2" in drawn
+    assert ">coverage" not in drawn
+    clew("eval", dataset, *options, "--plot", "f1.png", "--metrics", "F1")
+    assert (tmp_path / "f1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plot_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
+    """Without matplotlib it is said before anything is indexed."""
+    monkeypatch.delitem(sys.modules, "clew.evaluate.plot", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = clew("eval", dataset, "--grid", "clue.depth=1,2", "--plot", "depth.svg")
+    assert result.exit_code == 1
+    assert "pip install 'clew[plots]'" in result.stderr
+    assert not (tmp_path / "tiny.clew").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [
@@ -100,6 +209,20 @@ def test_eval_takes_a_part_of_the_questions(clew, dataset):
         (["--param", "clue.nothing=2"], "no parameter 'nothing'"),
         (["--split", "none"], "no question of split 'none'"),
         (["--limit", "0"], "at least 1"),
+        (["--grid", "clue.depth"], "--grid takes METHOD.NAME=V1,V2,..., not 'clue.depth'"),
+        (["--grid", "depth=1,2"], "--grid takes METHOD.NAME=V1,V2,..."),
+        (["--grid", "clue.depth=1,,2"], "--grid takes METHOD.NAME=V1,V2,..."),
+        (["--grid", "clue.depth=1,1"], "--grid takes different values"),
+        (["--grid", "magic.depth=1,2"], "there is no method 'magic'"),
+        (["--grid", "clue.nothing=1,2"], "no parameter 'nothing'"),
+        (["--grid", "clue.depth=1,deep"], "is of type int, not 'deep'"),
+        (["--grid", "clue.depth=-1"], "depth of the method 'clue' cannot be -1"),
+        (["--grid", "clue.depth=1", "--grid", "clue.depth=2"], "names clue.depth twice"),
+        (["--grid", "clue.depth=1", "--param", "clue.depth=2"], "both set clue.depth"),
+        (["--plot", "x.svg"], "what varies is nothing"),
+        (["--grid", "clue.depth=1,2", "--plot", "x.pdf"], "a plot is a file .png or .svg"),
+        (["--grid", "clue.depth=1,2", "--plot", "no/x.svg"], "there is no folder 'no'"),
+        (["--grid", "clue.depth=1,2", "--plot", "x.svg", "--metrics", "F1"], "cannot show 'F1'"),
     ],
 )
 def test_eval_refuses_before_it_indexes(clew, dataset, tmp_path, options, part):
@@ -139,6 +262,11 @@ def test_eval_refuses_an_index_of_other_documents(clew, dataset, own_index):
 def test_rows_go_with_json(clew, dataset):
     """A table has no room for rows, which is a usage error."""
     assert clew("eval", dataset, "--rows").exit_code == 2
+
+
+def test_metrics_go_with_a_plot(clew, dataset):
+    """The table has all metrics, so naming some is a usage error."""
+    assert clew("eval", dataset, "--metrics", "MRR").exit_code == 2
 
 
 def test_a_skipped_record_gives_status_3(clew, dataset):

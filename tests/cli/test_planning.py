@@ -1,6 +1,7 @@
 """`clew plan`, and what an extraction looks like on the command line."""
 
 import json
+import re
 
 import pytest
 
@@ -30,11 +31,21 @@ def test_plan_is_a_table(paying, articles, chat):
     """Every setting has its line; nothing was asked, and nothing written."""
     result = paying("plan", articles)
     assert result.exit_code == 0
-    for part in ("α = 0.25", "α = 1", "β = 0.8", "everything", "clue, ket, bubble, agrag"):
+    for part in ("α = 0.25", "α = 1", "a core of 80 % of", "everything", "clue, ket"):
         assert part in result.output
     assert "counted by the model itself" in result.output
     assert "try --probe 5" in result.output
     assert not chat.n_asked
+
+
+def test_plan_of_another_core(paying, articles):
+    """The line of the core chunks is of the share that is asked for, and says what it is."""
+    result = paying("plan", articles, "--core", "0.5")
+    assert re.search(r"triples of a core of 50 % of the chunks +ket +3 ", result.output)
+    assert "Which chunks are core is not known before they are indexed" in result.output
+    paying("index", articles)
+    assert "Which chunks are core" not in paying("plan", articles, "--into", "my.clew").output
+    assert paying("plan", articles, "--core", "1.5").exit_code == 2
 
 
 def test_plan_as_json_is_the_bill(paying, articles):

@@ -49,17 +49,20 @@ def test_import_rule_is_the_contract():
     assert "\n".join(present) in [text.strip() for _, text in blocks(page, "")]
 
 
-@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("method", methods.modules())
 def test_methods_are_documented(method):
-    """A method has a page with each of its parameters and its default."""
+    """A method has a page with each of its parameters and its default, and its variants."""
     text = (ROOT / "docs" / "methods" / f"{method}.md").read_text(encoding="utf-8")
-    for field in fields(methods.load(method)):
+    kind = methods.load(method)
+    for field in fields(kind):
         row = re.search(rf"^\|[^|]*\| `{field.name}` \| ([^|]*)\|", text, re.MULTILINE)
         assert row, f"no row for {field.name}"
         default = field.default
         written = ("off", "on")[default] if isinstance(default, bool) else str(default)
         assert row[1].replace("`", "").replace('"', "").split()[0] == written
     assert f"<!-- numbers: {method} -->" in text
+    variants = [name for name in methods.names() if methods.load(name) in kind.__subclasses__()]
+    assert not [name for name in variants if not re.search(rf"^\| `{name}` \|", text, re.MULTILINE)]
 
 
 def test_errors_are_documented():

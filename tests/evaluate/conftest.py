@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew.evaluate import Dataset, load
+from clew.evaluate import Dataset, Setting, load
 from clew.types import Answer, Context, Evidence, Hit, Usage
 
 CORPUS = {
@@ -114,16 +114,17 @@ def reply() -> Callable[..., Answer]:
 
 
 @pytest.fixture
-def search() -> Callable[[str, str], Evidence]:
-    """Finds by shared words ('words') or always the same documents ('fixed')."""
+def search() -> Callable[[str, Setting], Evidence]:
+    """Finds by shared words ('words') or always the same documents ('fixed'), the first `n`."""
 
-    def find(question: str, method: str) -> Evidence:
-        words = set(question.lower().split())
+    def find(question: str, setting: Setting) -> Evidence:
+        method, words = setting.method, set(question.lower().split())
         ids = ["rome", "rome", "paris"]
         if method == "words":
             shared = {i: len(words.intersection(t.lower().split())) for i, t in CORPUS.items()}
             ids = sorted((i for i in CORPUS if shared[i]), key=lambda i: -shared[i])
         seconds = {"embed": 0.25, "rank": 0.5 if method == "words" else 0.0}
+        ids = ids[: setting.parameters.get("n", len(ids))]
         return _evidence(question, method, ids, seconds=seconds, prompt_tokens=10, llm_calls=1)
 
     return find

@@ -7,23 +7,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from clew.evaluate import Dataset, evaluate, load, render
+from clew.evaluate import Dataset, Scoring, Setting, evaluate, load, render
 from clew.types import Evidence
 
-Search = Callable[[str, str], Evidence]
+Search = Callable[[str, Setting], Evidence]
 MakeEvidence = Callable[..., Evidence]
+
+WORDS, FIXED = Setting("words"), Setting("fixed")
 
 
 def test_equal_runs_give_equal_bytes(dataset: Dataset, search: Search) -> None:
     """Keys have one order and resampling one seed."""
-    one, other = (evaluate(dataset, search, ["words", "fixed"]) for _ in range(2))
+    one, other = (evaluate(dataset, search, [WORDS, FIXED]) for _ in range(2))
     assert json.dumps(one.to_json(with_rows=True)) == json.dumps(other.to_json(with_rows=True))
     assert render(one) == render(other)
 
 
 def test_json_has_rows_on_demand(dataset: Dataset, search: Search) -> None:
     """A row holds what its scores can be recomputed from."""
-    report = evaluate(dataset, search, ["words"])
+    report = evaluate(dataset, search, [WORDS])
     assert "rows" not in report.to_json()
     row = report.to_json(with_rows=True)["rows"][0]
     assert (row["question_id"], row["method"], row["hops"]) == ("q1", "words", 2)
@@ -35,12 +37,13 @@ def test_json_has_rows_on_demand(dataset: Dataset, search: Search) -> None:
         "tokens": 10,
         "cost_usd": 0.0,
     }
+    assert row["context_tokens"] > 0
     assert row["answering"] is None
 
 
 def test_json_says_what_was_left_out(dataset: Dataset, search: Search) -> None:
     """The dataset block counts what the means do not hold."""
-    data = evaluate(dataset, search, ["words"], ks=(10, 2)).to_json()
+    data = evaluate(dataset, search, [WORDS], Scoring(ks=(10, 2))).to_json()
     assert data["dataset"] == {
         "name": "capitals",
         "questions": 6,
@@ -50,14 +53,19 @@ def test_json_says_what_was_left_out(dataset: Dataset, search: Search) -> None:
         "unknown_supporting_ids": ["lost"],
         "dropped_answers": ["A"],
     }
-    assert data["settings"] == {"ks": [2, 10], "seed": 0, "f1_yes_no": "plain"}
+    assert data["settings"] == {
+        "ks": [2, 10],
+        "context_tokens": 4_000,
+        "f1_yes_no": "plain",
+        "seed": 0,
+    }
     metrics = list(data["methods"]["words"]["metrics"])
     assert metrics[:6] == ["recall@2", "recall@10", "all@2", "all@10", "nDCG@10", "MRR"]
 
 
 def test_index_cost_is_carried_along(dataset: Dataset, search: Search) -> None:
     """What the index cost stands in both forms of the report."""
-    report = evaluate(dataset, search, ["fixed"])
+    report = evaluate(dataset, search, [FIXED])
     report = replace(report, index_cost={"tokens": 1234, "seconds": 5.5})
     assert report.to_json()["index_cost"] == {"tokens": 1234, "seconds": 5.5}
     assert "index tokens: 1234\nindex seconds: 5.5" in render(report)
@@ -65,7 +73,7 @@ def test_index_cost_is_carried_along(dataset: Dataset, search: Search) -> None:
 
 def test_table_holds_what_a_reader_compares(dataset: Dataset, search: Search) -> None:
     """Means with the headline's interval, the difference with its p, types, and notes."""
-    text = render(evaluate(dataset, search, ["fixed", "words"]))
+    text = render(evaluate(dataset, search, [FIXED, WORDS]))
     lines = text.splitlines()
     assert lines[0] == "capitals: 6 questions, 5 documents"
     header = next(line for line in lines if line.startswith("ranking"))
@@ -82,15 +90,25 @@ def test_table_holds_what_a_reader_compares(dataset: Dataset, search: Search) ->
     assert "answers that are empty once normalised, not used: 1" in text
 
 
+def test_table_says_how_large_the_context_was(dataset: Dataset, search: Search) -> None:
+    """The mean stands at the end of the search's cost; more hits make a larger context."""
+    settings = [Setting("fixed", {"n": n}) for n in (0, 1, 3)]
+    lines = render(evaluate(dataset, search, settings)).splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith("search, a question"))
+    assert lines[header].endswith("context tokens")
+    sizes = [int(line.split()[-1]) for line in lines[header + 1 : header + 4]]
+    assert 0 == sizes[0] < sizes[1] < sizes[2]
+
+
 def test_no_notes_where_nothing_was_left_out(folder: Path, search: Search) -> None:
     """A report on a clean dataset ends with its last table."""
-    text = render(evaluate(load(folder, split="dev"), search, ["fixed"]))
+    text = render(evaluate(load(folder, split="dev"), search, [FIXED]))
     assert text.strip().splitlines()[-2].startswith("search, a question")
 
 
 def test_columns_are_aligned(dataset: Dataset, search: Search) -> None:
     """All lines of a table are equally long."""
-    text = render(evaluate(dataset, search, ["fixed", "words"]))
+    text = render(evaluate(dataset, search, [FIXED, WORDS]))
     for block in text.strip().split("\n\n")[1:-1]:
         assert len({len(line) for line in block.splitlines()}) == 1, block
 
@@ -102,8 +120,8 @@ def test_control_characters_do_not_reach_the_terminal(
     odd = replace(dataset.questions[0], type="\x1b[2Jbridge\n")
     report = evaluate(
         replace(dataset, questions=(odd,)),
-        lambda q, m: evidence(q, m, ["paris"]),
-        ["fixed"],
+        lambda q, s: evidence(q, s.method, ["paris"]),
+        [FIXED],
     )
     assert "\x1b" not in render(report)
     assert "\N{REPLACEMENT CHARACTER}[2Jbridge\N{REPLACEMENT CHARACTER} (1)" in render(report)
@@ -114,7 +132,7 @@ def test_a_dataset_with_nothing_to_measure_still_reports_cost(
 ) -> None:
     """Without gold and answers there is no score, and no crash."""
     bare = replace(dataset.questions[3], answers=())
-    report = evaluate(replace(dataset, questions=(bare,)), search, ["fixed", "words"])
+    report = evaluate(replace(dataset, questions=(bare,)), search, [FIXED, WORDS])
     assert report.headline == ""
     assert report.to_json()["methods"]["fixed"]["metrics"] == {}
     assert "p95 s" in render(report)

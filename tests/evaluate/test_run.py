@@ -9,18 +9,29 @@ from typing import Any
 
 import pytest
 
+from clew.context import build_context
 from clew.errors import EndpointError, InputError, MissingLayer
-from clew.evaluate import Dataset, evaluate, render
-from clew.types import Answer, Evidence
+from clew.evaluate import Dataset, Scoring, Setting, evaluate, grid, render
+from clew.evaluate.run import measurable
+from clew.types import Answer, Evidence, Table
 
-Search = Callable[[str, str], Evidence]
+Search = Callable[[str, Setting], Evidence]
 MakeEvidence = Callable[..., Evidence]
 MakeAnswer = Callable[..., Answer]
+
+WORDS, FIXED = Setting("words"), Setting("fixed")
 
 
 def summary(dataset: Dataset, search: Search, **options: Any) -> dict[str, Any]:
     """Return the JSON of an evaluation of 'words' and 'fixed'."""
-    data = evaluate(dataset, search, ["words", "fixed"], **options).to_json()
+    return summary_of(dataset, search, [WORDS, FIXED], **options)
+
+
+def summary_of(
+    dataset: Dataset, search: Search, settings: list[Setting], **options: Any
+) -> dict[str, Any]:
+    """Return the JSON of an evaluation of `settings`."""
+    data = evaluate(dataset, search, settings, **options).to_json()
     return json.loads(json.dumps(data))  # type: ignore[no-any-return]
 
 
@@ -40,7 +51,7 @@ def test_means_by_hand(dataset: Dataset, search: Search) -> None:
 
 def test_ranks_are_of_documents(dataset: Dataset, search: Search) -> None:
     """The second chunk of rome takes no rank, so paris is found at 2."""
-    report = evaluate(dataset, search, ["fixed"])
+    report = evaluate(dataset, search, [FIXED])
     assert report.rows[0].document_ids == ("rome", "paris")
     assert report.rows[0].scores["recall@2"] == 0.5
 
@@ -52,18 +63,37 @@ def test_coverage_with_and_without_yes_no(dataset: Dataset, search: Search) -> N
     assert mean(data, "fixed", "coverage without yes/no") == pytest.approx(2 / 4)
 
 
-def test_coverage_stops_at_the_largest_k(dataset: Dataset, search: Search) -> None:
-    """Only the hits that a ranking metric could see count: the third, paris, is past k = 2."""
-    data = summary(dataset, search, ks=(1, 2))
+def test_coverage_looks_into_the_context_of_an_answer(dataset: Dataset, search: Search) -> None:
+    """Paris is the third hit of 'fixed': it counts while the budget has room for it."""
+    context = build_context(search("", FIXED))
+    whole, short = context.n_tokens, context.n_tokens - 1
+    data = summary(dataset, search, scoring=Scoring(context_tokens=whole))
+    assert mean(data, "fixed", "coverage") == pytest.approx(2 / 5)
+    assert data["methods"]["fixed"]["context_tokens"] == whole
+    data = summary(dataset, search, scoring=Scoring(context_tokens=short))
     assert mean(data, "fixed", "coverage") == pytest.approx(1 / 5)
+    assert 0 < data["methods"]["fixed"]["context_tokens"] < short
+    assert mean(data, "fixed", "recall@2") > 0
+
+
+def test_coverage_looks_into_tables(dataset: Dataset, search: Search) -> None:
+    """A context is what an answer is made from, so a table that names the answer covers it."""
+
+    def tabled(question: str, setting: Setting) -> Evidence:
+        table = Table(name="Relations", columns=("from", "to"), rows=(("retinol", "vitamin A"),))
+        return replace(search(question, setting), tables=(table,))
+
+    vitamin = replace(dataset, questions=dataset.questions[5:])
+    assert mean(summary(vitamin, search), "fixed", "coverage") == 0
+    assert mean(summary(vitamin, tabled), "fixed", "coverage") == 1
 
 
 def test_headline_is_recall_at_five_or_the_middle(dataset: Dataset, search: Search) -> None:
     """The metric to compare by follows the ks, and the questions."""
-    assert evaluate(dataset, search, ["fixed"]).headline == "recall@5"
-    assert evaluate(dataset, search, ["fixed"], ks=(20, 1, 3)).headline == "recall@3"
+    assert evaluate(dataset, search, [FIXED]).headline == "recall@5"
+    assert evaluate(dataset, search, [FIXED], scoring=Scoring(ks=(20, 1, 3))).headline == "recall@3"
     no_gold = replace(dataset, questions=dataset.questions[3:4])
-    assert evaluate(no_gold, search, ["fixed"]).headline == "coverage"
+    assert evaluate(no_gold, search, [FIXED]).headline == "coverage"
 
 
 def test_first_method_is_compared_with_the_others(dataset: Dataset, search: Search) -> None:
@@ -99,11 +129,11 @@ def test_spending_tells_model_time_apart(dataset: Dataset, search: Search) -> No
 def test_unknown_price_makes_the_mean_unknown(dataset: Dataset, evidence: MakeEvidence) -> None:
     """A mean over only the known prices would look cheap."""
 
-    def search(question: str, method: str) -> Evidence:
+    def search(question: str, setting: Setting) -> Evidence:
         price = None if "vitamin" in question else 0.5
-        return evidence(question, method, (), cost_usd=price)
+        return evidence(question, setting.method, (), cost_usd=price)
 
-    report = evaluate(dataset, search, ["priced"])
+    report = evaluate(dataset, search, [Setting("priced")])
     assert report.to_json()["methods"]["priced"]["search"]["cost_usd"] is None
     assert "unknown" in render(report)
 
@@ -113,9 +143,9 @@ def test_answers_are_scored_beside_the_search(
 ) -> None:
     """EM, F1 and Acc are over the five questions with answers; usages stay apart."""
 
-    def answer(question: str, method: str) -> Answer:
-        text = "It is Paris." if method == "words" else "yes"
-        return reply(question, method, text, completion_tokens=7)
+    def answer(question: str, setting: Setting) -> Answer:
+        text = "It is Paris." if setting.method == "words" else "yes"
+        return reply(question, setting.method, text, completion_tokens=7)
 
     data = summary(dataset, search, answer=answer)
     assert mean(data, "words", "EM") == 0
@@ -132,11 +162,11 @@ def test_yes_no_rule_reaches_f1_and_the_report(
 ) -> None:
     """The same answers score less under the strict rule, and the report says which was used."""
 
-    def answer(question: str, method: str) -> Answer:
-        return reply(question, method, "yes it is")
+    def answer(question: str, setting: Setting) -> Answer:
+        return reply(question, setting.method, "yes it is")
 
-    plain = evaluate(dataset, search, ["fixed"], answer=answer)
-    strict = evaluate(dataset, search, ["fixed"], answer=answer, yes_no="hotpot")
+    plain = evaluate(dataset, search, [FIXED], answer=answer)
+    strict = evaluate(dataset, search, [FIXED], scoring=Scoring(yes_no="hotpot"), answer=answer)
     assert mean(plain.to_json(), "fixed", "F1") == pytest.approx(0.5 / 5)
     assert mean(strict.to_json(), "fixed", "F1") == 0
     assert "'hotpot'" in render(strict)
@@ -147,13 +177,15 @@ def test_a_search_that_fails_scores_zero_and_the_rest_goes_on(
 ) -> None:
     """One method lacks a layer on one question: counted, shown, and no other row changes."""
 
-    def failing(question: str, method: str) -> Evidence:
-        if method == "words" and "land" in question:
+    def failing(question: str, setting: Setting) -> Evidence:
+        if setting.method == "words" and "land" in question:
             raise MissingLayer("no 'entity' layer")
-        return search(question, method)
+        return search(question, setting)
 
-    report = evaluate(dataset, failing, ["fixed", "words"], answer=lambda q, m: reply(q, m, "yes"))
-    rows = {(row.question_id, row.method): row for row in report.rows}
+    report = evaluate(
+        dataset, failing, [FIXED, WORDS], answer=lambda q, s: reply(q, s.method, "yes")
+    )
+    rows = {(row.question_id, row.label): row for row in report.rows}
     assert rows["q1", "words"].error == "MissingLayer: no 'entity' layer"
     assert set(rows["q1", "words"].scores.values()) == {0}
     assert rows["q1", "words"].scores.keys() == rows["q1", "fixed"].scores.keys()
@@ -166,28 +198,26 @@ def test_a_search_that_fails_scores_zero_and_the_rest_goes_on(
 def test_a_method_that_always_fails_has_no_cost(dataset: Dataset, search: Search) -> None:
     """Where nothing was measured the table has dashes, beside the other method's numbers."""
 
-    def failing(question: str, method: str) -> Evidence:
-        if method == "words":
+    def failing(question: str, setting: Setting) -> Evidence:
+        if setting.method == "words":
             raise MissingLayer("no 'entity' layer")
-        return search(question, method)
+        return search(question, setting)
 
-    report = evaluate(
-        replace(dataset, questions=dataset.questions[:1]), failing, ["fixed", "words"]
-    )
+    report = evaluate(replace(dataset, questions=dataset.questions[:1]), failing, [FIXED, WORDS])
     assert report.to_json()["methods"]["words"]["search"] is None
     text = render(report)
     assert "words failed in 1 of 1 searches" in text
-    assert any(line.split() == ["words", *"-------"] for line in text.splitlines())
+    assert any(line.split() == ["words", *"--------"] for line in text.splitlines())
     assert "questions without" not in text
 
 
 def test_an_answer_that_fails_leaves_the_ranking(dataset: Dataset, search: Search) -> None:
     """An endpoint that dies after the search costs the answer's score only."""
 
-    def answer(question: str, method: str) -> Answer:
+    def answer(question: str, setting: Setting) -> Answer:
         raise EndpointError("connection refused")
 
-    report = evaluate(dataset, search, ["fixed"], answer=answer)
+    report = evaluate(dataset, search, [FIXED], answer=answer)
     data = report.to_json()
     assert mean(data, "fixed", "recall@5") > 0
     assert mean(data, "fixed", "F1") == 0
@@ -201,40 +231,77 @@ def test_an_answer_that_fails_leaves_the_ranking(dataset: Dataset, search: Searc
 def test_other_exceptions_are_not_swallowed(dataset: Dataset) -> None:
     """A bug in a method is no failed question."""
 
-    def broken(question: str, method: str) -> Evidence:
+    def broken(question: str, setting: Setting) -> Evidence:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        evaluate(dataset, broken, ["broken"])
+        evaluate(dataset, broken, [Setting("broken")])
 
 
 def test_progress_counts_to_the_end(dataset: Dataset, search: Search) -> None:
     """Every question asked of every method is one step."""
     steps: list[tuple[int, int]] = []
-    evaluate(dataset, search, ["words", "fixed"], on_progress=lambda *s: steps.append(s))
+    evaluate(dataset, search, [WORDS, FIXED], on_progress=lambda *s: steps.append(s))
     assert steps == [(i, 12) for i in range(1, 13)]
 
 
 @pytest.mark.parametrize(
-    ("methods", "ks", "message"),
+    ("settings", "scoring", "message"),
     [
-        ([], (5,), "different names, but are \\[\\]"),
-        (["a", "a"], (5,), "different names"),
-        ("bm25", (5,), "different names, but are 'bm25'"),
-        (["a"], (), "at least 1"),
-        (["a"], (0, 5), "at least 1, but are \\(0, 5\\)"),
-        (["a"], (5, 5), "different numbers"),
+        ([], Scoring(), "different labels, but are \\[\\]"),
+        ([WORDS, FIXED, Setting("words")], Scoring(), "different labels"),
+        (grid("words", {"n": [1, 1]}), Scoring(), "different labels, but are .*'words n=1'"),
+        ([WORDS], Scoring(ks=()), "at least 1"),
+        ([WORDS], Scoring(ks=(0, 5)), "at least 1, but are \\(0, 5\\)"),
+        ([WORDS], Scoring(ks=(5, 5)), "different numbers"),
+        ([WORDS], Scoring(context_tokens=0), "context_tokens must be at least 1, but is 0"),
     ],
 )
 def test_senseless_settings_are_refused(
-    dataset: Dataset, search: Search, methods: list[str], ks: tuple[int, ...], message: str
+    dataset: Dataset, settings: list[Setting], scoring: Scoring, message: str
 ) -> None:
     """Nothing is asked before the settings make sense."""
+
+    def untouched(question: str, setting: Setting) -> Evidence:
+        pytest.fail("a question was asked")
+
     with pytest.raises(InputError, match=message):
-        evaluate(dataset, search, methods, ks)
+        evaluate(dataset, untouched, settings, scoring)
+
+
+def test_each_setting_has_its_row(dataset: Dataset, search: Search) -> None:
+    """A grid has a row for each combination, named by what varies, and its own numbers."""
+    data = summary_of(dataset, search, [WORDS, *grid("fixed", {"n": [1, 3], "x": ["a", "b"]})])
+    assert list(data["methods"]) == [
+        "words",
+        "fixed n=1 x=a",
+        "fixed n=1 x=b",
+        "fixed n=3 x=a",
+        "fixed n=3 x=b",
+    ]
+    row = data["methods"]["fixed n=3 x=b"]
+    assert (row["method"], row["parameters"]) == ("fixed", {"n": 3, "x": "b"})
+    assert (data["methods"]["words"]["method"], data["methods"]["words"]["parameters"]) == (
+        "words",
+        {},
+    )
+    assert mean(data, "fixed n=1 x=a", "recall@5") == pytest.approx(1 / 4)
+    assert mean(data, "fixed n=3 x=a", "recall@5") == pytest.approx((0.5 + 1) / 4)
+
+
+def test_measurable_is_what_is_measured(
+    dataset: Dataset, search: Search, reply: MakeAnswer
+) -> None:
+    """The metrics foretold for a dataset are those that a run of it has."""
+    for questions in (dataset.questions, dataset.questions[3:4], dataset.questions[4:5]):
+        part, scoring = replace(dataset, questions=questions), Scoring(ks=(1, 3))
+        for answer in (None, lambda q, s: reply(q, s.method, "yes")):
+            report = evaluate(part, search, [FIXED], scoring, answer=answer)
+            found = report.summaries[0].estimates.keys()
+            assert measurable(part, scoring, answers=answer is not None) == found
 
 
 def test_dataset_without_questions_is_refused(dataset: Dataset, search: Search) -> None:
     """A mean over nothing is no result."""
     with pytest.raises(InputError, match="'capitals' has no questions"):
-        evaluate(replace(dataset, questions=()), search, ["fixed"])
+        evaluate(replace(dataset, questions=()), search, [FIXED])

@@ -1,12 +1,16 @@
 """What is extracted from chunks: which ones, by what, what it leaves, and what a stop leaves."""
 
 import json
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from clew import testing
+from clew import steps, testing
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
@@ -17,10 +21,11 @@ from clew.models.ledger import Ledger
 from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS
 from tests.index.build import MODELS, add, contents, create, document, scratch
-from tests.index.reads import Reads, ReadsChat
+from tests.index.reads import Reads, ReadsChat, passages
 from tests.store.corpus import documents
 
 BOTH = Wanted(units=0.5, triples="llm")
+HALF = Wanted(triples="llm", core=0.5)
 
 
 def models(llm=None):
@@ -240,6 +245,16 @@ def test_what_waits_survives_a_run_without_an_llm(store):
     assert not store.work(UNITS)
 
 
+@pytest.mark.parametrize("having", [MODELS, models()], ids=["no LLM", "LLM"])
+def test_a_wish_that_ends_leaves_nothing_waiting(store, having):
+    """What waits is wanted no more, with an LLM or without one."""
+    run(store, llm=StopsAfter(2, BudgetSpent("no room")))
+    done = extract.extract(store, having, Wanted())
+    assert not sum(done.waiting.values())
+    assert not store.work(UNITS)
+    assert not store.work(GRAPH)
+
+
 def test_dead_endpoint_commits_what_came(store):
     """An endpoint that dies is an error, after what came before is committed."""
     with pytest.raises(EndpointError, match="gone"):
@@ -312,7 +327,15 @@ def test_needs_an_llm(store):
     """Without an LLM an extraction that needs one is an input error."""
     with pytest.raises(InputError, match="needs an LLM"):
         extract.extract(store, MODELS, BOTH)
-    for wrong in ({"units": 1.5}, {"units": -0.1}, {"value": "best"}, {"triples": "magic"}):
+    for wrong in (
+        {"units": 1.5},
+        {"units": -0.1},
+        {"value": "best"},
+        {"triples": "magic"},
+        {"core": 1.5},
+        {"core": math.nan},
+        {"core_by": "best"},
+    ):
         with pytest.raises(InputError):
             Wanted(**wrong)
 
@@ -330,6 +353,213 @@ def test_triples_of_some_chunks(store):
         extract.extract_triples(store, models(llm), ["nowhere"])
     with pytest.raises(InputError, match="needs an LLM"):
         extract.extract_triples(store, MODELS, ids)
+
+
+def core_rows(store, share, **given):
+    snapshot = store.snapshot()
+    rows = steps.core_rows(snapshot, share, **given)
+    snapshot.close()
+    return rows.tolist()
+
+
+def of_llm(store):
+    return np.flatnonzero(made_by(store, GRAPH) == LLM_MADE).tolist()
+
+
+@given(
+    st.fractions(0, 1, max_denominator=40),
+    st.sampled_from(choose.CORE_BY),
+    st.integers(0, 3),
+)
+def test_a_core_is_its_share_of_the_chunks(fresh, share, by, seed):
+    """On a fresh index ⌈β n⌉ chunks wait, and all others are considered and left."""
+    store, snapshot = fresh
+    wanted = Wanted(triples="llm", core=float(share), core_by=by, seed=seed)
+    store.set_work(GRAPH, {}, anew=True)
+    choose.consider(store, snapshot, wanted, _nothing_known, with_llm=True)
+    work = store.work(GRAPH)
+    n = len(snapshot.layer("chunk"))
+    assert sum(pack >= 0 for pack in work.values()) == math.ceil(Fraction(share) * n)
+    assert len(work) == (n if share else 0)
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    with scratch() as folder, create(folder / "index") as opened:
+        add(opened, documents(n=24))
+        snapshot = opened.snapshot()
+        yield opened, snapshot
+        snapshot.close()
+
+
+def _nothing_known(_kind, texts):
+    return np.zeros(len(texts), dtype=bool)
+
+
+@pytest.mark.parametrize(("by", "seed"), [("pagerank", 0), ("random", 0), ("random", 7)], ids=str)
+def test_an_llm_reads_the_core(store, by, seed):
+    """The chunks that are asked for are those of the chunk graph's core, or of the sample."""
+    llm = Reads()
+    done = run(store, replace(HALF, core_by=by, seed=seed), llm=llm)
+    assert of_llm(store) == core_rows(store, 0.5, by=by, seed=seed)
+    assert done.llm[GRAPH] == 12
+    assert not sum(done.waiting.values())
+    assert n_read(llm) == 12
+
+
+def n_read(llm):
+    return sum(len(passages(prompt.user)) for prompt in llm.prompts)
+
+
+def test_choices_of_a_core_differ(store):
+    """PageRank and two seeds choose three cores of the same chunks."""
+    cores = [
+        core_rows(store, 0.5),
+        core_rows(store, 0.5, by="random", seed=0),
+        core_rows(store, 0.5, by="random", seed=7),
+    ]
+    assert len({tuple(rows) for rows in cores}) == 3
+
+
+def test_no_core_and_all(store):
+    """A core of 0 is no chunk, not all of them, and waits for none; one of 1 is every chunk."""
+    llm = Reads()
+    done = run(store, Wanted(triples="llm", core=0), llm=llm)
+    assert not llm.prompts
+    assert not made_by(store, GRAPH).any()
+    assert not sum(done.waiting.values())
+    assert store.wanted()["core"] == 0
+    run(store, Wanted(triples="llm", core=1))
+    assert (made_by(store, GRAPH) == LLM_MADE).all()
+
+
+def test_new_documents_have_their_own_core(store):
+    """Of new chunks their share is read, those of most rank among all; the old ones stay."""
+    run(store, HALF)
+    old = _ids(store)
+    bought = {old[row] for row in of_llm(store)}
+    llm = Reads()
+    add(store, [replace(d, id=f"e{d.id}", text=f"Later. {d.text}") for d in documents(n=9)])
+    run(store, HALF, llm=llm)
+    ids, now = _ids(store), of_llm(store)
+    new = [row for row, i in enumerate(ids) if i not in old]
+    snapshot = store.snapshot()
+    ranks = steps.chunk_ranks(snapshot)
+    snapshot.close()
+    best = sorted(new, key=lambda row: (-round(ranks[row] * len(ids), 6), row))[:5]
+    assert {ids[row] for row in now} == bought | {ids[row] for row in best}
+    assert n_read(llm) == 5
+
+
+def test_another_core_keeps_what_is_paid(store):
+    """A wish for another core chooses anew among all chunks, and only what is new is bought."""
+    run(store, replace(HALF, core=0.3))
+    paid = set(of_llm(store))
+    for wanted, core in (
+        (replace(HALF, core=0.7), core_rows(store, 0.7)),
+        (replace(HALF, core=0.2), core_rows(store, 0.2)),
+        (replace(HALF, core_by="random"), core_rows(store, 0.5, by="random")),
+        (replace(HALF, core_by="random", seed=7), core_rows(store, 0.5, by="random", seed=7)),
+    ):
+        llm = Reads()
+        run(store, wanted, llm=llm)
+        assert n_read(llm) == len(set(core) - paid)
+        paid |= set(core)
+        assert set(of_llm(store)) == paid
+    assert len(paid) < len(_ids(store))
+
+
+def test_a_core_that_was_wanted_before_another_wish_is_forgotten(store):
+    """What a core left out is considered anew when triples are wanted again."""
+    run(store, HALF)
+    run(store, Wanted())
+    run(store, Wanted(triples="llm"))
+    assert (made_by(store, GRAPH) == LLM_MADE).all()
+
+
+def test_a_core_keeps_what_the_ledger_has(store, tmp_path):
+    """A text that was read elsewhere costs nothing, so it is taken beside the core."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    run(store, replace(HALF, core=0.25), llm=recorded(ReadsChat(), ledger), ledger=ledger)
+    known = {i for i, source in zip(_ids(store), made_by(store, GRAPH), strict=True) if source}
+    with scratch() as folder, create(folder / "other") as other:
+        add(other, documents(n=24))
+        chat, sample = ReadsChat(), replace(HALF, core=0.25, core_by="random")
+        run(other, sample, llm=recorded(chat, ledger), ledger=ledger)
+        ids = _ids(other)
+        core = {ids[row] for row in core_rows(other, 0.25, by="random")}
+        assert {ids[row] for row in of_llm(other)} == core | known
+        assert len(chat.texts) == len(core - known)
+    assert core - known
+    assert known - core
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+@pytest.mark.parametrize("replies", [0, 1, 3])
+def test_a_killed_run_goes_on_with_its_core(store, tmp_path, replies):
+    """Killed before or after the wish is kept, a run buys what the undisturbed one buys."""
+    whole = Reads()
+    with scratch() as folder, create(folder / "whole") as other:
+        add(other, documents(n=24))
+        run(other, HALF, llm=whole)
+        expected = contents(other)
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    first = StopsAfter(replies, Killed())
+    with pytest.raises(Killed):
+        run(store, HALF, llm=first, ledger=ledger)
+    rest = Reads()
+    run(store, HALF, llm=rest, ledger=ledger)
+    asked = [prompt.user for prompt in (*first.prompts, *rest.prompts)]
+    assert sorted(asked) == sorted(prompt.user for prompt in whole.prompts)
+    assert contents(store) == expected
+
+
+def test_a_run_killed_while_it_chooses_chooses_again(store, monkeypatch):
+    """What was chosen before the wish is kept is chosen again, and to the same end."""
+
+    def killed(_wanted):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "set_wanted", killed)
+        with pytest.raises(Killed):
+            run(store, HALF)
+    chosen = {chunk for chunk, pack in store.work(GRAPH).items() if pack >= 0}
+    run(store, HALF, llm=StopsAfter(0, BudgetSpent("no room")))
+    assert {chunk for chunk, pack in store.work(GRAPH).items() if pack >= 0} == chosen
+    assert len(chosen) == 12
+
+
+def test_a_core_waits_for_an_llm(store):
+    """Without one, a new core is refused, and of new documents those wait that may be chosen."""
+    run(store, HALF)
+    with pytest.raises(InputError, match="needs an LLM"):
+        extract.extract(store, MODELS, replace(HALF, core=0.8))
+    add(store, [replace(d, id=f"e{d.id}", text=f"Later. {d.text}") for d in documents(n=9)])
+    done = extract.extract(store, MODELS, HALF)
+    assert done.waiting == {UNITS: 0, GRAPH: 9}
+    done = run(store, HALF)
+    assert (done.llm[GRAPH], done.waiting[GRAPH]) == (5, 0)
+
+
+def test_triples_of_a_chunk_beside_the_core(store):
+    """A chunk that the core left out is read when it is asked for."""
+    run(store, HALF)
+    ids = _ids(store)
+    left = [row for row in range(len(ids)) if row not in core_rows(store, 0.5)]
+    done = extract.extract_triples(store, models(), [ids[left[0]]])
+    assert done.llm[GRAPH] == 1
+    assert set(of_llm(store)) == {*core_rows(store, 0.5), left[0]}
+    assert run(store, HALF).n_chunks == 0
+
+
+def test_a_wish_of_an_older_index_is_for_all_chunks():
+    """A wish that was kept before there were cores has none."""
+    older = {"units": 0.0, "value": "bleu", "seed": 0, "triples": "llm"}
+    assert Wanted.from_plain(older) == Wanted(triples="llm")
 
 
 def test_recorded_triples(store, tmp_path):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from clew import index, testing
 from clew.store.embedded import EmbeddedStore
+from clew.text.chunking import Chunking
 from clew.types import Document
 from tests.index.build import MODELS, contents, files, scratch
 
@@ -42,35 +43,46 @@ def version(name, number):
 
 
 @lru_cache(maxsize=1000)
-def fresh(wanted, late):
+def fresh(wanted, late, halvings):
     """Return a fresh build's contents, and its segments' bytes when it is compacted."""
-    with scratch() as folder, EmbeddedStore.create(folder, recipe(late)) as store:
+    with scratch() as folder, EmbeddedStore.create(folder, recipe(late, halvings)) as store:
         index.add(store, [version(name, number) for name, number in wanted], MODELS)
         built = contents(store)
         store.compact()
         return built, list(files(folder, "segments").values())
 
 
-def recipe(late):
-    return index.Settings(vectors=index.LATE if late else index.SEPARATE).recipe(MODELS)
+def recipe(late, halvings=0):
+    cut = Chunking(size=12, overlap=4, halvings=halvings)
+    vectors = index.LATE if late else index.SEPARATE
+    return index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
 
 
 @settings(max_examples=60)
-@given(actions=st.lists(ACTIONS, min_size=2, max_size=12), late=st.booleans())
-@example(
-    actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)], late=True
+@given(
+    actions=st.lists(ACTIONS, min_size=2, max_size=12),
+    late=st.booleans(),
+    halvings=st.integers(0, 2),
 )
-@example(actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)], late=True)
-@example(actions=[("add", {"empty": 1}), ("add", {"empty": 0})], late=False)
-@example(actions=[("add", {"1912": 0, "lower": 0}), ("remove", ["1912"])], late=True)
+@example(
+    actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)],
+    late=True,
+    halvings=1,
+)
+@example(
+    actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)], late=True, halvings=0
+)
+@example(actions=[("add", {"empty": 1}), ("add", {"empty": 0})], late=False, halvings=2)
+@example(actions=[("add", {"1912": 0, "lower": 0}), ("remove", ["1912"])], late=True, halvings=0)
 @example(
     actions=[("add", {"bo": 0}), ("remove", ["bo"]), ("compact", None), ("add", {"bo": 0})],
     late=True,
+    halvings=1,
 )
-def test_update_equals_fresh_build(actions, late):
+def test_update_equals_fresh_build(actions, late, halvings):
     """Whatever was added, changed, removed and compacted, the rest is as if built at once."""
     with scratch() as folder:
-        store = EmbeddedStore.create(folder, recipe(late))
+        store = EmbeddedStore.create(folder, recipe(late, halvings))
         wanted = {}
         for action, value in actions:
             if action == "add":
@@ -87,7 +99,7 @@ def test_update_equals_fresh_build(actions, late):
             else:
                 getattr(store, action)()
         key = tuple(sorted(wanted.items()))
-        built, segments = fresh(key, late)
+        built, segments = fresh(key, late, halvings)
         assert contents(store) == built
         store.freeze()
         assert contents(store) == built

@@ -1,6 +1,7 @@
 """Chunks, sentences and terms as columns."""
 
 from clew.layers import chunks, terms
+from clew.text import tokens
 from clew.text.chunking import Chunking
 from clew.types import Document
 
@@ -11,8 +12,8 @@ DOCUMENTS = [
 ]
 
 
-def cut(size=256):
-    return chunks.cut(DOCUMENTS, Chunking(size=size, overlap=0))
+def cut(size=256, halvings=0):
+    return chunks.cut(DOCUMENTS, Chunking(size=size, overlap=0, halvings=halvings))
 
 
 def test_chunk_columns():
@@ -58,3 +59,69 @@ def test_counts():
         (1, "stayed"): (1, 1),
         (2, "ice"): (1, 0),
     }
+
+
+def test_postings():
+    """Each place of a term in a chunk's own text is a row, in the order of the text."""
+    columns, found = terms.count_columns(cut())
+    names = ("chunk", "term", "start")
+    rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
+    assert [(chunk, found[term], start) for chunk, term, start in rows] == [
+        (0, "ice", 0),
+        (0, "ice", 10),
+        (0, "stayed", 14),
+        (0, "went", 25),
+        (1, "ice", 0),
+        (1, "stayed", 4),
+        (2, "ice", 0),
+    ]
+
+
+def test_postings_count_characters_of_the_document():
+    """Behind other chunks, too, and where a title stands before each of them."""
+    pieces = cut(size=5)
+    columns, found = terms.count_columns(pieces)
+    assert len(pieces.windows) > 3
+    places = zip(
+        *(columns[f"posting.{n}"].tolist() for n in ("chunk", "term", "start")), strict=True
+    )
+    for chunk, term, start in places:
+        text = DOCUMENTS[pieces.owners[chunk]].text
+        assert text[start:].lower().startswith(found[term])
+    assert len(columns["posting.term"]) == 7
+
+
+def test_nothing_is_counted_of_nothing():
+    """No documents give columns without rows, and no terms."""
+    columns, found = terms.count_columns(chunks.cut([], Chunking()))
+    assert found == []
+    assert [len(column) for column in columns.values()] == [0] * 7
+
+
+def test_subchunk_columns():
+    """The parts of a chunk tile it, and have the tokens of their own text."""
+    columns = chunks.subchunk_columns(cut(size=16, halvings=1))
+    assert columns["subchunk.chunk"].tolist() == [0, 0, 1, 2]
+    assert columns["subchunk.start"].tolist() == [0, 16, 0, 0]
+    assert columns["subchunk.end"].tolist() == [16, 30, 11, 9]
+    texts = ["Ice came. Ice\nst", "ayed. It went.", "Ice stayed.", "Ice came."]
+    assert [text for _, text in cut(size=16, halvings=1).part_texts()] == texts
+    assert columns["subchunk.n_tokens"].tolist() == [tokens.count(text) for text in texts]
+
+
+def test_titled_parts():
+    """A part that is embedded by itself is read behind the title, unless it begins with it."""
+    assert cut(size=16, halvings=1).titled_parts() == [
+        "Ice age\nIce came. Ice\nst",
+        "Ice age\nayed. It went.",
+        "Ice stayed.",
+        "Ice came.",
+    ]
+
+
+def test_whole_chunks_have_no_parts():
+    """Without halvings there are no columns of parts; with them, none without chunks."""
+    assert chunks.subchunk_columns(cut()) == {}
+    assert cut().part_texts() == []
+    nothing = chunks.subchunk_columns(chunks.cut([], Chunking(halvings=2)))
+    assert [len(column) for column in nothing.values()] == [0] * 4

@@ -20,8 +20,9 @@ def pieces():
     return chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0))
 
 
-def spans(pieces):
-    return [span for window in pieces.windows for span in window.sentences]
+@pytest.fixture
+def halved():
+    return chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0, halvings=1))
 
 
 def test_late_chunk_vectors_are_of_titled_texts(pieces):
@@ -74,9 +75,43 @@ def test_separate(pieces):
     )
 
 
+def test_late_parts_are_means_of_their_tokens(halved):
+    """A sub-chunk's vector is the unit mean of the tokens that touch its range, in the chunk."""
+    columns = vectors.late_columns(halved, EMBEDDER)
+    found = iter(columns["subchunk.vectors"])
+    titled = halved.titled_texts()
+    passes = EMBEDDER.embed_tokens([text for text, _ in titled])
+    for c, (window, tokens) in enumerate(zip(halved.windows, passes, strict=True)):
+        shift = titled[c][1] - window.start
+        for start, end in halved.parts[c]:
+            firsts, lasts = tokens.spans.T
+            mine = tokens.vectors[(lasts > start + shift) & (firsts < end + shift)]
+            mean = mine.mean(axis=0)
+            np.testing.assert_allclose(next(found), mean / np.linalg.norm(mean), atol=1e-6)
+    assert next(found, None) is None
+    whole = {name: columns[name] for name in columns if name != "subchunk.vectors"}
+    unhalved = vectors.late_columns(chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0)), EMBEDDER)
+    assert whole.keys() == unhalved.keys()
+    for name, column in whole.items():
+        np.testing.assert_array_equal(column, unhalved[name])
+
+
+def test_separate_parts(halved):
+    """Separately, a sub-chunk's vector is that of its text behind the document's title."""
+    columns = vectors.separate_columns(halved, EMBEDDER)
+    texts = [
+        part if part.startswith("Ada") else f"Ada\n{part}" if owner == 0 else part
+        for owner, part in halved.part_texts()
+    ]
+    assert len(texts) > len(halved.windows)
+    np.testing.assert_array_equal(
+        columns["subchunk.vectors"], EMBEDDER.embed(texts, kind="document")
+    )
+
+
 def test_nothing():
     """No documents give no rows of the right width."""
-    nothing = chunks.cut([], Chunking())
+    nothing = chunks.cut([], Chunking(halvings=1))
     for columns in (
         vectors.late_columns(nothing, EMBEDDER),
         vectors.separate_columns(nothing, EMBEDDER),

@@ -129,12 +129,13 @@ def test_blank_database_is_no_index_yet(tmp_path):
     assert EmbeddedStore.exists(tmp_path)
 
 
-def test_newer_format(folder):
-    """An index of a newer version says so."""
+@pytest.mark.parametrize("number", [2, 99])
+def test_another_format(folder, number):
+    """An index of an older or a newer version says so."""
     with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(number),))
         connection.commit()
-    with pytest.raises(NotAnIndex, match="format 99, this version reads 2") as e:
+    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 3") as e:
         EmbeddedStore.open(folder)
     assert is_one_sentence(e.value)
 

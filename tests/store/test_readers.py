@@ -6,6 +6,7 @@ import time
 import traceback
 import warnings
 
+import numpy as np
 import pytest
 
 from clew import testing
@@ -36,11 +37,22 @@ def read_until(stop, folder):
             assert len(again) == len(best)
             assert snapshot.documents(range(len(snapshot.layer("document"))))
             assert store.wasted() < 1
+            kept, last = snapshot.kept("n_chunks"), store.kept("n_chunks")
+            assert kept is None or kept["n"].tolist() == [len(chunks)]
+            assert last is None or last["n"].shape == (1,)
             assert chunks.tokens(best[0]).shape[1] == MODELS.embedder.dimension
             generations.append(snapshot.generation)
             snapshot.close()
     assert generations == sorted(generations)
     return len(set(generations))
+
+
+def keep(store):
+    """Keep the number of chunks of the newest generation."""
+    store.freeze()
+    snapshot = store.snapshot()
+    store.keep("n_chunks", {"n": np.array([len(snapshot.layer("chunk"))])})
+    snapshot.close()
 
 
 def reader(stop, folder, report):
@@ -59,7 +71,7 @@ def reader(stop, folder, report):
 
 
 def test_readers_beside_a_writer():
-    """Two readers query whole snapshots while a writer adds, removes, compacts and freezes."""
+    """Two readers query whole snapshots while a writer adds, removes, compacts, freezes, keeps."""
     rng = random.Random(3)  # noqa: S311 -- what is written next needs no secrecy
     with scratch() as scratched:
         folder, stop = scratched / "index", scratched / "stop"
@@ -78,6 +90,7 @@ def test_readers_beside_a_writer():
                     lambda: store.remove([d.id for d in rng.sample(old[20:], 5)]),
                     store.compact,
                     store.freeze,
+                    lambda: keep(store),
                 ]
                 rng.choice(changes)()
                 n_changes += 1

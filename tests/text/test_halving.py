@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.text import tokens
+from clew.text.chunking import Chunking
 from clew.text.halving import halves
 
 # Eight words, each of one token.
@@ -113,3 +114,12 @@ def test_senseless_numbers_are_refused(halvings, limit):
     """Both values are named."""
     with pytest.raises(InputError, match=f"cannot halve {halvings} times from {limit} tokens"):
         halves("some text", 0, 9, halvings, limit)
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 0), (8, 3), (9, 3), (256, 8)])
+def test_halvings_of_a_chunk(size, most):
+    """Chunks can be halved until their parts are of one token."""
+    assert Chunking(size=size, overlap=0, halvings=most).halvings == most
+    for halvings in (-1, most + 1, 10**9):
+        with pytest.raises(InputError, match=f"halved {halvings} times: take 0 to {most} halvings"):
+            Chunking(size=size, overlap=0, halvings=halvings)

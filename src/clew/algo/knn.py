@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.nearest import nearest
 from clew.algo.pagerank import personalized_pagerank, transition
+from clew.algo.sharing import sharing_most
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
+
+# From here on the other way is the faster one, on two cores (benchmarks/knn.py).
+EXACT_UP_TO = 20_000
 
 
 def knn_graph(
@@ -21,7 +26,7 @@ def knn_graph(
     k: int,
     *,
     excluded: NDArray[np.integer] | None = None,
-    block: int = 512,
+    exact: bool | None = None,
 ) -> csr_array:
     """Return the (n, n) adjacency of n chunks: symmetric, weights 1, zero diagonal.
 
@@ -30,7 +35,8 @@ def knn_graph(
     are not among those. An edge stands where either end chose the other. The (m, 2) pairs of
     rows `excluded`, such as overlapping chunks, get none.
 
-    Holds two dense (`block`, n) matrices at a time, and takes O(n² d) for all.
+    `exact` compares all pairs, O(n² d), by default up to `EXACT_UP_TO` chunks; beyond, most of
+    the same neighbours are found in O(n^1.5 d). Memory grows with n in both.
 
     Raises InputError for a k that is odd or below 2, and where the rows do not match.
     """
@@ -39,19 +45,13 @@ def knn_graph(
     n = terms.shape[0]
     if len(vectors) != n:
         raise InputError(f"{n} rows of terms need as many vectors, but there are {len(vectors)}")
-    binary = csr_array((terms > 0).astype(np.float32))
-    by_term = csr_array(binary.T)
+    if exact is None:
+        exact = n <= EXACT_UP_TO
     barred = _barred(n, excluded)
-    chosen: list[NDArray[np.intp]] = []
-    for start in range(0, n, block):
-        rows = slice(start, min(start + block, n))
-        shared = (binary[rows] @ by_term).toarray()
-        nearness = vectors[rows] @ vectors.T
-        forbidden = barred[rows].nonzero()
-        shared[forbidden] = 0
-        nearness[forbidden] = -np.inf
-        chosen += [_choose(*scores, k // 2) for scores in zip(shared, nearness, strict=True)]
-    return _undirected(chosen)
+    lexical = sharing_most(terms, k // 2, barred, exact=exact)
+    semantic = nearest(vectors, k // 2, barred + _pairs(lexical), exact=exact)
+    directed = _pairs(np.concatenate([lexical, semantic], axis=1))
+    return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
 
 def core_chunks(graph: csr_array, share: float, *, seed: int | None = None) -> NDArray[np.intp]:
@@ -74,29 +74,38 @@ def core_chunks(graph: csr_array, share: float, *, seed: int | None = None) -> N
     return np.sort(top_k(n * scores, size))  # mean 1, so that rounding suits any n
 
 
+def overlapping(
+    owners: NDArray[np.integer], starts: NDArray[np.integer], ends: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """Return the (m, 2) pairs of chunks of one document whose character ranges overlap.
+
+    The (n,) chunks come document after document, and a document's in the order of their starts
+    and of their ends.
+    """
+    pairs = [np.empty((0, 2), dtype=np.intp)]
+    for gap in range(1, len(owners)):
+        both = (owners[gap:] == owners[:-gap]) & (starts[gap:] < ends[:-gap])
+        first = np.flatnonzero(both)
+        if not len(first):  # then none overlap that are farther apart
+            break
+        pairs.append(np.stack([first, first + gap], axis=1))
+    return np.concatenate(pairs)
+
+
 def _barred(n: int, excluded: NDArray[np.integer] | None) -> csr_array:
     """Return (n, n) with an entry for each pair that may not be joined, and the diagonal."""
     pairs = np.empty((0, 2), dtype=np.intp) if excluded is None else excluded
     own = np.arange(n)
     rows = np.concatenate([pairs[:, 0], pairs[:, 1], own])
     columns = np.concatenate([pairs[:, 1], pairs[:, 0], own])
+    return _joined(rows, columns, n)
+
+
+def _joined(rows: NDArray[np.integer], columns: NDArray[np.integer], n: int) -> csr_array:
     return csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(n, n))
 
 
-def _choose(
-    shared: NDArray[np.float32], nearness: NDArray[np.floating], half: int
-) -> NDArray[np.intp]:
-    """Return the neighbours of one chunk from its (n,) scores; spoils `nearness`."""
-    found = np.flatnonzero(shared)  # few of n: selection among many zeros is slow
-    lexical = found[top_k(shared[found], half)]
-    nearness[lexical] = -np.inf
-    semantic = top_k(nearness, half)
-    return np.concatenate([lexical, semantic[np.isfinite(nearness[semantic])]])
-
-
-def _undirected(chosen: list[NDArray[np.intp]]) -> csr_array:
-    n = len(chosen)
-    rows = np.repeat(np.arange(n), [len(columns) for columns in chosen])
-    columns = np.concatenate([np.empty(0, dtype=np.intp), *chosen])
-    directed = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
-    return csr_array(directed.maximum(directed.T))
+def _pairs(chosen: NDArray[np.intp]) -> csr_array:
+    """Return (n, n) with an entry for each column that a row of (n, h) `chosen` names."""
+    rows, places = np.nonzero(chosen >= 0)
+    return _joined(rows, chosen[rows, places], len(chosen))

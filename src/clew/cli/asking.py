@@ -60,10 +60,13 @@ def ask(
 def search(opener: Opener, text: str, query: Query, paid: Paid, *, as_json: bool) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
-    Scores order the chunks of one search; they do not compare between methods.
+    Tables of entities and relations come before them, where a method has such. Scores order the
+    chunks of one search; they do not compare between methods.
     """
     with _opened(opener, query, paid) as index:
-        evidence = index.search(text, method=query.method, budget=paid.budget, **query.parameters)
+        evidence = index.search(
+            text, method=query.method, context_tokens=None, budget=paid.budget, **query.parameters
+        )
     if as_json:
         echo_json(evidence)
     else:

@@ -53,6 +53,17 @@ extraction_options = gathered(
             type=click.Choice(["none", "llm", "parse", "cooccurrence"]),
             help="What extracts entities and triples. [default: none]",
         ),
+        "core": click.option(
+            "--core",
+            type=click.FloatRange(0, 1),
+            metavar="SHARE",
+            help="Share of the chunks that the LLM reads for triples. [default: 1, all]",
+        ),
+        "core_by": click.option(
+            "--core-by",
+            type=click.Choice(["pagerank", "random"]),
+            help="What chooses these chunks, where SHARE is below 1. [default: pagerank]",
+        ),
         "again": click.option(
             "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
         ),

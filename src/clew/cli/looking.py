@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from clew.cli.options import Opener, index_option, json_option
-from clew.cli.plain import aligned, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def describe_method(name: str) -> dict[str, Any]:
     from clew import methods as known
 
     kind = known.load(name)
-    module = inspect.getmodule(kind)
-    summary, _, more = (inspect.getdoc(module) or "").partition("\n\n")
+    described = inspect.getmodule(kind) if name in known.modules() else kind
+    summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
     comments, types = _comments(kind), get_type_hints(kind)
     return {
         "name": name,
@@ -92,9 +92,10 @@ def _choices(kind: object) -> list[str]:
 
 
 def _comments(kind: type) -> dict[str, str]:
-    """Return the comment behind each field of a dataclass."""
+    """Return the comment behind each field of a dataclass, inherited ones among them."""
     commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
-    return dict(commented.findall(inspect.getsource(kind)))
+    above = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
+    return dict(pair for base in above for pair in commented.findall(inspect.getsource(base)))
 
 
 def _one_method(method: Mapping[str, Any]) -> str:
@@ -152,14 +153,9 @@ def _alias_lines(found: Mapping[str, Any]) -> Iterator[str]:
                 for pair in proposed[:_MOST_PROPOSALS]
             ]
         )
-    yield from _more(len(proposed) - _MOST_PROPOSALS)
+    yield from and_more(len(proposed) - _MOST_PROPOSALS)
     if not (found["merged"] or proposed):
         yield "No two names look as if they were of one thing."
-
-
-def _more(n: int) -> Iterator[str]:
-    if n > 0:
-        yield f"  … and {n:,} more"
 
 
 def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
@@ -176,7 +172,7 @@ def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
         "documents": documents[:_MOST_DOCUMENTS],
     }
     yield from _described(shown)
-    yield from _more(len(documents) - _MOST_DOCUMENTS)
+    yield from and_more(len(documents) - _MOST_DOCUMENTS)
 
 
 def _share_wasted(share: float) -> str:

@@ -1,10 +1,10 @@
-"""`clew eval`: methods on a dataset, with what they cost."""
+"""`clew eval`: methods and their settings on a dataset, with what they cost."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from clew.types import Document
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.evaluate import Dataset, Report
+    from clew.evaluate import Dataset, Report, Scoring, Setting
     from clew.types import Answer, Evidence, Scalar
 
 
@@ -34,10 +34,14 @@ if TYPE_CHECKING:
 class Asked:
     """What is to be measured."""
 
-    methods: Mapping[str, Mapping[str, Scalar]]  # by name, with their parameters
-    ks: tuple[int, ...]
+    settings: tuple[Setting, ...]
+    common: Mapping[str, Mapping[str, Scalar]]  # parameters of all rows of a method, by its name
+    scoring: Scoring
     answers: bool
-    seed: int
+
+    def parameters(self, setting: Setting) -> dict[str, Scalar]:
+        """Return all parameters that the method of a setting is given."""
+        return {**self.common[setting.method], **setting.parameters}
 
 
 @click.command("eval")
@@ -67,6 +71,32 @@ class Asked:
     metavar="METHOD.NAME=VALUE",
     help="Parameter of a method, such as clue.depth=2; may be repeated.",
 )
+@click.option(
+    "--grid",
+    "grids",
+    multiple=True,
+    metavar="METHOD.NAME=V1,V2,...",
+    help="Measure a method once for each value too; may be repeated, for each combination.",
+)
+@click.option(
+    "--context-tokens",
+    type=click.IntRange(min=1),
+    default=4_000,
+    show_default=True,
+    metavar="N",
+    help="Tokens of the context that coverage looks into and answers are made from.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the grid of one method, over one or two parameters, as .svg or .png.",
+)
+@click.option(
+    "--metrics",
+    metavar="A,B,...",
+    help="What the plot shows. [default: recall at the middle cut-off, and coverage]",
+)
 @click.option("--answers", is_flag=True, help="Also answer, and measure EM, F1 and accuracy.")
 @click.option("--seed", default=0, show_default=True, help="Of the resampling.")
 @click.option("--rows", is_flag=True, help="Put each question's scores in the JSON too.")
@@ -84,6 +114,10 @@ def evaluation(  # noqa: PLR0913 -- one argument for each option
     limit: int | None,
     ks: str,
     given: tuple[str, ...],
+    grids: tuple[str, ...],
+    context_tokens: int,
+    plot: Path | None,
+    metrics: str | None,
     llm: str | None,
     reranker: str | None,
     seed: int,
@@ -98,13 +132,17 @@ def evaluation(  # noqa: PLR0913 -- one argument for each option
     corpus.jsonl there may be one folder of documents. The corpus is indexed first; an index that
     is there is used again, and brought up to date.
     """
-    from clew.evaluate import load, render
+    from clew.evaluate import Scoring, load, render
     from clew.specs import Specs
 
     if rows and not as_json:
         raise click.UsageError("--rows goes with --json.")
-    asked = _asked(names, ks, given, answers=answers, seed=seed)
+    if metrics is not None and plot is None:
+        raise click.UsageError("--metrics goes with --plot.")
+    scoring = Scoring(ks=_numbers(ks), context_tokens=context_tokens, seed=seed)
+    asked = _asked(_listed(names), given, grids, scoring, answers=answers)
     dataset = load(folder, split=split, limit=limit)
+    shown = () if plot is None else _shown(plot, _listed(metrics or ""), dataset, asked)
     place = into or Path(f"{dataset.name}.clew")
     with opener(place, specs=Specs(llm=llm, reranker=reranker)) as index:
         added = _indexed(index, dataset)
@@ -114,6 +152,10 @@ def evaluation(  # noqa: PLR0913 -- one argument for each option
         echo_json(report.to_json(with_rows=rows))
     else:
         click.echo(render(report), nl=False)
+    if plot is not None:
+        from clew.evaluate.plot import draw
+
+        draw(report, plot, shown)
     if added.report.skipped:
         sys.exit(SKIPPED)
 
@@ -131,32 +173,84 @@ def index_cost(added: Added) -> dict[str, Scalar]:
     }
 
 
-def _asked(names: str, ks: str, given: Sequence[str], *, answers: bool, seed: int) -> Asked:
+def _listed(text: str) -> list[str]:
+    """Return the parts between commas, each once."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _asked(
+    names: Sequence[str],
+    given: Sequence[str],
+    grids: Sequence[str],
+    scoring: Scoring,
+    *,
+    answers: bool,
+) -> Asked:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.api import build_method
+    from clew.evaluate import Setting, grid
 
-    methods = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    if not methods:
+    if not names:
         raise InputError("--methods names no method: see 'clew methods'")
-    cuts = _numbers(ks)
-    parameters = {}
-    for name in methods:
-        mine = method_parameters(name, _settings_of(name, given))
-        parameters[name] = {"chunks": max(cuts), **mine}
-        build_method(name, parameters[name])
-    for setting in given:
-        method, dot, _ = setting.partition(".")
-        if not dot or method not in parameters:
-            have = ", ".join(parameters)
+    varied = _varied(grids)
+    common = {name: _common(name, given, scoring) for name in (*names, *varied)}
+    for text in given:
+        name, _, _ = text.partition("=")
+        method, dot, parameter = name.partition(".")
+        if not dot or method not in common:
             raise InputError(
-                f"--param takes METHOD.NAME=VALUE with a method of {have}, not {setting!r}"
+                f"--param takes METHOD.NAME=VALUE with a method of {', '.join(common)}, "
+                f"not {text!r}"
             )
-    return Asked(methods=parameters, ks=cuts, answers=answers, seed=seed)
+        if parameter in varied.get(method, ()):
+            raise InputError(f"--param and --grid both set {name}: take one of them")
+    settings = [Setting(name) for name in names]
+    settings += [each for method, values in varied.items() for each in grid(method, values)]
+    asked = Asked(settings=tuple(settings), common=common, scoring=scoring, answers=answers)
+    for each in settings:
+        build_method(each.method, asked.parameters(each))
+    return asked
 
 
-def _settings_of(method: str, given: Sequence[str]) -> list[str]:
+def _common(method: str, given: Sequence[str], scoring: Scoring) -> dict[str, Scalar]:
+    """Return the parameters of all rows of a method: those given, and as many chunks as count."""
+    from clew import methods
+
     prefix = f"{method}."
-    return [setting.removeprefix(prefix) for setting in given if setting.startswith(prefix)]
+    mine = [text.removeprefix(prefix) for text in given if text.startswith(prefix)]
+    parameters = method_parameters(method, mine)
+    known = {field.name for field in fields(methods.load(method))}  # type: ignore[arg-type]
+    return ({"chunks": max(scoring.ks)} if "chunks" in known else {}) | parameters
+
+
+def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
+    """Return the values that --grid names, by method and parameter."""
+    varied: dict[str, dict[str, list[Scalar]]] = {}
+    for text in grids:
+        name, _, values = text.partition("=")
+        method, _, parameter = name.partition(".")
+        texts = [value.strip() for value in values.split(",")]
+        if not (method and parameter and all(texts)):
+            raise InputError(f"--grid takes METHOD.NAME=V1,V2,..., not {text!r}")
+        typed = [method_parameters(method, [f"{parameter}={value}"])[parameter] for value in texts]
+        if len(set(typed)) < len(typed):
+            raise InputError(f"--grid takes different values, not {text!r}")
+        if parameter in varied.setdefault(method, {}):
+            raise InputError(f"--grid names {name} twice: give all its values together")
+        varied[method][parameter] = typed
+    return varied
+
+
+def _shown(plot: Path, metrics: Sequence[str], dataset: Dataset, asked: Asked) -> Sequence[str]:
+    """Return the metrics to plot. Raises InputError or MissingExtra for what cannot be drawn."""
+    from clew.evaluate.plot import check
+    from clew.evaluate.run import measurable
+    from clew.evaluate.settings import main_metrics
+
+    have = measurable(dataset, asked.scoring, answers=asked.answers)
+    shown = metrics or main_metrics(have, asked.scoring.ks)
+    check(plot, asked.settings, shown, have)
+    return shown
 
 
 def _numbers(ks: str) -> tuple[int, ...]:
@@ -198,27 +292,33 @@ def _foreign(index: Index, dataset: Dataset) -> str | None:
 
 
 def _measured(index: Index, dataset: Dataset, asked: Asked) -> Report:
-    """Ask every question of every method."""
+    """Ask every question of every setting."""
     from clew.evaluate import evaluate
 
+    budget = asked.scoring.context_tokens
     found: dict[tuple[str, str], Evidence] = {}
 
-    def search(question: str, method: str) -> Evidence:
-        evidence = index.search(question, method=method, budget=None, **asked.methods[method])
+    def search(question: str, setting: Setting) -> Evidence:
+        evidence = index.search(
+            question,
+            method=setting.method,
+            context_tokens=budget,
+            budget=None,
+            **asked.parameters(setting),
+        )
         found.clear()
-        found[question, method] = evidence
+        found[question, setting.label] = evidence
         return evidence
 
-    def answer(question: str, method: str) -> Answer:
-        return index.answer(found[question, method])
+    def answer(question: str, setting: Setting) -> Answer:
+        return index.answer(found[question, setting.label], context_tokens=budget)
 
     with questions_asked() as on_progress:
         return evaluate(
             dataset,
             search,
-            list(asked.methods),
-            asked.ks,
-            asked.seed,
+            asked.settings,
+            asked.scoring,
             on_progress,
             answer=answer if asked.answers else None,
         )

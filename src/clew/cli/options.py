@@ -172,22 +172,26 @@ class Build:
 
 
 def _build(
-    chunk_size: int | None, chunk_overlap: int | None, embedder: str | None, tagger: str | None
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    halvings: int | None,
+    embedder: str | None,
+    tagger: str | None,
 ) -> Build:
     from clew.specs import Specs
 
-    specs = Specs(embedder=embedder, tagger=tagger)
-    return Build(specs=specs, settings=_settings(chunk_size, chunk_overlap))
+    settings = _settings(size=chunk_size, overlap=chunk_overlap, halvings=halvings)
+    return Build(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
-def _settings(size: int | None, overlap: int | None) -> Settings | None:
-    if size is None and overlap is None:
+def _settings(**chunking: int | None) -> Settings | None:
+    given = {name: value for name, value in chunking.items() if value is not None}
+    if not given:
         return None
     from clew.index import Settings
     from clew.text.chunking import Chunking
 
-    given = {"size": size, "overlap": overlap}
-    return Settings(chunking=Chunking(**{k: v for k, v in given.items() if v is not None}))
+    return Settings(chunking=Chunking(**given))
 
 
 build_options = gathered(
@@ -203,6 +207,12 @@ build_options = gathered(
             type=click.IntRange(min=0),
             metavar="N",
             help="Tokens that a chunk repeats from the one before.",
+        ),
+        "halvings": click.option(
+            "--halvings",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="How often a chunk is halved into sub-chunks, to which keywords lead.",
         ),
         "embedder": click.option(
             "--embedder",

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 
 import click
@@ -34,8 +34,15 @@ def wrapped(text: str, *, first: str = "", rest: str = "", max_lines: int | None
     lines = textwrap.wrap(
         one_line(text), width, break_on_hyphens=False, max_lines=max_lines, placeholder=" …"
     )
+    lines = lines or [""]  # of a text without a word
     marks = [first, *[rest] * (len(lines) - 1)]
-    return "\n".join(mark + line for mark, line in zip(marks, lines, strict=True)) or first
+    return "\n".join(mark + line for mark, line in zip(marks, lines, strict=True))
+
+
+def and_more(n: int) -> Iterator[str]:
+    """Yield a line that says how many more there are, if any."""
+    if n > 0:
+        yield dim(f"  … and {n:,} more")
 
 
 def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:

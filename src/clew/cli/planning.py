@@ -32,6 +32,14 @@ _HOUR, _MINUTE = 3600, 60
 @build_options
 @paid_options
 @click.option(
+    "--core",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the chunks whose triples are planned for, beside all.",
+)
+@click.option(
     "--probe",
     type=click.IntRange(min=1),
     metavar="N",
@@ -46,6 +54,7 @@ def plan(
     folder: Path,
     build: Build,
     paid: Paid,
+    core: float,
     probe: int | None,
     as_json: bool,
 ) -> None:
@@ -56,7 +65,7 @@ def plan(
     """
     specs = replace(build.specs, llm=paid.llm)
     with opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened:
-        found = opened.plan(list(paths), probe=probe or 0, budget=paid.budget)
+        found = opened.plan(list(paths), core=core, probe=probe or 0, budget=paid.budget)
     if as_json:
         echo_json(asdict(found))
     else:
@@ -75,8 +84,12 @@ def _lines(found: Plan) -> Iterator[str]:
     notes = [
         f"Prompt tokens are {counted}, on the prompts that would be sent.",
         f"Completion tokens are estimated from {found.basis}.",
-        "Which chunks are core (β) is not known yet: the line is that share of all.",
     ]
+    if not found.core_is_known:
+        notes.append(
+            "Which chunks are core is not known before they are indexed: a random sample of as many"
+            " stands for them. A core may cost more: its chunks tend to be longer."
+        )
     if saved > 0:
         notes.append(
             f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."

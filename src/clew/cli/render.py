@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
-from clew.cli.plain import dim, heading, one_line, wrapped
-from clew.types import Answer, Citation, Evidence, Hit, Path, Step, Usage
+from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
+from clew.types import Answer, Citation, Evidence, Hit, Path, Step, Table, Usage
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
+_MOST_ROWS = 10  # of a table
+_PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
 
 def answer(found: Answer) -> str:
-    """Return an answer, its citations, the thread that led there, and what it cost."""
+    """Return an answer, its citations, the thread and tables that led there, and what it cost."""
     blocks = [
         *_answer_text(found),
         *citations(found),
         *_thread_block(found.evidence),
+        *map(table, found.context.tables),
         *_notes(found.evidence),
         dim(ledger(found.usage)),
     ]
@@ -27,21 +30,31 @@ def answer(found: Answer) -> str:
 
 
 def search(found: Evidence) -> str:
-    """Return the hits in order, and what they cost."""
-    blocks = [hit(each, place) for place, each in enumerate(found.hits, 1)]
+    """Return the tables, the hits in order, and what they cost."""
+    blocks = [*map(table, found.tables), *(hit(*each) for each in enumerate(found.hits, 1))]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
     return "\n\n".join([*blocks, *_notes(found), dim(ledger(found.usage))])
 
 
-def hit(found: Hit, place: int) -> str:
-    """Return a hit: its place, score and source, and the first lines of its text."""
+def hit(place: int, found: Hit) -> str:
+    """Return a hit: its place, score, channel and source, and the first lines of its text."""
     head = f"{place:>3}  {found.score:.3f}  "
     indent = " " * len(head)
+    channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
     title = f"{heading(one_line(found.title))}\n{indent}" if found.title else ""
     place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}")
-    return f"{head}{title}{place_line}\n" + wrapped(
+    return f"{head}{channel}{title}{place_line}\n" + wrapped(
         found.text, first=indent, rest=indent, max_lines=2
     )
+
+
+def table(found: Table) -> str:
+    """Return the first rows of a table below its name, a line each, with long cells cut."""
+    rows = [tuple(map(one_line, row)) for row in (found.columns, *found.rows[:_MOST_ROWS])]
+    widths = _widths([max(map(len, cells)) for cells in zip(*rows, strict=True)])
+    lines = ["".join(map(_cell, row, widths)).rstrip() for row in rows]
+    below = and_more(len(found.rows) - _MOST_ROWS)
+    return "\n".join([heading(one_line(found.name)), *lines, *below])
 
 
 def citations(found: Answer) -> Iterator[str]:
@@ -107,11 +120,30 @@ def _stop(step: Step, mark: str) -> str:
     place = f"{one_line(step.document_id)}:{step.start}-{step.end}" if step.document_id else ""
     reason = f"({one_line(step.reason)})" if step.reason else ""
     where = " ".join(part for part in (place, reason) if part)
-    if layer == "chunk":
+    if layer in _PLACES:
         return first + dim(where)
-    if layer == "unit":
-        return wrapped(f'"{step.text}"', first=first, rest=below) + f"\n{below}{dim(where)}"
-    return wrapped(step.text, first=first, rest=below) + (f"  {dim(where)}" if where else "")
+    text = f'"{step.text}"' if layer == "unit" else step.text
+    lines = wrapped(text, first=first, rest=below)
+    if not where:
+        return lines
+    last = lines.rpartition("\n")[2]
+    fits = layer != "unit" and len(last) + len(where) + 2 <= columns()
+    return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
+
+
+def _widths(wanted: Sequence[int]) -> list[int]:
+    """Return the width of each column: what it wants, or its share of what narrower ones leave."""
+    left = columns() - 2 * len(wanted)
+    widths = [0] * len(wanted)
+    for place, column in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        widths[column] = min(wanted[column], max(left // (len(wanted) - place), 1))
+        left -= widths[column]
+    return widths
+
+
+def _cell(text: str, width: int) -> str:
+    cut = text if len(text) <= width else f"{text[: width - 1]}…"
+    return f"  {cut:<{width}}"
 
 
 def _notes(evidence: Evidence) -> Iterator[str]:

@@ -1,12 +1,23 @@
 """Measure methods on a dataset: retrieval, answers, cost, and how sure the differences are.
 
-report = evaluate(load("data/hotpotqa"), search, ["bm25", "clue"])
+report = evaluate(load("data/hotpotqa"), search, [Setting("bm25"), Setting("clue")])
 print(render(report))
 """
 
 from clew.evaluate.datasets import Dataset, Question, load
 from clew.evaluate.report import Report
 from clew.evaluate.run import evaluate
+from clew.evaluate.settings import Scoring, Setting, grid
 from clew.evaluate.table import render
 
-__all__ = ["Dataset", "Question", "Report", "evaluate", "load", "render"]
+__all__ = [
+    "Dataset",
+    "Question",
+    "Report",
+    "Scoring",
+    "Setting",
+    "evaluate",
+    "grid",
+    "load",
+    "render",
+]

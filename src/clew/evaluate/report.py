@@ -8,11 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from clew.evaluate.datasets import Dataset
-from clew.evaluate.metrics import YesNo
+from clew.evaluate.settings import Scoring, Setting, main_metrics
 from clew.evaluate.summary import Row, Summary, model_seconds, summarize
 from clew.types import Scalar, Usage
-
-_USUAL_K = 5  # of recall, in the papers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,26 +21,24 @@ class Report:
     """
 
     dataset: Dataset
-    methods: tuple[str, ...]
-    ks: tuple[int, ...]  # ascending
+    settings: tuple[Setting, ...]
+    scoring: Scoring  # its ks ascending
     rows: tuple[Row, ...]
-    seed: int = 0  # of the resampling
-    yes_no: YesNo = "plain"  # the rule of F1
     index_cost: Mapping[str, Scalar] = field(default_factory=dict)
 
     @cached_property
     def headline(self) -> str:
-        """The metric that methods are compared by: recall@5, or at the middle k, if it applies."""
-        middle = _USUAL_K if _USUAL_K in self.ks else self.ks[len(self.ks) // 2]
+        """The metric that settings are compared by, and "" where none applies."""
         have = {metric for row in self.rows for metric in row.scores}
-        return next((m for m in (f"recall@{middle}", "coverage") if m in have), "")
+        return next(iter(main_metrics(have, self.scoring.ks)), "")
 
     @cached_property
     def summaries(self) -> list[Summary]:
-        """What is said of each method, in the order they were given."""
+        """What is said of each setting, in the order they were given."""
         answered = any("F1" in row.scores for row in self.rows)
         tested = [metric for metric in (self.headline, "F1" if answered else "") if metric]
-        return summarize(self.rows, self.methods, tested, self.seed)
+        labels = [setting.label for setting in self.settings]
+        return summarize(self.rows, labels, tested, self.scoring.seed)
 
     def to_json(self, *, with_rows: bool = False) -> dict[str, Any]:
         """Return plain data; keys keep one order, and equal reports give equal bytes."""
@@ -56,18 +52,28 @@ class Report:
                 "unknown_supporting_ids": list(self.dataset.unknown_ids),
                 "dropped_answers": list(self.dataset.dropped_answers),
             },
-            "settings": {"ks": list(self.ks), "seed": self.seed, "f1_yes_no": self.yes_no},
+            "settings": {
+                "ks": list(self.scoring.ks),
+                "context_tokens": self.scoring.context_tokens,
+                "f1_yes_no": self.scoring.yes_no,
+                "seed": self.scoring.seed,
+            },
             "headline": self.headline,
             "index_cost": dict(self.index_cost),
-            "methods": {summary.method: _method(summary) for summary in self.summaries},
+            "methods": {
+                summary.label: _setting(setting, summary)
+                for setting, summary in zip(self.settings, self.summaries, strict=True)
+            },
         }
         if with_rows:
             data["rows"] = [_row(row) for row in self.rows]
         return data
 
 
-def _method(summary: Summary) -> dict[str, Any]:
+def _setting(setting: Setting, summary: Summary) -> dict[str, Any]:
     return {
+        "method": setting.method,
+        "parameters": dict(setting.parameters),
         "failed": summary.n_failed,
         "failed_answers": summary.n_failed_answers,
         "first_error": summary.first_error,
@@ -77,18 +83,20 @@ def _method(summary: Summary) -> dict[str, Any]:
         "by_hops": {str(value): asdict(group) for value, group in summary.by_hops.items()},
         "search": summary.search and asdict(summary.search),
         "answer": summary.answer and asdict(summary.answer),
+        "context_tokens": summary.context_tokens,
     }
 
 
 def _row(row: Row) -> dict[str, Any]:
     return {
         "question_id": row.question_id,
-        "method": row.method,
+        "method": row.label,
         "type": row.type,
         "hops": row.hops,
         "document_ids": list(row.document_ids),
         "scores": dict(row.scores),
         "search": _usage(row.usage),
+        "context_tokens": row.context_tokens,
         "error": row.error,
         "answer": row.answer,
         "answering": _usage(row.answer_usage),

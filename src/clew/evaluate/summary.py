@@ -1,4 +1,4 @@
-"""From a row per question and method to what a report says of each method.
+"""From a row per question and setting to what a report says of each setting.
 
 A metric that does not apply to a question is absent from its row and from the means: recall
 without supporting ids, coverage without answers. A question that failed has zeros instead.
@@ -21,15 +21,16 @@ K = TypeVar("K", str, int)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One question asked of one method."""
+    """One question asked of one setting."""
 
     question_id: str
-    method: str
+    label: str  # of the setting
     type: str = ""
     hops: int | None = None
     document_ids: tuple[str, ...] = ()  # ranked, without repeats
     scores: Mapping[str, float]  # by metric, in the order of a report
     usage: Usage | None = None  # of the search; None where it failed
+    context_tokens: int | None = None  # of the context that coverage looks into, as `usage`
     error: str = ""  # why the search failed
     answer: str = ""
     answer_usage: Usage | None = None  # None where no answer was asked for, or it failed
@@ -69,18 +70,19 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One method over all questions."""
+    """One setting over all questions."""
 
-    method: str
+    label: str
     n_failed: int
     n_failed_answers: int
     first_error: str
     estimates: Mapping[str, Estimate]  # by metric
-    against_first: Mapping[str, PairedTest]  # by metric; empty for the first method
+    against_first: Mapping[str, PairedTest]  # by metric; empty for the first setting
     by_type: Mapping[str, Group]
     by_hops: Mapping[int, Group]
     search: Spending | None  # None: every question failed
     answer: Spending | None
+    context_tokens: float | None  # the mean, over the questions that did not fail
 
 
 def model_seconds(usage: Usage) -> float:
@@ -89,23 +91,24 @@ def model_seconds(usage: Usage) -> float:
 
 
 def summarize(
-    rows: Sequence[Row], methods: Sequence[str], tested: Sequence[str], seed: int
+    rows: Sequence[Row], labels: Sequence[str], tested: Sequence[str], seed: int
 ) -> list[Summary]:
-    """Return a summary per method; metrics in `tested` are compared with the first method's.
+    """Return a summary per setting; metrics in `tested` are compared with the first setting's.
 
-    Every method must have a row for the same questions, in the same order.
+    Every setting must have a row for the same questions, in the same order.
     """
-    of = {method: [row for row in rows if row.method == method] for method in methods}
-    return [_summary(of[method], of[methods[0]], tested, seed) for method in methods]
+    of = {label: [row for row in rows if row.label == label] for label in labels}
+    return [_summary(of[label], of[labels[0]], tested, seed) for label in labels]
 
 
 def _summary(
     rows: Sequence[Row], first: Sequence[Row], tested: Sequence[str], seed: int
 ) -> Summary:
-    compared = () if rows[0].method == first[0].method else tested
+    compared = () if rows[0].label == first[0].label else tested
     errors = [row.error or row.answer_error for row in rows]
+    sizes = [row.context_tokens for row in rows if row.context_tokens is not None]
     return Summary(
-        method=rows[0].method,
+        label=rows[0].label,
         n_failed=sum(bool(row.error) for row in rows),
         n_failed_answers=sum(bool(row.answer_error) for row in rows),
         first_error=next(filter(None, errors), ""),
@@ -115,6 +118,7 @@ def _summary(
         by_hops=_groups(rows, lambda row: row.hops),
         search=_spending([row.usage for row in rows if row.usage is not None]),
         answer=_spending([row.answer_usage for row in rows if row.answer_usage is not None]),
+        context_tokens=_mean(sizes) if sizes else None,
     )
 
 

@@ -17,9 +17,10 @@ _ANSWER_METRICS = ("coverage", "coverage without yes/no", "EM", "F1", "Acc")
 def render(report: Report) -> str:
     """Return the report as text; every score is between 0 and 1."""
     dataset, summaries, headline = report.dataset, report.summaries, report.headline
-    ranking = [*(f"{m}@{k}" for m in ("recall", "all") for k in report.ks), "nDCG@10", "MRR"]
-    types = [(s.method, s.by_type) for s in summaries]
-    hops = [(s.method, {f"hops {n}": group for n, group in s.by_hops.items()}) for s in summaries]
+    ks = report.scoring.ks
+    ranking = [*(f"{m}@{k}" for m in ("recall", "all") for k in ks), "nDCG@10", "MRR"]
+    types = [(s.label, s.by_type) for s in summaries]
+    hops = [(s.label, {f"hops {n}": group for n, group in s.by_hops.items()}) for s in summaries]
     blocks = [
         [f"{dataset.name}: {len(dataset.questions)} questions, {dataset.n_documents} documents"],
         _means("ranking", ranking, summaries, headline),
@@ -27,8 +28,8 @@ def render(report: Report) -> str:
         *(_tests(metric, summaries) for metric in (headline, "F1")),
         _groups(headline, types),
         _groups(headline, hops),
-        _spending("search, a question", [(s.method, s.search) for s in summaries]),
-        _spending("answer, a question", [(s.method, s.answer) for s in summaries]),
+        _spending("search", [(s.label, s.search) for s in summaries], _contexts(summaries)),
+        _spending("answer", [(s.label, s.answer) for s in summaries]),
         [f"index {name}: {value}" for name, value in report.index_cost.items()],
         list(_notes(report)),
     ]
@@ -39,11 +40,11 @@ def render(report: Report) -> str:
 def _means(
     title: str, metrics: Sequence[str], summaries: Sequence[Summary], headline: str
 ) -> list[str]:
-    """A row per method, a column per metric that applies, the headline's with its interval."""
+    """A row per setting, a column per metric that applies, the headline's with its interval."""
     shown = [m for m in metrics if any(m in s.estimates for s in summaries)]
     if not shown:
         return []
-    columns = [[title, *(s.method for s in summaries)]]
+    columns = [[title, *(s.label for s in summaries)]]
     for metric in shown:
         estimates = [s.estimates[metric] for s in summaries]
         columns.append([metric, *(f"{e.mean:.3f}" for e in estimates)])
@@ -53,37 +54,46 @@ def _means(
 
 
 def _tests(metric: str, summaries: Sequence[Summary]) -> list[str]:
-    """A row per method that was compared with the first one."""
-    tests = [(s.method, s.against_first[metric]) for s in summaries if metric in s.against_first]
+    """A row per setting that was compared with the first one."""
+    tests = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
     if not tests:
         return []
-    header = [f"{metric} minus {summaries[0].method}'s", "difference", _INTERVAL, "p"]
+    header = [f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p"]
     rows = [
-        [method, f"{t.difference:+.3f}", _interval(t.low, t.high), f"{t.p_value:.4f}"]
-        for method, t in tests
+        [label, f"{t.difference:+.3f}", _interval(t.low, t.high), f"{t.p_value:.4f}"]
+        for label, t in tests
     ]
     return _aligned([header, *rows])
 
 
-def _groups(metric: str, methods: Sequence[tuple[str, Mapping[str, Group]]]) -> list[str]:
-    """A row per method, a column per group of questions that the metric applies to."""
-    shown = {name: g for name, g in methods[0][1].items() if metric in g.means}
+def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) -> list[str]:
+    """A row per setting, a column per group of questions that the metric applies to."""
+    shown = {name: g for name, g in settings[0][1].items() if metric in g.means}
     if not shown:
         return []
     header = [f"{metric} by group", *(f"{name} ({group.n})" for name, group in shown.items())]
     rows = [
-        [method, *(f"{groups[name].means[metric]:.3f}" for name in shown)]
-        for method, groups in methods
+        [label, *(f"{groups[name].means[metric]:.3f}" for name in shown)]
+        for label, groups in settings
     ]
     return _aligned([header, *rows])
 
 
-def _spending(title: str, methods: Sequence[tuple[str, Spending | None]]) -> list[str]:
-    """A row per method: seconds at the median and the 95th percentile, and mean cost."""
-    if all(spent is None for _, spent in methods):
+def _spending(
+    stage: str, settings: Sequence[tuple[str, Spending | None]], *more: Sequence[str]
+) -> list[str]:
+    """A row per setting: seconds at the median and the 95th percentile, mean cost, more columns."""
+    if all(spent is None for _, spent in settings):
         return []
-    header = [title, "p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
-    return _aligned([header, *([method, *_spent(spent)] for method, spent in methods)])
+    columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
+    table = [[f"{stage}, a question", *columns], *([s, *_spent(spent)] for s, spent in settings)]
+    return _aligned([*zip(*zip(*table, strict=True), *more, strict=True)])
+
+
+def _contexts(summaries: Sequence[Summary]) -> list[str]:
+    """A column: the mean size of the context."""
+    sizes = [s.context_tokens for s in summaries]
+    return ["context tokens", *("-" if size is None else f"{size:.0f}" for size in sizes)]
 
 
 def _spent(spent: Spending | None) -> list[str]:
@@ -95,7 +105,7 @@ def _spent(spent: Spending | None) -> list[str]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """Say what the means leave out, and which methods failed."""
+    """Say what the means leave out, and which settings failed."""
     dataset, n_questions = report.dataset, len(report.dataset.questions)
     if dataset.n_without_gold:
         yield f"questions without supporting ids, not in the ranking: {dataset.n_without_gold}"
@@ -109,9 +119,9 @@ def _notes(report: Report) -> Iterator[str]:
         parts = ((summary.n_failed, "searches"), (summary.n_failed_answers, "answers"))
         failed = " and ".join(f"{n} of {n_questions} {what}" for n, what in parts if n)
         if failed:
-            yield f"{summary.method} failed in {failed}, scored 0; first: {summary.first_error}"
+            yield f"{summary.label} failed in {failed}, scored 0; first: {summary.first_error}"
     if any("F1" in s.estimates for s in report.summaries):
-        yield f"F1 with the yes/no rule {report.yes_no!r}"
+        yield f"F1 with the yes/no rule {report.scoring.yes_no!r}"
 
 
 def _interval(low: float, high: float) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.errors import InputError, RecipeMismatch
+from clew.index.keep import keep_derived
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
@@ -43,6 +44,7 @@ class Settings:
             **model_recipe(models),
             "chunk_overlap": self.chunking.overlap,
             "chunk_size": self.chunking.size,
+            "halvings": self.chunking.halvings,
             "vectors": LATE if late else SEPARATE,
         }
 
@@ -112,7 +114,13 @@ def finish(store: Store) -> None:
     """Leave the index fast to open: compacted where much of it is dead or scattered."""
     if store.wasted() > _COMPACT_ABOVE:
         store.compact()
+    freeze(store)
+
+
+def freeze(store: Store) -> None:
+    """Save what opening the newest generation, and questions, would compute."""
     store.freeze()
+    keep_derived(store)
 
 
 def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
@@ -121,6 +129,7 @@ def build(documents: Sequence[Document], store: Store, models: Models, meter: Me
     with meter.stage("chunk"):
         cut = chunks.cut(documents, chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
+        columns |= chunks.subchunk_columns(cut)
         counted, found_terms = terms.count_columns(cut)
     with meter.stage("entities"):
         mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
@@ -143,7 +152,11 @@ def build(documents: Sequence[Document], store: Store, models: Models, meter: Me
 
 def chunking(recipe: Mapping[str, Scalar]) -> Chunking:
     """Return how an index with this recipe cuts documents."""
-    return Chunking(size=_int(recipe, "chunk_size"), overlap=_int(recipe, "chunk_overlap"))
+    return Chunking(
+        size=_int(recipe, "chunk_size"),
+        overlap=_int(recipe, "chunk_overlap"),
+        halvings=_int(recipe, "halvings"),
+    )
 
 
 def _changed(

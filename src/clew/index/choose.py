@@ -2,20 +2,22 @@
 
 A chunk is *considered* once: it is chosen and waits in a pack, the chunks of one prompt, or it is
 left as it is. That is written down before the first call, so a run that stopped goes on with the
-same prompts. Chunks that come later are chosen among themselves, with their own share of tokens;
-only another wish has all of them considered anew, and what is paid for stays (docs/guides/llm.md).
+same prompts. Chunks that come later are chosen among themselves, with a share of their own; only
+another wish has all of them considered anew, and what is paid for stays (docs/guides/llm.md).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from clew import steps
+from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     Known = Callable[[str, Sequence[str]], NDArray[np.bool_]]
 
 TRIPLES = ("none", "llm", "parse", "cooccurrence")
+CORE_BY = ("pagerank", "random")
+CORE_SHARE = 0.8  # β in KET-RAG's paper
 _LEFT = -1  # the pack of a chunk that was considered and not chosen
 _PAID = [SOURCES.index(source) for source in ("llm", "fallback", "recorded")]
 
@@ -44,34 +48,38 @@ class Wanted:
 
     units: float = 0.0  # share of the tokens whose chunks an LLM splits into units [α of Clue-RAG]
     value: Value = "bleu"  # what makes a chunk worth it
-    seed: int = 0  # of the value "random"
+    seed: int = 0  # of the value "random", and of a core by "random"
     triples: str = "none"  # by "llm", "parse" (of the dependencies) or "cooccurrence"
+    core: float = 1.0  # share of the chunks whose triples an LLM extracts [β of KET-RAG]
+    core_by: str = "pagerank"  # of the graph of near chunks, or "random": what chooses the core
 
     def __post_init__(self) -> None:
-        if not 0 <= self.units <= 1:
-            raise InputError(f"the share of tokens for units is from 0 to 1, not {self.units}")
+        check_share(self.units, "tokens for units")
+        check_share(self.core, "core chunks")
         if self.value not in get_args(Value):
             raise InputError(f"a chunk is valued by bleu, cos or random, not by {self.value!r}")
         if self.triples not in TRIPLES:
             raise InputError(f"triples come by {', '.join(TRIPLES)}, not by {self.triples!r}")
+        if self.core_by not in CORE_BY:
+            raise InputError(f"a core is by {' or '.join(CORE_BY)}, not by {self.core_by!r}")
+
+    def of_llm(self, kind: str) -> tuple[Scalar, ...]:
+        """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none."""
+        core = self.core if self.triples == "llm" else 0.0
+        share, by = (self.units, self.value) if kind == UNITS else (core, self.core_by)
+        return (share, by, self.seed) if share > 0 else ()
 
     def needs_llm(self, before: Wanted) -> bool:
         """Say whether something is wanted of an LLM that was not wanted `before`."""
-        units = (self.units, self.value, self.seed) != (before.units, before.value, before.seed)
-        return (self.units > 0 and units) or (self.triples == "llm" != before.triples)
+        return any(self.of_llm(kind) not in ((), before.of_llm(kind)) for kind in KINDS)
 
     def kinds(self) -> list[str]:
         """Return what is wanted of an LLM."""
-        units, graph = [UNITS] * (self.units > 0), [GRAPH] * (self.triples == "llm")
-        return [*units, *graph]
-
-    def without_llm(self) -> Wanted:
-        """Return the part of the wish that needs no LLM."""
-        return replace(self, units=0.0, triples="none" if self.triples == "llm" else self.triples)
+        return [kind for kind in KINDS if self.of_llm(kind)]
 
     def plain(self) -> dict[str, Scalar]:
         """Return the wish as the index keeps it."""
-        return {name: getattr(self, name) for name in ("units", "value", "seed", "triples")}
+        return asdict(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Wanted:
@@ -79,21 +87,40 @@ class Wanted:
         return cls(**plain)
 
 
-def consider(store: Store, snapshot: Snapshot, wanted: Wanted, known: Known) -> None:
+def check_share(share: float, of: str) -> None:
+    """Raise InputError where a share `of` something is none."""
+    if not 0 <= share <= 1:
+        raise InputError(f"the share of {of} is from 0 to 1, not {share}")
+
+
+def core_of(
+    n: int, share: float, ranks: NDArray[np.float64] | None = None, seed: int = 0
+) -> NDArray[np.intp]:
+    """Return the (m,) core of n chunks, m = ⌈share n⌉, ascending.
+
+    They are those of the highest (n,) `ranks`, scaled so that all chunks have 1 in the mean;
+    without ranks a uniform sample. A share of 0 is no chunk at all.
+    """
+    size = math.ceil(round(share * n, DECIMALS))  # 0.07 of 100 is 7, not 7.000000000000001
+    order = np.random.default_rng(seed).permutation(n) if ranks is None else top_k(ranks, size)
+    return np.sort(order[:size])
+
+
+def consider(
+    store: Store, snapshot: Snapshot, wanted: Wanted, known: Known, *, with_llm: bool
+) -> None:
     """Choose among the chunks that were not considered yet, and let the chosen ones wait.
 
     `known(kind, texts)` says of which texts the ledger has what an LLM made of them: these need
-    no prompt, and share none with others.
+    no prompt, and share none with others. Without an LLM what waits for one goes on waiting.
     """
     before = Wanted.from_plain(store.wanted())
-    ours = (wanted.units, wanted.value, wanted.seed)
-    anew = ours != (before.units, before.value, before.seed)
-    if wanted.units > 0:
-        _consider_units(store, snapshot, wanted, known, anew=anew)
-    elif anew:
-        store.set_work(UNITS, {}, anew=True)
-    if wanted.triples == "llm":
-        consider_graph(store, snapshot, np.arange(len(snapshot.layer("chunk"))), known)
+    for kind in KINDS:
+        anew = wanted.of_llm(kind) != before.of_llm(kind)
+        if wanted.of_llm(kind) and with_llm:
+            _consider(store, snapshot, wanted, kind, known, anew=anew)
+        elif anew:
+            store.set_work(kind, {}, anew=True)
 
 
 def waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
@@ -105,8 +132,7 @@ def waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
         work = store.work(kind)
         new = ~np.isin(snapshot.layer("chunk").columns[kind], _PAID) & (kind in wished)
         new &= ~np.isin(stored, list(work))
-        chosen_ones = np.isin(stored, [chunk for chunk, pack in work.items() if pack >= 0])
-        counts[kind] = int(np.sum(new | chosen_ones))
+        counts[kind] = int(np.sum(new | np.isin(stored, _chosen_ones(work))))
     return counts
 
 
@@ -118,35 +144,50 @@ def consider_failed(store: Store, snapshot: Snapshot, wanted: Wanted, known: Kno
         store.set_work(kind, _packed(store, snapshot, rows, texts, known, kind))
 
 
-def _consider_units(
-    store: Store, snapshot: Snapshot, wanted: Wanted, known: Known, *, anew: bool
+def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
+    """Let those of the chunks in `rows` wait whose triples no LLM or file has given yet."""
+    done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
+    done |= np.isin(stored_chunks(snapshot), _chosen_ones(store.work(GRAPH)))
+    new = np.unique(rows[~done[rows]])
+    if len(new):
+        texts = titled_texts(snapshot)
+        store.set_work(GRAPH, _packed(store, snapshot, new, texts, known, GRAPH))
+
+
+def _chosen_ones(work: Mapping[int, int]) -> list[int]:
+    return [chunk for chunk, pack in work.items() if pack != _LEFT]
+
+
+def _consider(
+    store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, known: Known, *, anew: bool
 ) -> None:
     layer, stored = snapshot.layer("chunk"), stored_chunks(snapshot)
-    undone = layer.columns[UNITS] == 0
-    among = np.flatnonzero(undone & ~np.isin(stored, list(store.work(UNITS))))
+    undone = ~np.isin(layer.columns[kind], _PAID)
+    among = np.flatnonzero(undone & ~np.isin(stored, list(store.work(kind))))
     if anew:
         among = np.arange(len(layer))
     if not len(among):
         return
     texts = titled_texts(snapshot)
-    needed = 0 < wanted.units < 1  # otherwise it does not matter what a chunk is worth
-    values = chunk_values(texts, layer.vectors, wanted.value) if needed else None
-    taken = chosen(layer.columns["n_tokens"], among, wanted.units, values, wanted.seed)
-    free = among[known(UNITS, [texts[row] for row in among])]
-    taken = np.union1d(taken, free)  # what is paid for stays
+    free = among[known(kind, [texts[row] for row in among])]
+    taken = np.union1d(_choice(snapshot, wanted, kind, among), free)  # what is paid for stays
     left = {int(stored[row]): _LEFT for row in among[undone[among]]}
-    packed = _packed(store, snapshot, taken[undone[taken]], texts, known, UNITS)
-    store.set_work(UNITS, left | packed, anew=anew)
+    packed = _packed(store, snapshot, taken[undone[taken]], texts, known, kind)
+    store.set_work(kind, left | packed, anew=anew)
 
 
-def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
-    """Let those of the chunks in `rows` wait whose triples no LLM or file has given yet."""
-    done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
-    done |= np.isin(stored_chunks(snapshot), list(store.work(GRAPH)))
-    new = np.unique(rows[~done[rows]])
-    if len(new):
-        texts = titled_texts(snapshot)
-        store.set_work(GRAPH, _packed(store, snapshot, new, texts, known, GRAPH))
+def _choice(
+    snapshot: Snapshot, wanted: Wanted, kind: str, among: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return which of the chunks `among` are chosen by what they are among all chunks."""
+    layer = snapshot.layer("chunk")
+    if kind == UNITS:  # with a share of 1 it does not matter what a chunk is worth
+        needed, texts = wanted.units < 1, titled_texts(snapshot)
+        values = chunk_values(texts, layer.vectors, wanted.value) if needed else None
+        return chosen(layer.columns["n_tokens"], among, wanted.units, values, wanted.seed)
+    ranked = wanted.core < 1 and wanted.core_by == "pagerank"
+    ranks = len(layer) * steps.chunk_ranks(snapshot)[among] if ranked else None
+    return among[core_of(len(among), wanted.core, ranks, wanted.seed)]
 
 
 def _packed(
@@ -182,9 +223,9 @@ def to_ask(
 
 def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the store's own number of each chunk."""
-    if snapshot.stored_chunks is None:
+    if "chunk" not in snapshot.stored:
         raise InputError("this snapshot is of no store, so nothing can be added to its chunks")
-    return snapshot.stored_chunks
+    return snapshot.stored["chunk"]
 
 
 def titled_texts(snapshot: Snapshot) -> list[str]:

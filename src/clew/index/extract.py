@@ -87,31 +87,29 @@ def extract(
     InputError where something new needs an LLM and there is none, EndpointError after what came
     before it is committed.
     """
-    before = Wanted.from_plain(store.wanted())
-    now = wanted if models.llm is not None else wanted.without_llm()
-    if models.llm is None and wanted.needs_llm(before):
+    before, with_llm = Wanted.from_plain(store.wanted()), models.llm is not None
+    if not with_llm and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     done, tell = Done(), on_progress or (lambda _done, _total: None)
     if wanted == before == Wanted():
         return done
-    _check(models, rules if now.triples in _WEAKER else None)
+    rules = rules if wanted.triples in _WEAKER else None
+    _check(models, rules)
     memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
     with closing(Corpus(store)) as corpus:
-        if models.llm is not None or not wanted.units:  # else what waits goes on waiting
-            consider(store, corpus.snapshot, now, memory.known)
-        if again and models.llm is not None:
+        consider(store, corpus.snapshot, wanted, memory.known, with_llm=with_llm)
+        if again and with_llm:
             if ledger is not None:
                 ledger.forget_failed()
-            consider_failed(store, corpus.snapshot, now, memory.known)
+            consider_failed(store, corpus.snapshot, wanted, memory.known)
         if wanted != before:
             store.set_wanted(wanted.plain())
-        if rules is not None and now.triples in _WEAKER:
-            _by_rules(corpus, models, rules, now.triples, done, tell)
-        tasks: list[Task] = [UnitsTask(corpus)] if now.units > 0 else []
-        tasks += [GraphTask(corpus, models)] if now.triples == "llm" else []
-        for task in tasks:
+        if rules is not None:
+            _by_rules(corpus, models, rules, wanted.triples, done, tell)
+        tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: GraphTask(corpus, models)}
+        for kind in wanted.kinds() if with_llm else ():
             if not done.stopped:
-                _by_llm(corpus, models, task, memory, done, tell)
+                _by_llm(corpus, models, tasks[kind], memory, done, tell)
     _count_waiting(store, done)
     return done
 

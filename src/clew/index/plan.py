@@ -8,15 +8,23 @@ plan says from what.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew import steps
 from clew.errors import InputError
-from clew.index.choose import NOTHING, prompt_version, to_ask
+from clew.index.choose import (
+    CORE_SHARE,
+    NOTHING,
+    check_share,
+    core_of,
+    prompt_version,
+    titled_texts,
+    to_ask,
+)
 from clew.index.extract import completed
 from clew.layers import chunks, graph, units
 from clew.layers.packing import packs
@@ -33,10 +41,9 @@ if TYPE_CHECKING:
     from clew.index.choose import Memory
     from clew.models import Prompt, Reply
     from clew.text.chunking import Chunking
-    from clew.types import Document
+    from clew.types import Document, Snapshot
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
-CORE_SHARE = 0.8  # KET-RAG's β
 _GUESSED = "a ratio to the chunks' tokens that another model showed"
 _ENOUGH_CALLS = 5  # recorded ones, to estimate from
 _AROUND = 4  # tokens that a chat format puts around a message, where the model cannot be asked
@@ -73,6 +80,7 @@ class Plan:
     n_tokens: int
     exact: bool  # the model itself counted the prompts' tokens
     basis: str  # of the completion tokens
+    core_is_known: bool  # else a random sample stands for the core chunks
     n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
     n_probed: int = 0  # calls that were made to estimate from
     n_useless: int = 0  # of these
@@ -86,6 +94,7 @@ class Corpus:
     n_documents: int
     texts: Sequence[str]
     n_tokens: NDArray[np.integer]  # (n,), without titles
+    ranks: NDArray[np.float64] | None = None  # (n,) PageRank, 1 in the mean, where it is known
 
     @cached_property
     def hints(self) -> list[list[str]]:
@@ -100,19 +109,36 @@ def corpus(documents: Sequence[Document], chunking: Chunking) -> Corpus:
     return Corpus(len(documents), [text for text, _ in cut.titled_texts()], n_tokens)
 
 
+def ranked(corpus: Corpus, snapshot: Snapshot) -> Corpus:
+    """Return the corpus with its chunks' PageRank, as it was where the index has other chunks."""
+    n, indexed = len(corpus.texts), titled_texts(snapshot)
+    if sorted(corpus.texts) != sorted(indexed):
+        return corpus
+    ours, theirs = (sorted(range(n), key=texts.__getitem__) for texts in (corpus.texts, indexed))
+    ranks = np.empty(n)
+    ranks[ours] = n * steps.chunk_ranks(snapshot)[theirs]
+    return replace(corpus, ranks=ranks)
+
+
 def plan(
     corpus: Corpus,
     llm: Conversation | None,
     memory: Memory,
     *,
     shares: Sequence[float] = SHARES,
+    core: float = CORE_SHARE,
     n_probes: int = 0,
 ) -> Plan:
     """Return what units for `shares` of the tokens, triples, and both would cost.
 
+    Triples are those of a `core` share of the chunks, and of all. Where the corpus has no ranks,
+    a seeded random sample stands for the core.
+
     First `n_probes` calls of each kind are made, spread over the corpus, to estimate from; what
-    they give is kept. Raises InputError for probes without an LLM, BudgetSpent, EndpointError.
+    they give is kept. Raises InputError for a share of core chunks that is none, and for probes
+    without an LLM, BudgetSpent, EndpointError.
     """
+    check_share(core, "core chunks")
     probed = _probed(corpus, llm, memory, n_probes) if n_probes else (0, 0)
     reckoner = _Reckoner(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
@@ -122,10 +148,13 @@ def plan(
         reckoner.estimate(f"units, α = {share:g}", ("clue",), UNITS, rows)
         for share, rows in settings
     ]
-    all_triples = reckoner.estimate(
-        "triples of all chunks", ("bubble", "agrag", "ket"), GRAPH, everything
+    of_core = reckoner.estimate(
+        f"triples of a core of {100 * core:g} % of the chunks",
+        ("ket",),
+        GRAPH,
+        core_of(len(everything), core, corpus.ranks),
     )
-    core = _part(all_triples, CORE_SHARE)
+    all_triples = reckoner.estimate("triples of all chunks", ("ket",), GRAPH, everything)
     return Plan(
         model=llm.name if llm else "",
         n_documents=corpus.n_documents,
@@ -133,10 +162,11 @@ def plan(
         n_tokens=int(corpus.n_tokens.sum()),
         exact=reckoner.exact,
         basis=_basis(reckoner.basis),
+        core_is_known=corpus.ranks is not None,
         n_known=reckoner.n_known,
         n_probed=probed[0],
         n_useless=probed[1],
-        estimates=(*of_units, core, all_triples, _sum(of_units[-1], all_triples)),
+        estimates=(*of_units, of_core, all_triples, _sum(of_units[-1], all_triples)),
     )
 
 
@@ -275,23 +305,6 @@ def _count(prompt: Prompt) -> int:
     return sum(tokens.count(part) + _AROUND for part in parts)
 
 
-def _part(whole: Estimate, share: float) -> Estimate:
-    """Return a share of the chunks, which ones not being known yet: that share of everything."""
-    return Estimate(
-        setting=f"triples of core chunks, β = {share:g}",
-        methods=("ket",),
-        n_chunks=ceil(share * whole.n_chunks),
-        n_known=round(share * whole.n_known),
-        calls=ceil(share * whole.calls),
-        prompt_tokens=round(share * whole.prompt_tokens),
-        completion_tokens=round(share * whole.completion_tokens),
-        repair_tokens=round(share * whole.repair_tokens),
-        cost_usd=None if whole.cost_usd is None else share * whole.cost_usd,
-        seconds=None if whole.seconds is None else share * whole.seconds,
-        unpacked_prompt_tokens=round(share * whole.unpacked_prompt_tokens),
-    )
-
-
 def _sum(first: Estimate, second: Estimate) -> Estimate:
     """Return both together."""
 
@@ -300,7 +313,7 @@ def _sum(first: Estimate, second: Estimate) -> Estimate:
 
     return Estimate(
         setting="everything",
-        methods=("clue", "ket", "bubble", "agrag"),
+        methods=(*first.methods, *second.methods),
         n_chunks=max(first.n_chunks, second.n_chunks),
         n_known=min(first.n_known, second.n_known),
         calls=first.calls + second.calls,

@@ -1,4 +1,4 @@
-"""Documents to chunks, and chunks to their sentences."""
+"""Documents to chunks, and chunks to their sentences and sub-chunks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.text import tokens
 from clew.text.chunking import Chunking, Window, chunk
+from clew.text.halving import halves
 from clew.text.normalize import collapse, title_head
 from clew.types import Document
 
@@ -20,6 +22,7 @@ class Chunks:
     documents: Sequence[Document]
     owners: Sequence[int]  # the document of each chunk
     windows: Sequence[Window]
+    parts: Sequence[Sequence[tuple[int, int]]] | None = None  # of each chunk, where it is halved
 
     def texts(self) -> list[str]:
         """Return each chunk's text."""
@@ -37,15 +40,30 @@ class Chunks:
             titled.append((head + text, len(head)))
         return titled
 
+    def titled_parts(self) -> list[str]:
+        """Return what a model reads of each sub-chunk by itself: the title, and its text."""
+        return [title_head(self.documents[d].title, text) + text for d, text in self.part_texts()]
+
+    def part_texts(self) -> list[tuple[int, str]]:
+        """Return the text of each sub-chunk, behind the row of its document."""
+        return [
+            (d, self.documents[d].text[start:end])
+            for d, parts in zip(self.owners, self.parts or [()] * len(self.owners), strict=True)
+            for start, end in parts
+        ]
+
 
 def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
     """Return the chunks of `documents`."""
-    owners, windows = [], []
+    owners, windows, parts = [], [], []
     for d, document in enumerate(documents):
         for window in chunk(document.text, document.body_start, chunking):
             owners.append(d)
             windows.append(window)
-    return Chunks(documents, owners, windows)
+            if chunking.halvings:
+                place = window.start, window.end
+                parts.append(halves(document.text, *place, chunking.halvings, chunking.size))
+    return Chunks(documents, owners, windows, parts if chunking.halvings else None)
 
 
 def chunk_columns(chunks: Chunks) -> Columns:
@@ -55,6 +73,21 @@ def chunk_columns(chunks: Chunks) -> Columns:
         "chunk.start": np.asarray([w.start for w in chunks.windows], dtype=np.int32),
         "chunk.end": np.asarray([w.end for w in chunks.windows], dtype=np.int32),
         "chunk.n_tokens": np.asarray([w.n_tokens for w in chunks.windows], dtype=np.int32),
+    }
+
+
+def subchunk_columns(chunks: Chunks) -> Columns:
+    """Return the sub-chunk layer's columns, nothing where chunks are not halved."""
+    if chunks.parts is None:
+        return {}
+    owners = [c for c, parts in enumerate(chunks.parts) for _ in parts]
+    ranges = [place for parts in chunks.parts for place in parts]
+    n_tokens = [tokens.count(text) for _, text in chunks.part_texts()]
+    return {
+        "subchunk.chunk": np.asarray(owners, dtype=np.int32),
+        "subchunk.start": np.asarray([start for start, _ in ranges], dtype=np.int32),
+        "subchunk.end": np.asarray([end for _, end in ranges], dtype=np.int32),
+        "subchunk.n_tokens": np.asarray(n_tokens, dtype=np.int32),
     }
 
 

@@ -107,6 +107,8 @@ def graph_batch(
     names, n_name = _texts([collapse(each.name) for *_, each in descriptions])
     about, n_about = _texts([collapse(each.description) for *_, each in descriptions])
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
+    profiled = [row for row, (*_, each) in enumerate(descriptions) if collapse(each.description)]
+    profiles = [_profile(descriptions[row][-1]) for row in profiled]
     types = [ENTITY_TYPES.index(each.type) for *_, each in descriptions]
     columns: Columns = {
         **_extraction_columns(extracted, GRAPH),
@@ -129,6 +131,8 @@ def graph_batch(
         "description_name.bytes": names,
         "description.n_text": n_about,
         "description_text.bytes": about,
+        "profile.description": _ints(profiled),
+        "profile.vectors": models.embedder.embed(profiles, kind="document"),
     }
     all_of_them = set(range(len(entities.keys)))
     return _batch(columns, entities, _Numbers(), all_of_them, unnamed, models.embedder)
@@ -152,6 +156,11 @@ def _all_described(extraction: Extraction) -> list[Described]:
         if _is_key(each.name):
             found.setdefault(entity_key(each.name), each)
     return list(found.values())
+
+
+def _profile(described: Described) -> str:
+    """Return what is embedded of an entity and what a text says of it."""
+    return f"{collapse(described.name)}: {collapse(described.description)}"
 
 
 def _ends(triple: Triple) -> tuple[str, ...]:

@@ -1,21 +1,48 @@
-"""Chunks to counted terms: what BM25, keywords and co-occurrence are made of."""
+"""Chunks to terms: what BM25, keywords and co-occurrence are made of."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.layers.chunks import Chunks, Columns
-from clew.text.analyze import counted_terms
+from clew.text.analyze import term_spans
+
+_TITLE = -1  # where a term of a title stands
 
 
 def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
-    """Return how often each chunk has each term, how often in lower case, and the terms.
+    """Return the count and posting columns, and the terms that they count into.
 
-    A title counts as part of its chunk's text.
+    A count says how often a chunk has a term, and how often in lower case; a title counts as part
+    of its chunk's text. A posting is one place of a term in the chunk's own text, a character of
+    the document.
     """
     rows: dict[str, int] = {}
     found: list[tuple[int, int, int, int]] = []
-    for c, (text, _) in enumerate(chunks.titled_texts()):
-        for term, (n, n_lower) in counted_terms(text).items():
-            found.append((c, rows.setdefault(term, len(rows)), n, n_lower))
+    for c, (text, offset) in enumerate(chunks.titled_texts()):
+        shift = chunks.windows[c].start - offset
+        for term, start, _ in term_spans(text):
+            place = start + shift if start >= offset else _TITLE
+            found.append((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
     table = np.asarray(found, dtype=np.int32).reshape(-1, 4)
-    names = ("count.chunk", "count.term", "count.n", "count.n_lower")
-    return {name: table[:, i].copy() for i, name in enumerate(names)}, list(rows)
+    return _counts(table, len(rows)) | _postings(table), list(rows)
+
+
+def _counts(table: NDArray[np.int32], n_terms: int) -> Columns:
+    """Return the count columns, each chunk's terms by first occurrence."""
+    keys = table[:, 0].astype(np.int64) * n_terms + table[:, 1]
+    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    n = np.bincount(groups, minlength=len(first))[order]
+    n_lower = np.bincount(groups, weights=table[:, 3], minlength=len(first))[order]
+    return {
+        "count.chunk": table[first[order], 0],
+        "count.term": table[first[order], 1],
+        "count.n": n.astype(np.int32),
+        "count.n_lower": n_lower.astype(np.int32),
+    }
+
+
+def _postings(table: NDArray[np.int32]) -> Columns:
+    own = table[table[:, 2] != _TITLE]
+    names = ("posting.chunk", "posting.term", "posting.start")
+    return {name: own[:, i].copy() for i, name in enumerate(names)}

@@ -1,8 +1,9 @@
-"""Vectors of chunks, sentences and entity names.
+"""Vectors of chunks, their sentences and sub-chunks, and entity names.
 
-Two ways: *late* reads each chunk once and takes the chunk's vector, its sentences' vectors (means
-of their tokens in the chunk's context: late chunking, Günther et al. 2024, arXiv:2409.04701) and
-the reranker's token vectors from that one pass; *separate* embeds every text by itself.
+Two ways: *late* reads each chunk once and takes the chunk's vector, those of its sentences and
+sub-chunks (means of their tokens in the chunk's context: late chunking, Günther et al. 2024,
+arXiv:2409.04701) and the reranker's token vectors from that one pass; *separate* embeds every text
+by itself.
 """
 
 from collections.abc import Sequence
@@ -19,27 +20,32 @@ _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
 def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
-    """Return chunk and sentence vectors and the stored tokens, from one pass per chunk."""
+    """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
+    parts = chunks.parts or [()] * len(titled)
     chunk_vectors: list[NDArray[np.float32]] = []
     sentence_vectors: list[NDArray[np.float32]] = []
+    part_vectors: list[NDArray[np.float32]] = []
     ranges: list[tuple[int, int]] = []
     stored: list[NDArray[np.int8]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
         passes = embedder.embed_tokens([text for text, _ in titled[block]])
-        for (_, offset), window, tokens in zip(
-            titled[block], chunks.windows[block], passes, strict=True
+        for (_, offset), window, inside, tokens in zip(
+            titled[block], chunks.windows[block], parts[block], passes, strict=True
         ):
             shift = offset - window.start
             for start, end in window.sentences:
                 first, last = _token_range(tokens, start + shift, end + shift)
                 ranges.append((first, last))
                 sentence_vectors.append(_mean(tokens, first, last))
+            for start, end in inside:
+                place = _token_range(tokens, start + shift, end + shift)
+                part_vectors.append(_mean(tokens, *place))
             chunk_vectors.append(tokens.pooled)
             stored.append(_small(tokens.vectors))
     none = np.zeros((0, embedder.dimension), dtype=np.int8)
-    return {
+    columns: Columns = {
         "chunk.vectors": _stacked(chunk_vectors, embedder.dimension),
         "chunk.n_stored": np.asarray([len(tokens) for tokens in stored], dtype=np.int32),
         "token.vectors": np.concatenate([none, *stored]),
@@ -47,6 +53,9 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
     }
+    if chunks.parts is not None:
+        columns["subchunk.vectors"] = _stacked(part_vectors, embedder.dimension)
+    return columns
 
 
 def ragged_tokens(
@@ -64,17 +73,23 @@ def ragged_tokens(
 
 
 def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
-    """Return chunk and sentence vectors, every text embedded by itself, and no tokens."""
+    """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens.
+
+    Chunks and sub-chunks are read behind their document's title.
+    """
     texts = [
         chunks.documents[d].text[start:end]
         for d, window in zip(chunks.owners, chunks.windows, strict=True)
         for start, end in window.sentences
     ]
     titled = [text for text, _ in chunks.titled_texts()]
-    return {
+    columns: Columns = {
         "chunk.vectors": embedder.embed(titled, kind="document"),
         "sentence.vectors": embedder.embed(texts, kind="document"),
     }
+    if chunks.parts is not None:
+        columns["subchunk.vectors"] = embedder.embed(chunks.titled_parts(), kind="document")
+    return columns
 
 
 def name_columns(entities: Sequence[int], keys: Sequence[str], embedder: Embedder) -> Columns:

@@ -1,10 +1,13 @@
-"""Retrieval methods. A method is a module of this package: its name is the module's."""
+"""Retrieval methods. A method is a module of this package: its name is the module's.
+
+A variant is a method with other defaults under a name of its own, such as a paper's ablation.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import UnknownMethod
 
@@ -24,13 +27,34 @@ class Method(Protocol):
 
 
 def names() -> list[str]:
-    """Return the names of all methods."""
+    """Return the names of all methods, their variants' among them."""
+    return sorted([*modules(), *_variants()])
+
+
+def modules() -> list[str]:
+    """Return the names of the methods that are modules."""
     return sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
 
 
 def load(name: str) -> type[Method]:
-    """Return a method's class by its name."""
-    if name not in names():
+    """Return the class of a method or variant by its name."""
+    if name in modules():
+        method: type[Method] = _module(name).METHOD
+        return method
+    variants = _variants()
+    if name not in variants:
         raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
-    method: type[Method] = import_module(f"{__name__}.{name}").METHOD
-    return method
+    return variants[name]
+
+
+def _variants() -> dict[str, type[Method]]:
+    """Return the methods that are others with other defaults: a module's VARIANTS."""
+    return {
+        name: kind
+        for module in modules()
+        for name, kind in getattr(_module(module), "VARIANTS", {}).items()
+    }
+
+
+def _module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and VARIANTS where there are some
+    return import_module(f"{__name__}.{name}")

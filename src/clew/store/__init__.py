@@ -6,9 +6,12 @@ A store is anything that keeps this protocol; `clew.testing` has the suite that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.types import Batch, Scalar, Snapshot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Store(Protocol):
@@ -92,6 +95,22 @@ class Store(Protocol):
 
     def freeze(self) -> None:
         """Save what opening the newest generation would compute."""
+        ...
+
+    def keep(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep what was computed from the newest generation, durable when this returns.
+
+        Raises InputError where that generation is not frozen, IndexLocked while another process
+        writes.
+        """
+        ...
+
+    def kept(self, name: str) -> Mapping[str, NDArray[Any]] | None:
+        """Return what was kept last under a name, of the newest generation or an earlier one.
+
+        None where nothing is, where it cannot be read, and where a compaction has numbered stored
+        rows anew since.
+        """
         ...
 
     def compact(self) -> None:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew.store import schema
+from clew.store.postings import Postings, Ranges
 from clew.store.rows import (
     Live,
     first_of_equal,
     follow,
+    link,
     live_rows,
     number_entities,
     places,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from clew.store.rows import Rows
     from clew.store.schema import Segment
@@ -51,7 +53,9 @@ class Assembly:
     """Small arrays that say what is where; vectors stay in the segments until they are asked for.
 
     `stored` maps a row of this generation's layers to the row in the store. A unit is a stored
-    sentence or a stored statement, and -1 in the other's array; an occurrence is a stored triple.
+    sentence ("unit.sentence") or a stored statement ("unit.statement"), and -1 in the other's
+    array; an occurrence is a stored triple. There is no "sentence" where the units are the
+    sentences, nor a "subchunk" where no chunk is halved: these layers are others' rows.
     """
 
     stored: Mapping[str, Rows]
@@ -60,12 +64,16 @@ class Assembly:
 
 
 def assemble(
-    segments: Sequence[Segment], documents: Rows, aliases: Mapping[int, int] | None = None
+    segments: Sequence[Segment],
+    documents: Rows,
+    aliases: Mapping[int, int] | None = None,
+    *,
+    halved: bool = False,
 ) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
-    `aliases` are stored entities that are another one. O(rows log rows); the vectors are not
-    touched.
+    `aliases` are stored entities that are another one; `halved` says that chunks have sub-chunks.
+    O(rows log rows); the vectors are not touched.
     """
     table = schema.table(segments)
     target = _targets(table, documents, aliases or {})
@@ -104,14 +112,14 @@ def assemble(
     n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
     titled = np.flatnonzero(titles >= 0)
     links = {
-        ("chunk", "unit"): _link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
-        ("unit", "entity"): _link(
+        ("chunk", "unit"): link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
+        ("unit", "entity"): link(
             mentions["unit"], mentions["entity"], len(units.chunk), n_entities
         ),
-        ("document", "entity"): _link(titled, titles[titled], len(documents), n_entities),
-        ("chunk", "term"): _link(live.above["count"], terms, n_chunks, len(term_rows), counts["n"]),
-        ("entity", "chunk"): _link(described, described_chunk, n_entities, n_chunks),
-        ("triple", "chunk"): _link(
+        ("document", "entity"): link(titled, titles[titled], len(documents), n_entities),
+        ("chunk", "term"): link(live.above["count"], terms, n_chunks, len(term_rows), counts["n"]),
+        ("entity", "chunk"): link(described, described_chunk, n_entities, n_chunks),
+        ("triple", "chunk"): link(
             columns["occurrence.triple"],
             columns["occurrence.chunk"],
             len(triple_rows),
@@ -122,18 +130,30 @@ def assemble(
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],
-        "sentence": units.sentence,
-        "statement": units.statement,
+        "unit.sentence": units.sentence,
+        "unit.statement": units.statement,
         "entity": entity_rows,
         "term": term_rows,
         "triple": triple_rows,
         "description": live.rows["description"],
+        "profile": live.rows["profile"],
         "occurrence": occurrences,
     }
-    return Assembly(stored, columns, links)
+    postings = Postings.of(table, live, term_rows)
+    parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
+    if halved:
+        parts.append(_subchunks(table, live, postings, terms))
+    return Assembly(
+        stored={name: rows for part in parts for name, rows in part.stored.items()},
+        columns={name: column for part in parts for name, column in part.columns.items()},
+        links={pair: found for part in parts for pair, found in part.links.items()},
+    )
 
 
-_LAYERS = ("chunk", "sentence", "count", "extraction", "statement", "triple", "description")
+_LAYERS = (
+    "chunk", "subchunk", "sentence", "count", "posting", "extraction", "statement", "triple",
+    "description", "profile",
+)  # fmt: skip
 
 
 def _targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
@@ -165,6 +185,7 @@ class _Units:
     source: NDArray[np.uint8]
     place: NDArray[np.int32]  # of a statement among its chunk's
     pairs: tuple[Rows, Rows]  # (chunk, unit) of every occurrence
+    made: bool  # some chunk has statements in place of its sentences
 
 
 def _units(table: Table, live: Live) -> _Units:
@@ -186,6 +207,7 @@ def _units(table: Table, live: Live) -> _Units:
         source=np.where(chosen < len(sentences), made_by[chunk[chosen]], LLM_MADE).astype(np.uint8),
         place=np.concatenate([none[: len(sentences)], place])[chosen].astype(np.int32),
         pairs=(chunk[order], groups),
+        made=bool(len(statements)) or not kept.all(),
     )
 
 
@@ -261,6 +283,38 @@ def _is_common_word(
     return np.asarray(doubtful & common[np.maximum(mention_terms, 0)])
 
 
+# -- sentences and sub-chunks ---------------------------------------------------------------------
+
+
+def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> Assembly:
+    """Return the distinct sentences of all chunks, by first occurrence, with their terms.
+
+    Only the terms where the units are these sentences.
+    """
+    if not units.made:
+        ranges = Ranges.of(table, "sentence", units.sentence, units.chunk)
+        return Assembly({}, {}, {("sentence", "term"): postings.sentence_terms(ranges)})
+    first, _ = first_of_equal(table["sentence.key"][live.rows["sentence"]])
+    rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
+    ranges = Ranges.of(table, "sentence", rows, chunk)
+    return Assembly(
+        {"sentence": rows},
+        ranges.columns("sentence"),
+        {("sentence", "term"): postings.sentence_terms(ranges)},
+    )
+
+
+def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Assembly:
+    """Return the parts of chunks with their terms; `terms` are those that the counts are of."""
+    rows = live.rows["subchunk"]
+    ranges = Ranges.of(table, "subchunk", rows, live.above["subchunk"])
+    n_tokens = {"subchunk.n_tokens": table["subchunk.n_tokens"][rows]}
+    found = postings.subchunk_terms(ranges, live.above["count"], terms)
+    return Assembly(
+        {"subchunk": rows}, ranges.columns("subchunk") | n_tokens, {("subchunk", "term"): found}
+    )
+
+
 # -- columns --------------------------------------------------------------------------------------
 
 
@@ -302,10 +356,17 @@ def _mention_columns(mentions: Columns) -> Columns:
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
+    """Return the columns of descriptions, and of the profiles that some of them have."""
+    entity = entities.astype(np.int32)
+    chunk = live.chunks_of("description").astype(np.int32)
+    profiled = live.above["profile"]
     return {
-        "description.entity": entities.astype(np.int32),
-        "description.chunk": live.chunks_of("description").astype(np.int32),
+        "description.entity": entity,
+        "description.chunk": chunk,
         "description.type": table["description.type"][live.rows["description"]].astype(np.uint8),
+        "profile.description": profiled.astype(np.int32),
+        "profile.entity": entity[profiled],
+        "profile.chunk": chunk[profiled],
     }
 
 
@@ -380,21 +441,3 @@ def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
     return mixed
-
-
-def _link(
-    a: NDArray[Any],
-    b: NDArray[Any],
-    n_a: int,
-    n_b: int,
-    weights: NDArray[Any] | None = None,
-) -> csr_array:
-    """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
-    data = np.ones(len(a), dtype=np.float32) if weights is None else weights.astype(np.float32)
-    index: type[Any] = np.int32 if max(n_a, n_b, len(a)) < 2**31 else np.int64
-    link = csr_array((data, (a.astype(index), b.astype(index))), shape=(n_a, n_b))
-    link.sum_duplicates()
-    link.sort_indices()
-    if weights is None:
-        link.data[:] = 1.0
-    return link

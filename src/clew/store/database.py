@@ -18,7 +18,7 @@ from typing import Any
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.types import Document, Scalar
 
-FORMAT = 2
+FORMAT = 3
 FILE = "index.sqlite"
 LOCK = "writer.lock"
 
@@ -98,6 +98,7 @@ class Database:
                     self._all(statement)
                 self.set_meta("format", FORMAT)
                 self.set_meta("generation", 0)
+                self.set_meta("numbering", 0)
                 self.set_meta("recipe", dict(recipe))
 
     def _check_format(self, folder: Path) -> None:

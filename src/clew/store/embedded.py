@@ -3,6 +3,7 @@
 index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
 segments/NNN    what one commit added, as arrays; every eight of a size become one
 frozen/NNN      the assembled links of one generation, so that opening is mapping
+frozen/NNN-N    what was computed from a generation and kept
 writer.lock     held while a process writes
 """
 
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from clew.errors import NotAnIndex, StoreError
+from clew.errors import InputError, NotAnIndex, StoreError
 from clew.store import compaction, frozen, schema, segments
 from clew.store.assemble import assemble
 from clew.store.database import FILE, Database, Segment, WriterLock, is_blank, resolved
@@ -227,11 +228,22 @@ class EmbeddedStore:
             return
         self._write_lock()
         generation = self.generation
-        assembly = _assembled(self._database, self._registered(self._database))
+        assembly = self._assembled(self._database, self._registered(self._database))
         frozen.save(self._folder, generation, assembly)
         with self._database.transaction():
             self._database.set_meta("frozen", generation)
         self._sweep()
+
+    def keep(self, name: str, arrays: Arrays) -> None:
+        self._write_lock()
+        with self._database.transaction():
+            if self._database.meta("frozen") != self.generation:
+                raise InputError("only what is computed from a frozen generation can be kept")
+            frozen.keep(self._folder, self._database, name, arrays)
+        self._sweep()
+
+    def kept(self, name: str) -> Arrays | None:
+        return frozen.kept(self._folder, self._database, name)
 
     def compact(self) -> None:
         self._write_lock()
@@ -243,6 +255,8 @@ class EmbeddedStore:
             )
             self._database.replace_work(live.chunks.tolist())
             self._database.set_named(live.named)
+            self._database.set_meta("numbering", int(self._database.meta("numbering")) + 1)
+            frozen.forget(self._database)
             if len(rows):
                 self._write(live.arrays, level=_COMPACTED)
             self._advance()
@@ -280,12 +294,25 @@ class EmbeddedStore:
             database.freeze()
             registered = self._registered(database)
             saved = frozen.load(self._folder, database)
-            assembly = saved or _assembled(database, registered)
-            parts = Parts(assembly, registered, database)
-            return build(parts, self._recipe, int(database.meta("generation")))
+            assembly = saved or self._assembled(database, registered)
+            generation = int(database.meta("generation"))
+            return build(
+                Parts(assembly, registered, database),
+                recipe=self._recipe,
+                generation=generation,
+                kept=lambda name: frozen.kept(self._folder, database, name, generation),
+            )
         except BaseException:
             database.close()
             raise
+
+    def _assembled(self, database: Database, registered: Sequence[Arrays]) -> Assembly:
+        """Return the newest generation that `database` sees, computed."""
+        aliases = resolved(database.aliases())
+        rows = database.rows("entity", sorted({*aliases, *aliases.values()}))
+        pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
+        halved = self._recipe["halvings"] != 0
+        return assemble(registered, _live_rows(database), pairs, halved=halved)
 
     def _registered(self, database: Database) -> list[Arrays]:
         return [segments.read(self._path(segment.name)) for segment in database.segments()]
@@ -299,21 +326,13 @@ class EmbeddedStore:
         """Delete the files that no transaction registered, or that one has replaced."""
         names = [segment.name for segment in self._database.segments()]
         segments.sweep(self._folder / _SEGMENTS, names)
-        frozen.sweep(self._folder, self._database.meta("frozen"))
+        frozen.sweep(self._folder, self._database)
 
     def close(self) -> None:
         self._database.close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-
-def _assembled(database: Database, registered: Sequence[Arrays]) -> Assembly:
-    """Return the newest generation that `database` sees, computed."""
-    aliases = resolved(database.aliases())
-    rows = database.rows("entity", sorted({*aliases, *aliases.values()}))
-    pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
-    return assemble(registered, _live_rows(database), pairs)
 
 
 def _live_rows(database: Database) -> NDArray[np.int64]:

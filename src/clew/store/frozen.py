@@ -1,5 +1,6 @@
 """Save the assembled rows and links of a generation, to be mapped at the next opening.
 
+Beside them stands what others computed from a snapshot and had kept, a file under each name.
 Everything here can be computed again from the segments, so nothing breaks where it is missing,
 damaged, or belongs to another generation.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.store.database import Database
+    from clew.store.segments import Arrays
 
 _FOLDER = "frozen"
 
@@ -65,9 +67,45 @@ def _under(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
-def sweep(folder: Path, generation: int | None) -> None:
-    """Delete what was saved of other generations."""
-    segments.sweep(folder / _FOLDER, [] if generation is None else [_name(generation)])
+def keep(folder: Path, database: Database, name: str, arrays: Arrays) -> None:
+    """Write what was computed from the newest generation, inside a transaction."""
+    number = int(database.meta("next_kept") or 0)
+    generation = int(database.meta("generation"))
+    file = f"{_name(generation)}-{number}"
+    segments.write(folder / _FOLDER / f"{file}{segments.SUFFIX}", arrays)
+    entry = {"generation": generation, "file": file}
+    database.set_meta("kept", {**_kept(database), name: entry})
+    database.set_meta("next_kept", number + 1)
+
+
+def kept(
+    folder: Path, database: Database, name: str, generation: int | None = None
+) -> dict[str, NDArray[Any]] | None:
+    """Return what is kept under a name, of one `generation` or of any, None where nothing is."""
+    entry = _kept(database).get(name)
+    if entry is None or generation not in (None, entry["generation"]):
+        return None
+    try:
+        return segments.read(folder / _FOLDER / f"{entry['file']}{segments.SUFFIX}")
+    except DamagedIndex:
+        return None
+
+
+def forget(database: Database) -> None:
+    """Keep nothing any more, since stored rows have other numbers; inside a transaction."""
+    database.set_meta("kept", {})
+
+
+def _kept(database: Database) -> dict[str, Any]:
+    return dict(database.meta("kept") or {})
+
+
+def sweep(folder: Path, database: Database) -> None:
+    """Delete the files that are neither the newest frozen generation's nor kept."""
+    generation = database.meta("frozen")
+    names = [] if generation is None else [_name(generation)]
+    names += [entry["file"] for entry in _kept(database).values()]
+    segments.sweep(folder / _FOLDER, names)
 
 
 def _path(folder: Path, generation: int) -> Path:

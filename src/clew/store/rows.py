@@ -1,4 +1,4 @@
-"""Follow stored rows from the live documents downwards; number things by first occurrence."""
+"""Follow stored rows from the live documents downwards; number and link what is found."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from clew.store.schema import TABLES, parent_column
 
@@ -115,3 +116,21 @@ def places(rows: Rows, size: int) -> Rows:
     found = np.full(size, -1, dtype=np.int64)
     found[rows] = np.arange(len(rows))
     return found
+
+
+def link(
+    a: NDArray[Any],
+    b: NDArray[Any],
+    n_a: int,
+    n_b: int,
+    weights: NDArray[Any] | None = None,
+) -> csr_array:
+    """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
+    data = np.ones(len(a), dtype=np.float32) if weights is None else weights.astype(np.float32)
+    index: type[Any] = np.int32 if max(n_a, n_b, len(a)) < 2**31 else np.int64
+    pairs = csr_array((data, (a.astype(index), b.astype(index))), shape=(n_a, n_b))
+    pairs.sum_duplicates()
+    pairs.sort_indices()
+    if weights is None:
+        pairs.data[:] = 1.0
+    return pairs

@@ -38,6 +38,12 @@ TABLES: Mapping[str, Table] = {
         ragged={"n_stored": "token.vectors"},
         vectors=True,
     ),
+    "subchunk": Table(
+        parent="chunk",
+        above="chunk",
+        columns=("start", "end", "n_tokens"),
+        vectors=True,
+    ),
     "sentence": Table(
         parent="chunk",
         above="chunk",
@@ -50,6 +56,7 @@ TABLES: Mapping[str, Table] = {
         columns=("entity", "start", "end", "label", "term"),
     ),
     "count": Table(parent="chunk", above="chunk", columns=("term", "n", "n_lower")),
+    "posting": Table(parent="chunk", above="chunk", columns=("term", "start")),
     "extraction": Table(parent="chunk", above="chunk", columns=("kind", "source")),
     "statement": Table(
         parent="extraction",
@@ -76,6 +83,7 @@ TABLES: Mapping[str, Table] = {
         columns=("entity", "type"),
         ragged={"n_name": "description_name.bytes", "n_text": "description_text.bytes"},
     ),
+    "profile": Table(parent="description", above="description", vectors=True),
 }
 
 

@@ -13,10 +13,10 @@ from clew.store.database import resolved
 from clew.store.schema import TABLES
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
-from clew.types import Document, Layer, Scalar, Snapshot
+from clew.types import Document, Layer, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -168,7 +168,7 @@ class _Documents(_StoredLayer):
 
 
 class _Ranges(_StoredLayer):
-    """Chunks and units: character ranges of documents, with ids that say which."""
+    """Chunks, their parts and units: character ranges of documents, with ids that say which."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         return [self._id(row) for row in rows]
@@ -212,16 +212,29 @@ class _Ranges(_StoredLayer):
     @cached_property
     def _owners(self) -> NDArray[np.int32]:
         """The document of each row."""
-        if self._name == "chunk":
+        if "document" in self._columns:
             return self._columns["document"].view(np.int32)
         owners = self._parts.columns("chunk")["document"][self._columns["chunk"]]
         return np.asarray(owners, dtype=np.int32)
 
+    def _vectors(self) -> NDArray[np.float32]:
+        stored = self._parts.assembly.stored[self._name]
+        return self._parts.gather(f"{self._name}.vectors", stored)
+
+
+class _SameRanges(_Ranges):
+    """The rows of another layer under a name of their own, with its vectors."""
+
+    def __init__(self, same: _Ranges, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        super().__init__(same._parts, name, len(same))  # noqa: SLF001 -- of one kind
+        self._columns = dict(columns)
+        self._same = same
+
+    def _vectors(self) -> NDArray[np.float32]:
+        return self._same.vectors
+
 
 class _Chunks(_Ranges):
-    def _vectors(self) -> NDArray[np.float32]:
-        return self._parts.gather("chunk.vectors", self._parts.assembly.stored["chunk"])
-
     def tokens(self, row: int) -> NDArray[np.int8]:
         return self._parts.tokens("chunk", int(self._parts.assembly.stored["chunk"][row]))
 
@@ -251,16 +264,16 @@ class _Units(_Ranges):
         return int(found[0]) if len(found) else -1
 
     def _vectors(self) -> NDArray[np.float32]:
-        stored = self._parts.assembly.stored
+        written = self._parts.assembly.stored["unit.sentence"]
         if self._ranged.all():
-            return self._parts.gather("sentence.vectors", stored["sentence"])
+            return self._parts.gather("sentence.vectors", written)
         made = ~self._ranged
-        statements = self._parts.gather("statement.vectors", stored["statement"][made])
+        statements = self._parts.gather("statement.vectors", self._statements[made])
         vectors = np.empty((len(self), statements.shape[1]), dtype=np.float32)
         vectors[made] = statements
         if not made.all():
-            sentences = stored["sentence"][self._ranged]
-            vectors[self._ranged] = self._parts.gather("sentence.vectors", sentences)
+            sentences = self._parts.gather("sentence.vectors", written[self._ranged])
+            vectors[self._ranged] = sentences
         return vectors
 
     def tokens(self, row: int) -> NDArray[np.int8]:
@@ -277,7 +290,7 @@ class _Units(_Ranges):
 
     @property
     def _statements(self) -> Rows:
-        return self._parts.assembly.stored["statement"]
+        return self._parts.assembly.stored["unit.statement"]
 
 
 class _Keyed(_StoredLayer):
@@ -325,7 +338,7 @@ class _Entities(_Keyed):
             columns = self._parts.columns("mention")
             unit = int(columns["unit"][mention])
             place = slice(int(columns["start"][mention]), int(columns["end"][mention]))
-            statement = int(self._parts.assembly.stored["statement"][unit])
+            statement = int(self._parts.assembly.stored["unit.statement"][unit])
             if statement >= 0:
                 return self._parts.text("statement", "n_bytes", statement)[place]
             chunk = int(self._parts.columns("unit")["chunk"][unit])
@@ -423,28 +436,79 @@ class _Descriptions(_StoredLayer):
         return [places.get(i, -1) for i in ids]
 
 
-def build(parts: Parts, recipe: Mapping[str, Scalar], generation: int) -> Snapshot:
+class _Profiles(_Descriptions):
+    """Descriptions that have a text; a vector is of the entity's name and that text."""
+
+    def __init__(self, parts: Parts, dimension: int) -> None:
+        super().__init__(parts, "profile", len(parts.assembly.stored["profile"]))
+        self._dimension = dimension
+
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        return super().texts([int(self._columns["description"][row]) for row in rows])
+
+    def _vectors(self) -> NDArray[np.float32]:
+        if not len(self):
+            return np.zeros((0, self._dimension), dtype=np.float32)
+        return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
+
+
+def build(
+    parts: Parts,
+    *,
+    recipe: Mapping[str, Any],
+    generation: int,
+    kept: Callable[[str], Mapping[str, NDArray[Any]] | None],
+) -> Snapshot:
     """Return the snapshot of an assembled generation."""
     stored = parts.assembly.stored
     documents = _Documents(parts, "document", len(stored["document"]))
+    chunks = _Chunks(parts, "chunk", len(stored["chunk"]))
+    units = _Units(parts, "unit", len(stored["unit.sentence"]))
+    links = dict(parts.assembly.links)
+    links.setdefault(("subchunk", "term"), links["chunk", "term"])
     layers: dict[str, Layer] = {
         "document": documents,
-        "chunk": _Chunks(parts, "chunk", len(stored["chunk"])),
-        "unit": _Units(parts, "unit", len(stored["sentence"])),
+        "chunk": chunks,
+        "subchunk": _subchunks(parts, chunks),
+        "sentence": _sentences(parts, units),
+        "unit": units,
         "entity": _Entities(parts, "entity", stored["entity"]),
         "term": _Keyed(parts, "term", stored["term"]),
         "triple": _Triples(parts, "triple", len(stored["triple"])),
         "description": _Descriptions(parts, "description", len(stored["description"])),
+        "profile": _Profiles(parts, int(recipe["dimension"])),
     }
     return Snapshot(
         document_layer=documents,
         layers=layers,
-        links=parts.assembly.links,
+        links=links,
         recipe=recipe,
         generation=generation,
-        stored_chunks=stored["chunk"],
+        stored={
+            "chunk": stored["chunk"],
+            "sentence": stored.get("sentence", stored["unit.sentence"]),
+            "term": stored["term"],
+        },
+        numbering=int(parts.database.meta("numbering")),
+        kept=kept,
         close=parts.database.close,
     )
+
+
+def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
+    """Return the parts of chunks; these are the chunks themselves where none is halved."""
+    if "subchunk" in parts.assembly.stored:
+        return _Ranges(parts, "subchunk", len(parts.assembly.stored["subchunk"]))
+    own = np.arange(len(chunks), dtype=np.int32)
+    return _SameRanges(chunks, "subchunk", {**chunks.columns, "chunk": own})
+
+
+def _sentences(parts: Parts, units: _Units) -> _Ranges:
+    """Return the distinct sentences; these are the units where an LLM made none."""
+    if "sentence" in parts.assembly.stored:
+        return _Ranges(parts, "sentence", len(parts.assembly.stored["sentence"]))
+    columns = {name: units.columns[name] for name in ("chunk", "start", "end")}
+    return _SameRanges(units, "sentence", columns)
 
 
 def _is_identity(rows: Rows) -> bool:

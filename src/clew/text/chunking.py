@@ -23,16 +23,22 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunking:
-    """How documents are cut. Paper profiles are other values of the same two numbers."""
+    """How documents are cut. Paper profiles are other values of the same numbers."""
 
     size: int = 256  # tokens
     overlap: int = 32  # tokens
+    halvings: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
 
     def __post_init__(self) -> None:
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "
                 "take a size of at least 1 and an overlap below it"
+            )
+        if not 0 <= self.halvings < self.size.bit_length():
+            raise InputError(
+                f"chunks of {self.size} tokens cannot be halved {self.halvings} times: "
+                f"take 0 to {self.size.bit_length() - 1} halvings"
             )
 
 

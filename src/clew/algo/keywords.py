@@ -1,0 +1,100 @@
+"""Keywords as vectors that are never made.
+
+Huang et al. (2025), "KET-RAG", arXiv:2502.09304, section 4.2: a keyword's vector is the mean of
+those of the sentences with it. With the sentences' vectors S and A, which sentence has which term,
+its cosine to a query q is (Aᵀ S q) / |Aᵀ S|. So of each term only the length |Aᵀ S| is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_BLOCK_BYTES = 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The lengths of an index's terms, with what they were computed from.
+
+    Sentences and terms have numbers that stay theirs when others come and go.
+    """
+
+    sentences: NDArray[np.int64]  # (n_sentences,), the number of each row
+    terms: NDArray[np.int64]  # (n_terms,), the number of each column
+    n_sentences: NDArray[np.int64]  # (n_terms,), how many have the term
+    lengths: NDArray[np.float32]  # (n_terms,)
+
+
+def keyword_lengths(
+    sentence_terms: csr_array, vectors: NDArray[np.floating], *, block: int = _BLOCK_BYTES
+) -> NDArray[np.float32]:
+    """Return (n_terms,): the length of the sum of the vectors of each term's sentences.
+
+    `sentence_terms` is (n_sentences, n_terms) of zeros and ones, `vectors` (n_sentences, d) unit
+    rows. A term without sentences has 0. Sums are float64, in the order of the rows, and some
+    dimensions at a time, so that they take about `block` bytes; no block size changes a bit.
+    """
+    return _lengths(csr_array(sentence_terms.T).astype(np.float64), vectors, block)
+
+
+def updated_lengths(
+    previous: Keywords,
+    sentences: NDArray[np.int64],
+    terms: NDArray[np.int64],
+    sentence_terms: csr_array,
+    vectors: NDArray[np.floating],
+    *,
+    block: int = _BLOCK_BYTES,
+) -> NDArray[np.float32]:
+    """Return what `keyword_lengths` does, bit for bit; a term whose sentences stayed has its own.
+
+    `sentences` and `terms` are the present numbers of the rows and columns. A number means the
+    same vector and the same terms as before, and rows that stayed are in the same order.
+    """
+    _, before, now = np.intersect1d(previous.terms, terms, assume_unique=True, return_indices=True)
+    by_term = csr_array(sentence_terms.T).astype(np.float64)
+    changed = np.ones(len(terms), dtype=bool)
+    changed[now] = np.diff(by_term.indptr)[now] != previous.n_sentences[before]
+    came = ~np.isin(sentences, previous.sentences)
+    changed[sentence_terms[came].indices] = True  # where one came and one went, too
+    lengths = np.zeros(len(terms), dtype=np.float32)
+    lengths[now] = previous.lengths[before]
+    lengths[changed] = _lengths(csr_array(by_term[changed]), vectors, block)
+    return lengths
+
+
+def keyword_cosines(
+    sentence_terms: csr_array,
+    sentence_scores: NDArray[np.floating],
+    lengths: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """Return (n_terms,): each term's cosine to a query, -inf where its length is 0.
+
+    `sentence_scores` are the (n_sentences,) inner products of the sentences' vectors with the
+    query's, and `lengths` what `keyword_lengths` returns. One sparse product.
+    """
+    sums = csr_array(sentence_terms.T) @ sentence_scores.astype(np.float64)
+    cosines = np.full(len(lengths), -np.inf)
+    np.divide(sums, lengths, out=cosines, where=lengths > 0)
+    return cosines
+
+
+def _lengths(by_term: csr_array, vectors: NDArray[np.floating], block: int) -> NDArray[np.float32]:
+    """Return (m,): the length of the sum of the vectors that each row of `by_term` names."""
+    rows, places = np.unique(by_term.indices, return_inverse=True)
+    shape = len(by_term.indptr) - 1, len(rows)
+    member = csr_array((by_term.data, places, by_term.indptr), shape=shape)
+    width = max(1, block // (8 * max(1, sum(shape))))
+    squares = np.zeros(shape[0])
+    for start in range(0, vectors.shape[1], width):
+        sums = member @ vectors[rows, start : start + width].astype(np.float64, order="C")
+        for dimension in sums.T:
+            squares += dimension * dimension
+    return np.sqrt(squares).astype(np.float32)

@@ -1,0 +1,138 @@
+"""Search a graph of entities and relations from a few seeds.
+
+Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 2, which is GraphRAG's local search
+(Edge et al. 2024, arXiv:2404.16130). A relation is an unordered pair of entities with all that is
+said of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.algo.links import neighbours
+from clew.algo.topk import DECIMALS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_OUTSIDE_PER_SEED = 10  # relations that lead out of the seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The r relations of a graph of n entities."""
+
+    ends: NDArray[np.int64]  # (r, 2), entities, the smaller first
+    weight: NDArray[np.float64]  # (r,), sums of the triples' strengths
+    triples: csr_array  # (r, n_triples), which triples are the relation
+    chunks: csr_array  # (r, n_chunks), where it was found
+    of_entity: csr_array  # (n, r)
+
+    @property
+    def degree(self) -> NDArray[np.int64]:
+        """(n,) relations of each entity: its rank."""
+        return np.diff(self.of_entity.indptr)
+
+
+def group_relations(
+    subjects: NDArray[np.integer],
+    objects: NDArray[np.integer],
+    triple_chunks: csr_array,
+    n_entities: int,
+) -> Relations:
+    """Return the relations that triples make, by first occurrence of their entities.
+
+    `subjects` and `objects` are the (n_triples,) ends, `triple_chunks` (n_triples, n_chunks) the
+    strength of each triple in each chunk. A triple that stands in no chunk is left out.
+    """
+    rows = np.flatnonzero(np.diff(triple_chunks.indptr))
+    both = np.stack([subjects[rows], objects[rows]], axis=1).astype(np.int64)
+    both.sort(axis=1)
+    ends, groups = np.unique(both, axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    member = csr_array(
+        (np.ones(len(rows), dtype=np.float32), (groups, rows)),
+        shape=(len(ends), len(subjects)),
+    )
+    strengths = csr_array(member @ triple_chunks)
+    strengths.sort_indices()
+    return Relations(
+        ends=ends,
+        weight=np.asarray(strengths.sum(axis=1), dtype=np.float64),
+        triples=member,
+        chunks=strengths,
+        of_entity=csr_array(
+            (
+                np.ones(2 * len(ends), dtype=np.float32),
+                (ends.T.ravel(), np.tile(np.arange(len(ends)), 2)),
+            ),
+            shape=(n_entities, len(ends)),
+        ),
+    )
+
+
+def network(relations: Relations, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
+    """Return the relations of the seeds, best first, and how many of them join two seeds.
+
+    Those come first, by the degrees of their ends together. Then come relations of one seed, by
+    how many seeds the entity outside is joined to, then by the degrees; at most ten per seed.
+    """
+    is_seed = np.zeros(relations.of_entity.shape[0], dtype=bool)
+    is_seed[list(seeds)] = True
+    mine = [neighbours(relations.of_entity, seed) for seed in seeds]
+    found = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(np.intp)
+    ends = relations.ends[found]
+    rank = relations.degree[ends].sum(axis=1)
+    inside = is_seed[ends].all(axis=1)
+    outer = np.where(is_seed[ends[:, 0]], ends[:, 1], ends[:, 0])
+    _, groups, sizes = np.unique(outer[~inside], return_inverse=True, return_counts=True)
+    links = np.zeros(len(found), dtype=np.intp)
+    links[~inside] = sizes[groups.reshape(-1)]
+    order = np.lexsort((found, -rank, -links, ~inside))
+    n_inside = int(inside.sum())
+    return found[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row of text, the seed that led to it, and how many of the seed's relations it supports."""
+
+    row: int
+    seed: int
+    n_relations: int
+
+
+def texts_of_seeds(
+    seeds: Sequence[int],
+    entity_chunks: csr_array,
+    relations: Relations,
+    parts: csr_array,
+    cosines: NDArray[np.floating],
+) -> list[Found]:
+    """Return the parts of the seeds' chunks, each once.
+
+    Seeds keep their order. A seed's parts come by how many of its relations were found in their
+    chunk, then by the (n_parts,) `cosines` to the query. The second key is ours: all parts of a
+    chunk tie in the first. `parts` is (n_chunks, n_parts).
+    """
+    listed: set[int] = set()
+    found: list[Found] = []
+    for seed in seeds:
+        own = relations.chunks[neighbours(relations.of_entity, seed)]
+        counts = np.bincount(own.indices, minlength=parts.shape[0])
+        places = [
+            (int(row), int(counts[chunk]))
+            for chunk in neighbours(entity_chunks, seed).tolist()
+            for row in neighbours(parts, chunk).tolist()
+            if row not in listed
+        ]
+        listed.update(row for row, _ in places)
+        places.sort(key=lambda p: (-p[1], -round(float(cosines[p[0]]), DECIMALS), p[0]))
+        found += [Found(row, seed, count) for row, count in places]
+    return found

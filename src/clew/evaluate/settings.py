@@ -1,0 +1,49 @@
+"""What is measured: methods with the parameters that tell their rows apart, and how to score."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from clew.evaluate.metrics import YesNo
+from clew.types import Scalar
+
+_USUAL_K = 5  # of recall, in the papers
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A row of a report: a method, and the parameters that tell it from the method's other rows."""
+
+    method: str
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name of the row, such as "clue depth=2"."""
+        return " ".join([self.method, *(f"{name}={v}" for name, v in self.parameters.items())])
+
+
+def grid(method: str, values: Mapping[str, Sequence[Scalar]]) -> list[Setting]:
+    """Return a setting for each combination of `values`, the last parameter changing fastest."""
+    return [
+        Setting(method, dict(zip(values, chosen, strict=True)))
+        for chosen in product(*values.values())
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How rankings, contexts and answers are scored."""
+
+    ks: tuple[int, ...] = (2, 5, 10)  # cut-offs of the ranking
+    context_tokens: int = 4_000  # budget of the context that coverage looks into
+    yes_no: YesNo = "plain"  # the rule of F1
+    seed: int = 0  # of the resampling
+
+
+def main_metrics(have: Collection[str], ks: Sequence[int]) -> tuple[str, ...]:
+    """Return those of `have` to compare by: recall@5, or at the middle k, and coverage."""
+    middle = _USUAL_K if _USUAL_K in ks else sorted(ks)[len(ks) // 2]
+    return tuple(metric for metric in (f"recall@{middle}", "coverage") if metric in have)

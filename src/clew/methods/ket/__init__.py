@@ -1,0 +1,266 @@
+"""KET-RAG: a graph of a core of the chunks beside keywords of all of them, within a token budget.
+
+Huang et al. (2025), arXiv:2502.09304, Algorithms 2 and 4, and the systems that its experiments
+compare, each a setting. Choices where the paper is silent: docs/methods/ket.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+import numpy as np
+
+from clew import steps
+from clew.algo.pool import fitting
+from clew.algo.topk import DECIMALS, top_k
+from clew.errors import InputError
+from clew.methods.ket import local, rest
+from clew.methods.ket.skeleton import skeleton
+from clew.methods.ket.texts import Texts
+from clew.text import blocks
+from clew.types import Evidence, Hit, Path, Snapshot, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from clew.methods.ket.local import Graph
+    from clew.methods.ket.rest import Candidates
+    from clew.methods.ket.skeleton import Skeleton
+    from clew.models import Models
+
+Core = Literal["pagerank", "random"]
+Rest = Literal["keywords", "nearest", "neighbours"]
+
+_NEAR = "near the question"
+_RULES = {"parse": "the parse of sentences", "cooccurrence": "co-occurrence in sentences"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ket:
+    """KET-RAG's retrieval. The budget is hard: tables, headings and numbers count."""
+
+    layers: ClassVar = frozenset({"chunk", "subchunk", "sentence", "term"})
+    name: ClassVar[str] = "ket"
+
+    tokens: int = 4_000  # of the whole context [λ]
+    graph_share: float = 0.4  # of the tokens, for entities, relations and their texts [θ]
+    core_share: float = 0.8  # of the chunks, whose triples make the graph [β]
+    core: Core = "pagerank"  # how these chunks are chosen [-P, -U]
+    rest: Rest = "keywords"  # what the other tokens are for
+    k: int = 2  # neighbours of a chunk in the graph of chunks [K]
+    seed_entities: int = 10  # most similar to the query [k_e]
+    common: float = 1.0  # keywords in a larger share of the sub-chunks are left out
+    summarise: bool = False  # let the LLM shorten long descriptions of an entity
+    seed: int = 0  # of a random core
+
+    def __post_init__(self) -> None:
+        for name, kind in (("core", Core), ("rest", Rest)):
+            if getattr(self, name) not in get_args(kind):
+                options = " or ".join(map(repr, get_args(kind)))
+                raise InputError(f"{name} is {options}, not {getattr(self, name)!r}")
+        for name in ("graph_share", "core_share", "common"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} is from 0 to 1, not {getattr(self, name)}")
+        if self.tokens < 1:
+            raise InputError(f"tokens is at least 1, not {self.tokens}")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", asked))
+        others, budget = self._others(snapshot, asked, texts)
+        graph, notes = self._graph(snapshot, asked, texts, models, self.tokens - budget)
+        printed = _printed(texts, graph, others, self.tokens)
+        return Evidence(
+            query=query,
+            method=self.name,
+            tables=graph.tables,
+            hits=tuple(printed.values()),
+            paths=tuple(_paths(snapshot, query, texts, graph, others, printed)),
+            seeds=tuple(_seeds(snapshot, graph, others, printed)),
+            notes=notes,
+        )
+
+    def _others(
+        self, snapshot: Snapshot, query: steps.Query, texts: Texts
+    ) -> tuple[Candidates, int]:
+        """Return the candidates beside the graph, and the tokens of those that surely fit."""
+        budget = int(round((1 - self.graph_share) * self.tokens, DECIMALS))
+        if budget == 0:
+            return rest.NOTHING, 0
+        if self.rest == "keywords":
+            found = rest.by_keywords(snapshot, query, texts, budget, self.common)
+        elif self.rest == "neighbours":
+            found = rest.with_neighbours(snapshot, texts, budget, self.k)
+        else:
+            found = rest.nearest(texts, budget)
+        fit = fitting(found.rows, texts.cost, budget)
+        return found, sum(map(texts.cost, fit)) if fit else budget
+
+    def _graph(
+        self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models, budget: int
+    ) -> tuple[Graph, tuple[str, ...]]:
+        """Return what the graph has for the query within `budget` tokens, and notes."""
+        if self.graph_share == 0:
+            return local.NOTHING, ()
+        view = skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
+        found = local.local_search(
+            snapshot,
+            query,
+            view,
+            texts,
+            budget,
+            n_seeds=self.seed_entities,
+            llm=models.llm if self.summarise else None,
+        )
+        return found, (*_made_by(view), *found.notes)
+
+
+def _printed(texts: Texts, graph: Graph, others: Candidates, budget: int) -> dict[int, Hit]:
+    """Return the sub-chunks of the context by row, those nearest to the query first.
+
+    What the graph already has is not printed twice; what it leaves goes to the others. Where not
+    even the first of these fits, it is cut.
+    """
+    left = budget - graph.used
+    printed = {each.row: texts.hit(each.row, local.CHANNEL) for each in graph.texts}
+    rows = [row for row in others.rows if row not in printed]
+    fit = fitting(rows, texts.cost, left)
+    printed |= {row: texts.hit(row, others.channel) for row in fit}
+    if rows and not fit:
+        cut = _beginning(texts.hit(rows[0], others.channel), left)
+        printed |= {rows[0]: cut} if cut.text else {}
+    together = np.array(sorted(printed), dtype=np.intp)
+    order = together[top_k(texts.cosines[together], len(together))]
+    return {row: printed[row] for row in order.tolist()}
+
+
+def _beginning(hit: Hit, limit: int) -> Hit:
+    """Return a hit, cut so that its passage has at most `limit` tokens."""
+    text = blocks.beginning(hit.title, hit.text, limit)
+    return replace(hit, text=text, end=hit.start + len(text))
+
+
+def _made_by(view: Skeleton) -> Iterator[str]:
+    """Say what the graph is made of, where that is no LLM's work."""
+    free = [f"{n:,} chunks by {_RULES[by]}" for by, n in view.made_by.items() if by in _RULES]
+    if free:
+        yield f"the graph's triples come without an LLM: from {' and '.join(free)}"
+    if not view.made_by:
+        yield "no triples, so no graph: 'clew index --triples parse' extracts some without an LLM"
+
+
+# -- evidence -------------------------------------------------------------------------------------
+
+
+def _seeds(
+    snapshot: Snapshot, graph: Graph, others: Candidates, rows: Iterable[int]
+) -> Iterator[Step]:
+    """Yield the entities near the query, and the keywords that gave what is printed."""
+    for entity, cosine in graph.seeds.items():
+        yield steps.entity_step(snapshot, entity, local.LIKE, cosine)
+    terms = {others.keywords[row] for row in rows if row in others.keywords}
+    for term in sorted(terms, key=lambda term: (-round(others.score(term), DECIMALS), term)):
+        yield steps.term_step(snapshot, term, _NEAR, others.score(term))
+
+
+def _paths(
+    snapshot: Snapshot,
+    query: str,
+    texts: Texts,
+    graph: Graph,
+    others: Candidates,
+    hits: Mapping[int, Hit],
+) -> Iterator[Path]:
+    """Yield the thread to each printed sub-chunk: from an entity, a keyword or a neighbour."""
+    found = {each.row: each for each in graph.texts}
+    for row, hit in hits.items():
+        if row in found:
+            way = list(local.thread(snapshot, graph, found[row], int(texts.owners[row])))
+        elif row in others.keywords:
+            term = others.keywords[row]
+            way = [steps.term_step(snapshot, term, _NEAR, others.score(term))]
+        elif others.seeds.get(row, row) != row:
+            way = [texts.step(others.seeds[row], _NEAR)]
+        else:
+            continue
+        first = Step(layer="query", id="", text=query)
+        yield Path((first, *way, texts.step(row, "holds it")), hit.score)
+
+
+# -- the systems that the paper compares -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRag(Ket):
+    """Text-RAG: the sub-chunks nearest to the query."""
+
+    name: ClassVar[str] = "text_rag"
+    graph_share: float = 0.0
+    rest: Rest = "nearest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnngRag(Ket):
+    """KNNG-RAG: the nearest sub-chunks, each with its neighbours in the graph of chunks."""
+
+    name: ClassVar[str] = "knng_rag"
+    graph_share: float = 0.0
+    rest: Rest = "neighbours"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KgRag(Ket):
+    """KG-RAG: the graph of all chunks and nothing beside it, GraphRAG's local search."""
+
+    name: ClassVar[str] = "kg_rag"
+    graph_share: float = 1.0
+    core_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridRag(Ket):
+    """Hybrid-RAG: half from the graph of all chunks, half the nearest sub-chunks."""
+
+    name: ClassVar[str] = "hybrid_rag"
+    graph_share: float = 0.5
+    core_share: float = 1.0
+    rest: Rest = "nearest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordRag(Ket):
+    """Keyword-RAG: sub-chunks by keywords alone, which needs no LLM at all."""
+
+    name: ClassVar[str] = "keyword_rag"
+    graph_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkeletonRag(Ket):
+    """Skeleton-RAG: the graph of the core chunks alone."""
+
+    name: ClassVar[str] = "skeleton_rag"
+    graph_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KetRagU(Ket):
+    """KET-RAG-U: keywords, and the graph of a core that is a uniform random sample."""
+
+    name: ClassVar[str] = "ket_rag_u"
+    core: Core = "random"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KetRagP(Ket):
+    """KET-RAG-P: keywords, and the graph of the core of highest PageRank."""
+
+    name: ClassVar[str] = "ket_rag_p"
+
+
+METHOD = Ket
+VARIANTS = {
+    kind.name: kind
+    for kind in (TextRag, KnngRag, KgRag, HybridRag, KeywordRag, SkeletonRag, KetRagU, KetRagP)
+}

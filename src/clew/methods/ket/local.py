@@ -1,0 +1,179 @@
+"""The graph channel: entities near the query, their relations, and the texts of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from clew import steps
+from clew.algo.links import neighbours
+from clew.algo.local_search import Found, network, texts_of_seeds
+from clew.algo.pool import fitting
+from clew.algo.topk import top_k
+from clew.prompts import prompt
+from clew.text import blocks, tokens
+from clew.types import Step, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from clew.methods.ket.skeleton import Skeleton
+    from clew.methods.ket.texts import Texts
+    from clew.models import LLM
+    from clew.types import Snapshot, TripleLayer
+
+CHANNEL = "graph"
+LIKE = "like the question"
+_ENTITY_COLUMNS = ("id", "entity", "description", "relations")
+_RELATION_COLUMNS = ("id", "source", "target", "description", "weight")
+_LONG = 500  # tokens of descriptions
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What the graph channel found, and what it takes of the context."""
+
+    seeds: Mapping[int, float] = field(default_factory=dict)  # entities, their cosines to the query
+    tables: tuple[Table, ...] = ()
+    texts: tuple[Found, ...] = ()
+    used: int = 0  # tokens of the tables and texts
+    notes: tuple[str, ...] = ()
+
+
+NOTHING = Graph()
+
+
+def local_search(
+    snapshot: Snapshot,
+    query: steps.Query,
+    skeleton: Skeleton,
+    texts: Texts,
+    budget: int,
+    *,
+    n_seeds: int,
+    llm: LLM | None,
+) -> Graph:
+    """Return entities, relations and texts of at most `budget` tokens (KET-RAG, Algorithm 2).
+
+    The tables get half of it, the texts the other half. `llm` shortens long descriptions.
+    """
+    scores = skeleton.cosines(snapshot, query)
+    best = top_k(scores, n_seeds)
+    seeds = {int(skeleton.entities[i]): float(scores[i]) for i in best}
+    if not seeds:
+        return NOTHING
+    words = _Words(snapshot, skeleton, llm)
+    entities, used = _filled("Entities", _ENTITY_COLUMNS, words.entities(seeds), budget // 2)
+    order, _ = network(skeleton.relations, list(seeds))
+    rows = words.relations(order.tolist())
+    relations, more = _filled("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
+    found = texts_of_seeds(
+        list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
+    )
+    places = {each.row: each for each in found}
+    chosen = fitting(places, texts.cost, budget // 2)
+    used += more + sum(map(texts.cost, chosen))
+    return Graph(
+        seeds=seeds,
+        tables=tuple(table for table in (entities, relations) if table.rows),
+        texts=tuple(places[row] for row in chosen),
+        used=used,
+        notes=tuple(words.notes),
+    )
+
+
+def thread(snapshot: Snapshot, graph: Graph, found: Found, chunk: int) -> Iterator[Step]:
+    """Yield the seed that led to a text, and the strongest triple of it in the text's chunk."""
+    yield steps.entity_step(snapshot, found.seed, LIKE, graph.seeds[found.seed])
+    columns = snapshot.layer("triple").columns
+    here = neighbours(snapshot.link("chunk", "triple"), chunk)
+    own = here[(columns["subject"][here] == found.seed) | (columns["object"][here] == found.seed)]
+    if found.n_relations and len(own):
+        best = own[top_k(columns["strength"][own], 1)[0]]
+        yield steps.triple_step(snapshot, int(best), "says of it")
+
+
+def _filled(
+    name: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], limit: int
+) -> tuple[Table, int]:
+    """Return the table of the first rows that fit into `limit` tokens, and what it takes."""
+    used = blocks.table_tokens(name, columns)
+    kept: list[tuple[str, ...]] = []
+    for row in rows:
+        cost = blocks.row_tokens(row)
+        if used + cost > limit:
+            break
+        kept.append(row)
+        used += cost
+    return Table(name=name, columns=columns, rows=tuple(kept)), used if kept else 0
+
+
+class _Words:
+    """Entities and relations in words. Nothing is read before it is asked for."""
+
+    def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None) -> None:
+        self._snapshot = snapshot
+        self._skeleton = skeleton
+        self._llm = llm
+        self.notes: list[str] = []
+
+    def entities(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
+        degree = self._skeleton.relations.degree
+        for number, row in enumerate(rows, 1):
+            [name] = self._snapshot.layer("entity").texts([row])
+            profiles = neighbours(self._skeleton.profiles, row).tolist()
+            said = self._snapshot.layer("profile").texts(profiles)
+            yield str(number), name, self._shortened(name, said), str(degree[row])
+
+    def relations(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
+        relations, entities = self._skeleton.relations, self._snapshot.layer("entity")
+        columns = self._snapshot.layer("triple").columns
+        for number, row in enumerate(rows, 1):
+            triples = neighbours(relations.triples, row).tolist()
+            ends = [int(columns[end][triples[0]]) for end in ("subject", "object")]
+            source, target = entities.texts(ends)
+            said = self._said(triples, ends[0])
+            weight = f"{relations.weight[row]:g}"
+            yield str(number), source, target, _longest(said), weight
+
+    def _said(self, triples: Sequence[int], source: int) -> list[str]:
+        """Return what triples of two entities say: descriptions, else the relation's words.
+
+        A triple that goes the other way from `source` is written out.
+        """
+        layer = cast("TripleLayer", self._snapshot.layer("triple"))
+        said: list[str] = []
+        for triple in triples:
+            described = layer.descriptions(triple)
+            if described:
+                said += described
+            elif int(layer.columns["subject"][triple]) == source:
+                said += layer.relations([triple])
+            else:
+                said += layer.texts([triple])
+        return said
+
+    def _shortened(self, name: str, said: Sequence[str]) -> str:
+        """Return the descriptions of an entity as one, by the LLM where they are long."""
+        distinct = list(dict.fromkeys(said))
+        together = " ".join(distinct)
+        if self._llm is None or tokens.count(together) <= _LONG:
+            return _longest(distinct)
+        listed = "\n".join(f"- {each}" for each in distinct)
+        asked = prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
+        reply = steps.bought(self._llm, asked)
+        if reply.error or not reply.text.strip():
+            why = reply.error or "an empty reply"
+            self.notes.append(f"the LLM did not shorten what is said of {name} ({why})")
+            return _longest(distinct)
+        return tokens.truncate(reply.text.strip(), _LONG)
+
+
+def _longest(said: Sequence[str]) -> str:
+    """Return distinct descriptions as one, where they are long only the longest, in order."""
+    distinct = list(dict.fromkeys(said))
+    by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
+    kept = fitting(by_length, lambda i: tokens.count(f"{distinct[i]} "), _LONG)
+    if not kept and distinct:
+        return tokens.truncate(distinct[by_length[0]], _LONG)
+    return " ".join(distinct[i] for i in sorted(kept))

@@ -1,0 +1,112 @@
+"""The graph of the core chunks: which entities and relations were found in them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from clew import steps
+from clew.algo.keywords import keyword_cosines, keyword_lengths
+from clew.algo.local_search import Relations, group_relations
+from clew.algo.topk import DECIMALS
+from clew.types import SOURCES, Snapshot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Link = csr_array[Any, tuple[int, int]]
+
+_SLACK = (
+    0.01  # an updated index's own core may be larger than the share by rounding, batch by batch
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """What was extracted from the core chunks. Rows are those of the snapshot's layers."""
+
+    entities: NDArray[np.intp]  # (m,) that some core chunk has
+    relations: Relations
+    entity_chunks: Link  # (n_entities, n_chunks)
+    profiles: Link  # (n_entities, n_profiles), descriptions with a text
+    lengths: NDArray[np.float32]  # (n_entities,) of the sums of their profiles' vectors
+    made_by: Counter[str]  # how many core chunks each source was used for
+
+    def cosines(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64]:
+        """Return the (m,) cosines of the entities to the query.
+
+        An entity's vector is the mean of those of its descriptions, else that of its name.
+        """
+        names = snapshot.layer("entity").vectors[self.entities] @ query.vector
+        if not self.profiles.nnz:
+            return np.asarray(names, dtype=np.float64)
+        said = steps.dense_scores(snapshot, "profile", query)
+        described = keyword_cosines(csr_array(self.profiles.T), said, self.lengths)[self.entities]
+        return np.where(self.lengths[self.entities] > 0, described, names)
+
+
+def skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
+    """Return the graph of a core that is a `share` of all chunks, computed once."""
+    key = f"ket skeleton {share} {by} {seed} {k}"
+    return snapshot.derived(key, lambda: _build(snapshot, _core(snapshot, share, by, seed, k)))
+
+
+def _core(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> NDArray[np.bool_]:
+    """Return which chunks' triples count.
+
+    Where indexing extracted triples from no more than the core, it chose the core.
+    """
+    extracted = np.asarray(snapshot.layer("chunk").columns["graph"]) > 0
+    most = math.ceil(round((share + _SLACK) * len(extracted), DECIMALS)) if share > 0 else 0
+    if extracted.sum() <= most:
+        return extracted
+    core = np.zeros(len(extracted), dtype=bool)
+    core[steps.core_rows(snapshot, share, by=by, seed=seed, k=k)] = True
+    return core & extracted
+
+
+def _build(snapshot: Snapshot, core: NDArray[np.bool_]) -> Skeleton:
+    triples, n_entities = snapshot.layer("triple").columns, len(snapshot.layer("entity"))
+    entity_chunks = _within(snapshot.link("entity", "chunk"), core)
+    relations = group_relations(
+        triples["subject"],
+        triples["object"],
+        _within(snapshot.link("triple", "chunk"), core),
+        n_entities,
+    )
+    profiles = _profiles(snapshot, core, n_entities)
+    lengths = np.zeros(n_entities, dtype=np.float32)
+    if profiles.nnz:
+        lengths = keyword_lengths(csr_array(profiles.T), snapshot.layer("profile").vectors)
+    sources = snapshot.layer("chunk").columns["graph"][core]
+    return Skeleton(
+        entities=np.flatnonzero(np.diff(entity_chunks.indptr)),
+        relations=relations,
+        entity_chunks=entity_chunks,
+        profiles=profiles,
+        lengths=lengths,
+        made_by=Counter(SOURCES[source] for source in sources.tolist()),
+    )
+
+
+def _within(link: Link, core: NDArray[np.bool_]) -> Link:
+    """Return a (n, n_chunks) link without the chunks that are not of the core."""
+    if core.all():
+        return link
+    kept = csr_array(link @ diags_array(core.astype(np.float32)))
+    kept.eliminate_zeros()
+    kept.sort_indices()
+    return kept
+
+
+def _profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Link:
+    columns = snapshot.layer("profile").columns
+    rows = np.flatnonzero(core[columns["chunk"]])
+    ones = np.ones(len(rows), dtype=np.float32)
+    shape = (n_entities, len(columns["chunk"]))
+    return csr_array((ones, (columns["entity"][rows], rows)), shape=shape)

@@ -1,0 +1,94 @@
+"""From the places of terms to the ranges of text that have them: sentences and sub-chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.store.rows import link, places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from clew.store.rows import Live, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Character ranges of chunks, in the order of the chunks."""
+
+    chunk: Rows  # places among the live chunks
+    start: NDArray[Any]
+    end: NDArray[Any]
+
+    @classmethod
+    def of(cls, table: Mapping[str, NDArray[Any]], layer: str, rows: Rows, chunk: Rows) -> Ranges:
+        """Return the ranges of stored `rows` of a layer, which lie in these chunks."""
+        return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
+
+    def columns(self, layer: str) -> dict[str, NDArray[Any]]:
+        """Return the ranges as columns of a layer."""
+        chunk = self.chunk.astype(np.int32)
+        return {f"{layer}.chunk": chunk, f"{layer}.start": self.start, f"{layer}.end": self.end}
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where terms stand in the chunks' own texts, in the order of chunks and of their text."""
+
+    chunk: Rows  # places among the live chunks
+    term: Rows  # in the numbers of the generation
+    start: NDArray[Any]
+    n_terms: int
+
+    @classmethod
+    def of(cls, table: Mapping[str, NDArray[Any]], live: Live, terms: Rows) -> Postings:
+        """Return the live postings; `terms` are the stored rows of the generation's terms."""
+        rows = live.rows["posting"]
+        numbers = places(terms, int(terms.max(initial=-1)) + 1)
+        term, start = numbers[table["posting.term"][rows]], table["posting.start"][rows]
+        return cls(live.above["posting"], term, start, len(terms))
+
+    def sentence_terms(self, sentences: Ranges) -> csr_array:
+        """Return the link from sentences to the terms that stand in them, of weight 1."""
+        return link(*self._inside(sentences), len(sentences.chunk), self.n_terms)
+
+    def subchunk_terms(self, subchunks: Ranges, chunks: Rows, terms: Rows) -> csr_array:
+        """Return the link from sub-chunks to terms, by how often these stand there.
+
+        `chunks` and `terms` are the pairs of the link from chunks to terms. What a chunk has of
+        its title alone, each of its sub-chunks has once.
+        """
+        keys, own_keys = chunks * self.n_terms + terms, self.chunk * self.n_terms + self.term
+        titled = ~np.isin(keys, own_keys)
+        firsts = np.searchsorted(subchunks.chunk, chunks[titled])
+        lasts = np.searchsorted(subchunks.chunk, chunks[titled], side="right")
+        pairs, below = _expanded(firsts, lasts)
+        inside, own_terms = self._inside(subchunks)
+        rows = np.concatenate([inside, below])
+        found = np.concatenate([own_terms, terms[titled][pairs]])
+        return link(rows, found, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
+
+    def _inside(self, ranges: Ranges) -> tuple[Rows, Rows]:
+        """Return the place of a range and the term, of each posting that starts in the range."""
+        ascending = self.chunk * _FAR + self.start
+        firsts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.start)
+        lasts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.end)
+        rows, postings = _expanded(firsts, lasts)
+        return rows, self.term[postings]
+
+
+_FAR = 2**31  # beyond every character of a document
+
+
+def _expanded(firsts: Rows, lasts: Rows) -> tuple[Rows, Rows]:
+    """Return every number from firsts[i] to before lasts[i], behind its i."""
+    lengths = lasts - firsts
+    groups = np.repeat(np.arange(len(lengths)), lengths)
+    ends = np.cumsum(lengths)
+    return groups, np.arange(len(groups)) - (ends - lengths - firsts)[groups]

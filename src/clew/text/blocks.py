@@ -1,0 +1,60 @@
+"""Write a context out of blocks whose tokens add up: passages, and the lines of tables.
+
+A block begins with a character that is no white space and ends with a line break. The splitter of
+cl100k_base cuts there whatever stands on either side, and it merges nothing across a cut. So a
+context has as many tokens as its blocks have, each counted by itself.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from clew.text import tokens
+from clew.text.normalize import collapse
+
+_BAR, _INNER_BAR = "|", "/"
+_RULE = "---\n\n"  # below a table: a blank line of its own would be no block
+
+
+def passage(number: int, title: str, text: str) -> str:
+    """Return a passage: its number and title on a line, its text below, and a blank line."""
+    head = f"[{number}] {collapse(title)}".rstrip()
+    return f"{head}\n{text.strip()}\n\n"
+
+
+def passage_tokens(title: str, text: str) -> int:
+    """Return how many tokens a passage has, whose number may be any from 1 to 999."""
+    return tokens.count(passage(1, title, text))
+
+
+def table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table: its name, its columns, a line for each row, a rule and a blank line."""
+    return "".join([_head(name, columns), *map(_line, rows), _RULE])
+
+
+def table_tokens(name: str, columns: Sequence[str]) -> int:
+    """Return how many tokens a table without rows has."""
+    return tokens.count(table(name, columns, ()))
+
+
+def row_tokens(cells: Sequence[str]) -> int:
+    """Return how many tokens a row adds to its table."""
+    return tokens.count(_line(cells))
+
+
+def beginning(title: str, text: str, limit: int) -> str:
+    """Return `text`, cut between tokens where its passage has more than `limit` tokens.
+
+    It is "" where no word fits beside the number and the title.
+    """
+    while text and (over := passage_tokens(title, text) - limit) > 0:
+        text = tokens.truncate(text, tokens.count(text) - over)
+    return text if text.strip() else ""
+
+
+def _head(name: str, columns: Sequence[str]) -> str:
+    return f"{collapse(f'Table: {name}')}\n{_line(columns)}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Return cells as one line, kept apart by bars; a row without a word is a bar."""
+    line = _BAR.join(collapse(cell.replace(_BAR, _INNER_BAR)) for cell in cells)
+    return f"{line or _BAR}\n"

@@ -1,0 +1,139 @@
+"""Local search over a graph: the worked example, and the orders by brute force."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from clew.algo.local_search import group_relations, network, texts_of_seeds
+
+# Four entities, and four triples of one chunk each: Alice founded Acme (chunk 0), Bob is engineer
+# of Acme (2), Bob opened a factory in Lyon (4), Acme has a factory in Lyon (1).
+ACME, BOB, LYON, ALICE = range(4)
+SUBJECTS = np.array([ALICE, BOB, BOB, ACME])
+OBJECTS = np.array([ACME, ACME, LYON, LYON])
+PLACES = [0, 2, 4, 1]
+ENTITY_CHUNKS = {ACME: [0, 1, 2], BOB: [2, 4], LYON: [1, 3, 4], ALICE: [0]}
+COSINES = np.cos(np.radians(np.array([10, 25, 20, 60, 40, 170]) - 30.0))
+
+
+def link(pairs, shape, weights=None):
+    a, b = np.array(pairs, dtype=int).reshape(-1, 2).T
+    data = np.ones(len(a)) if weights is None else np.array(weights, dtype=float)
+    return csr_array((data, (a, b)), shape=shape)
+
+
+def whole(n):
+    return csr_array(np.eye(n))
+
+
+def robots():
+    places = link(list(enumerate(PLACES)), (4, 6), weights=[2, 3, 4, 5])
+    return group_relations(SUBJECTS, OBJECTS, places, 4)
+
+
+def entity_chunks():
+    return link([(e, c) for e, chunks in ENTITY_CHUNKS.items() for c in chunks], (4, 6))
+
+
+def named(relations, rows):
+    names = ["ACME", "BOB", "LYON", "ALICE"]
+    return [tuple(names[end] for end in relations.ends[row]) for row in rows]
+
+
+def test_worked_example_of_the_network():
+    """Bob and Acme are joined; Lyon is joined to both, Alice to Acme alone."""
+    relations = robots()
+    rows, n_inside = network(relations, [BOB, ACME])
+    assert n_inside == 1
+    assert named(relations, rows) == [
+        ("ACME", "BOB"),
+        ("ACME", "LYON"),
+        ("BOB", "LYON"),
+        ("ACME", "ALICE"),
+    ]
+    assert relations.degree.tolist() == [3, 2, 2, 1]
+
+
+def test_worked_example_of_the_texts():
+    """Chunks 2 and 4 tie for Bob and in their cosine; 1 comes before 0 for Acme by its cosine."""
+    found = texts_of_seeds([BOB, ACME], entity_chunks(), robots(), whole(6), COSINES)
+    assert [(each.row, each.n_relations) for each in found] == [(2, 1), (4, 1), (1, 1), (0, 1)]
+    assert [each.seed for each in found] == [BOB, BOB, ACME, ACME]
+
+
+def test_parts_of_a_chunk_come_by_their_cosines():
+    """Both halves of a chunk have its relations; the one nearer to the query comes first."""
+    halves = link([(c, 2 * c + h) for c in range(6) for h in range(2)], (6, 12))
+    cosines = np.repeat(COSINES, 2) + np.tile([0.0, 0.1], 6)
+    found = texts_of_seeds([BOB], entity_chunks(), robots(), halves, cosines)
+    assert [each.row for each in found] == [5, 9, 4, 8]
+
+
+def test_one_relation_for_a_pair_of_entities():
+    """Triples of one pair, either way round, are one relation; strengths add, chunks unite."""
+    places = link([(0, 0), (1, 1), (2, 1), (2, 2)], (4, 3), weights=[2, 3, 4, 5])
+    relations = group_relations(np.array([0, 1, 0, 2]), np.array([1, 0, 2, 1]), places, 3)
+    assert relations.ends.tolist() == [[0, 1], [0, 2]]  # the fourth triple stands in no chunk
+    assert relations.weight.tolist() == [5, 9]
+    assert relations.triples.toarray().tolist() == [[1, 1, 0, 0], [0, 0, 1, 0]]
+    assert relations.chunks.toarray().tolist() == [[2, 3, 0], [0, 4, 5]]
+    assert relations.degree.tolist() == [2, 1, 1]
+
+
+def test_nothing_to_search():
+    """A graph without relations has none to give; its entities still have texts."""
+    relations = group_relations(SUBJECTS, OBJECTS, link([], (4, 6)), 4)
+    rows, n_inside = network(relations, [BOB])
+    assert (rows.tolist(), n_inside) == ([], 0)
+    found = texts_of_seeds([BOB], entity_chunks(), relations, whole(6), COSINES)
+    assert [(each.row, each.n_relations) for each in found] == [(2, 0), (4, 0)]
+
+
+def test_few_relations_lead_outside():
+    """A seed with many neighbours gives ten of them, those with the highest degrees."""
+    others = np.arange(1, 31)
+    extra = np.arange(21, 31)  # these ten have a second relation
+    subjects = np.concatenate([np.zeros(30, dtype=int), extra])
+    objects = np.concatenate([others, np.full(10, 31)])
+    places = link([(i, 0) for i in range(40)], (40, 1))
+    relations = group_relations(subjects, objects, places, 32)
+    rows, n_inside = network(relations, [0])
+    assert n_inside == 0
+    assert [relations.ends[row].tolist() for row in rows] == [[0, int(e)] for e in extra]
+
+
+def by_hand(pairs, seeds, n):
+    """Order the relations of seeds as the rules say it, one pair at a time."""
+    unique = sorted({(min(p), max(p)) for p in pairs})
+    degree = [sum(e in pair for pair in unique) for e in range(n)]
+    rank = {pair: degree[pair[0]] + degree[pair[1]] for pair in unique}
+    inside = [pair for pair in unique if pair[0] in seeds and pair[1] in seeds]
+    outside = [pair for pair in unique if (pair[0] in seeds) != (pair[1] in seeds)]
+
+    def links(pair):
+        outer = pair[1] if pair[0] in seeds else pair[0]
+        return sum((min(outer, s), max(outer, s)) in unique for s in set(seeds))
+
+    inside.sort(key=lambda pair: (-rank[pair], pair))
+    outside.sort(key=lambda pair: (-links(pair), -rank[pair], pair))
+    return inside + outside[: 10 * len(seeds)], len(inside)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda p: p[0] != p[1]),
+        min_size=1,
+        max_size=25,
+    ),
+    st.lists(st.integers(0, 7), min_size=1, max_size=4, unique=True),
+)
+def test_network_as_by_hand(pairs, seeds):
+    """Any graph and seeds: the same relations in the same order."""
+    subjects, objects = np.array(pairs).T
+    places = link([(i, 0) for i in range(len(pairs))], (len(pairs), 1))
+    relations = group_relations(subjects, objects, places, 8)
+    rows, n_inside = network(relations, seeds)
+    expected, expected_inside = by_hand(pairs, seeds, 8)
+    assert [tuple(relations.ends[row].tolist()) for row in rows] == expected
+    assert n_inside == expected_inside

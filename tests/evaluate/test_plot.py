@@ -1,0 +1,171 @@
+"""Plots of grids. An SVG keeps its text as text, so a test can read it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import matplotlib as mpl
+import pytest
+
+from clew.errors import InputError, MissingExtra
+from clew.evaluate import Dataset, Report, Setting, evaluate, grid
+from clew.evaluate.plot import check, draw
+from clew.types import Evidence
+
+Search = Callable[[str, Setting], Evidence]
+
+WORDS, FIXED = Setting("words"), Setting("fixed")
+ONE = [WORDS, *grid("fixed", {"n": [1, 2, 3]})]
+TWO = [WORDS, *grid("fixed", {"n": [1, 3], "mode": ["near", "far"]})]
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def measured(dataset: Dataset, search: Search) -> Callable[[Sequence[Setting]], Report]:
+    return lambda settings: evaluate(dataset, search, settings)
+
+
+def elements(file: Path, tag: str) -> list[ET.Element]:
+    """Return the elements of an SVG with that tag."""
+    return list(ET.parse(file).iter(f"{_SVG}{tag}"))  # noqa: S314 -- written by the test
+
+
+def words(file: Path) -> list[str]:
+    """Return the texts of an SVG."""
+    return ["".join(text.itertext()) for text in elements(file, "text")]
+
+
+def dashed(file: Path) -> int:
+    """Return how many paths of an SVG are dashed."""
+    return sum("stroke-dasharray" in path.get("style", "") for path in elements(file, "path"))
+
+
+def test_one_parameter_has_one_line(measured, tmp_path: Path) -> None:
+    """Axes say what they are, the legend who is who, and the title of what it is."""
+    file = tmp_path / "plot.svg"
+    draw(measured(ONE), file)
+    found = words(file)
+    assert found.count("n of fixed") == 2
+    assert {"recall@5", "coverage", "fixed by n", "words"} <= set(found)
+    assert {"capitals: 6 questions", "bands are 95 % intervals"} <= set(found)
+    assert {"1", "2", "3"} <= set(found)
+    assert "1.5" not in found
+    assert dashed(file) == 3  # in two panels and the legend
+
+
+def test_the_line_goes_through_the_means(measured, tmp_path: Path) -> None:
+    """A higher mean is drawn higher up, and the dashed line stands at its own."""
+    report = measured(ONE)
+    draw(report, tmp_path / "plot.svg", ["recall@5"])
+    means = [summary.estimates["recall@5"].mean for summary in report.summaries]
+    places = [
+        [float(place.get("y", "nan")) for place in group.iter(f"{_SVG}use")]
+        for group in elements(tmp_path / "plot.svg", "g")
+        if group.get("id", "").startswith("line2d")
+    ]
+    [points] = [ys for ys in places if len(ys) == 3]
+    assert means[1:] == sorted(means[1:])
+    assert len(set(means[1:])) == len(set(points)) > 1
+    assert points == sorted(points, reverse=True)  # y grows downwards
+
+
+def test_two_parameters_have_a_line_for_each_value_of_the_second(measured, tmp_path: Path) -> None:
+    """The first goes along the axis; the metrics named are shown, each in its panel."""
+    file = tmp_path / "plot.svg"
+    draw(measured(TWO), file, ["MRR", "all@2", "nDCG@10"])
+    found = words(file)
+    assert {"fixed by n, mode=near", "fixed by n, mode=far", "words"} <= set(found)
+    assert {"MRR", "all@2", "nDCG@10"} <= set(found)
+    assert not {"recall@5", "coverage"} & set(found)
+    assert found.count("n of fixed") == 3
+
+
+def test_values_that_are_no_numbers_stand_side_by_side(measured, tmp_path: Path) -> None:
+    """Names and switches have ticks of their own; fractions are numbers."""
+    draw(measured(grid("fixed", {"mode": ["near", "far"]})), tmp_path / "names.svg")
+    assert {"near", "far", "mode of fixed"} <= set(words(tmp_path / "names.svg"))
+    draw(measured(grid("fixed", {"fill": [False, True]})), tmp_path / "switches.svg")
+    assert {"False", "True"} <= set(words(tmp_path / "switches.svg"))
+    draw(measured(grid("fixed", {"share": [0.25, 0.75]})), tmp_path / "shares.svg")
+    assert "0.5" in {text.rstrip("0") for text in words(tmp_path / "shares.svg")}
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_equal_reports_give_equal_bytes(measured, tmp_path: Path, suffix: str) -> None:
+    """No date, no random names, and nothing of the user's own settings of matplotlib."""
+    draw(measured(ONE), tmp_path / f"one.{suffix}")
+    with mpl.rc_context({"axes.facecolor": "red", "font.size": 30, "svg.hashsalt": "x"}):
+        draw(measured(ONE), tmp_path / f"other.{suffix}")
+        assert mpl.rcParams["font.size"] == 30
+    one, other = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("one", "other"))
+    assert one == other
+    assert len(one) > 1_000
+
+
+def test_a_png_is_one(measured, tmp_path: Path) -> None:
+    """The suffix decides the format."""
+    draw(measured(ONE), str(tmp_path / "plot.png"))
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_names_are_no_formulas(measured, tmp_path: Path) -> None:
+    """A dataset called by dollars is written with dollars."""
+    report = measured(ONE)
+    report = replace(report, dataset=replace(report.dataset, name="a$_b^$"))
+    draw(report, tmp_path / "plot.svg")
+    assert any(text.startswith("a$_b^$: 6 questions") for text in words(tmp_path / "plot.svg"))
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "metrics", "message"),
+    [
+        ("plot.pdf", ONE, ["MRR"], r"a plot is a file \.png or \.svg, not 'plot\.pdf'"),
+        ("no/plot.svg", ONE, ["MRR"], "no folder 'no'"),
+        ("plot.svg", [WORDS, FIXED], ["MRR"], "what varies is nothing"),
+        (
+            "plot.svg",
+            [*ONE, *grid("words", {"m": [1, 2]})],
+            ["MRR"],
+            "what varies is fixed: n and words: m",
+        ),
+        (
+            "plot.svg",
+            grid("fixed", {"a": [1], "b": [2], "c": [3]}),
+            ["MRR"],
+            "not over 3 of fixed: a, b, c",
+        ),
+        ("plot.svg", ONE, ["F1"], "cannot show 'F1': metrics that apply are MRR"),
+        ("plot.svg", ONE, [], "cannot show nothing"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(tmp_path, monkeypatch, file, settings, metrics, message):
+    """The message says what a plot takes."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        check(file, settings, metrics, {"MRR"})
+
+
+def test_draw_checks_too(measured, tmp_path: Path) -> None:
+    """Nothing is written for a metric that no question has."""
+    with pytest.raises(InputError, match="cannot show 'F1'"):
+        draw(measured(ONE), tmp_path / "plot.svg", ["F1"])
+    assert not list(tmp_path.glob("*.svg"))
+
+
+def test_a_file_that_cannot_be_written_is_named(measured, tmp_path: Path) -> None:
+    """A folder in the file's place is no traceback."""
+    (tmp_path / "plot.svg").mkdir()
+    with pytest.raises(InputError, match=r"plot\.svg: Is a directory"):
+        draw(measured(ONE), tmp_path / "plot.svg")
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The import fails with what to install."""
+    monkeypatch.delitem(sys.modules, "clew.evaluate.plot")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"matplotlib.*pip install 'clew\[plots\]'"):
+        import clew.evaluate.plot  # noqa: F401

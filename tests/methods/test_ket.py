@@ -1,0 +1,357 @@
+"""KET-RAG on a small index: both channels, hard budgets, the variants, and what the threads say."""
+
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew import methods
+from clew.context import build_context
+from clew.errors import InputError
+from clew.index import Settings, add
+from clew.index.choose import Wanted
+from clew.index.extract import extract
+from clew.layers.extractions import Extracted, graph_batch
+from clew.methods.ket import Ket
+from clew.models import Reply
+from clew.models.cooccurrence import Cooccurrence
+from clew.store.embedded import EmbeddedStore
+from clew.testing import ScriptedLLM, models
+from clew.text import blocks, tokens
+from clew.text.chunking import Chunking
+from clew.types import Described, Document, Extraction, Triple
+from tests.index.build import scratch
+
+QUESTION = "Which company did Alice found, and where does it build robots?"
+VARIANTS = sorted(kind.name for kind in Ket.__subclasses__())
+
+ROBOTS = {
+    "acme": "Alice Aubert founded Acme Robotics in Paris. It grew quickly in its first years.",
+    "lyon": "Acme Robotics builds welding robots at a factory in Lyon. It has forty halls.",
+    "bob": "Bob Brisset is the chief engineer of Acme Robotics. He opened the factory in Lyon.",
+    "city": "Lyon is a large French city on the Rhône. It is far from Paris, and older than most.",
+    "sea": "Penguins swim quickly in cold southern water. Their feathers keep them warm.",
+    "sled": "Dogs pulled the sled over the ice for nine days. Carl Carlsen walked beside it.",
+}
+
+
+def robots():
+    return [Document(id=name, text=text, source=name) for name, text in ROBOTS.items()]
+
+
+@contextmanager
+def searched(documents, *, triples=True, size=256, halvings=0):
+    """Give the snapshot of a new index, with triples by co-occurrence unless told otherwise."""
+    given_models = models()
+    with scratch() as folder:
+        chunking = Chunking(size=size, overlap=0, halvings=halvings)
+        recipe = Settings(chunking=chunking).recipe(given_models)
+        with EmbeddedStore.create(folder / "index", recipe) as store:
+            add(store, documents, given_models)
+            if triples:
+                rules = Cooccurrence(given_models.tagger)
+                extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
+            snapshot = store.snapshot()
+            yield snapshot
+            snapshot.close()
+
+
+@pytest.fixture(scope="module")
+def index():
+    with searched(robots()) as snapshot:
+        yield snapshot
+
+
+@pytest.fixture(scope="module")
+def halved():
+    with searched(robots(), size=24, halvings=1) as snapshot:
+        yield snapshot
+
+
+def ask(snapshot, method=None, question=QUESTION, **given):
+    return (method or Ket()).retrieve(question, snapshot, models(**given))
+
+
+def places(found):
+    return [(hit.chunk_id, hit.start, hit.end) for hit in found.hits]
+
+
+# -- the context ----------------------------------------------------------------------------------
+
+
+def test_both_channels_are_printed(index):
+    """Entities, relations and texts of the graph, and texts of keywords, each marked as such."""
+    found = ask(index, Ket(tokens=400))
+    assert [table.name for table in found.tables] == ["Entities", "Relations"]
+    assert {hit.channel for hit in found.hits} == {"graph", "keyword"}
+    entities = [row[1] for row in found.tables[0].rows]
+    assert "Acme Robotics" in entities
+    assert (
+        len(entities) == len(set(entities)) == len([s for s in found.seeds if s.layer == "entity"])
+    )
+
+
+def test_hits_come_nearest_first(index):
+    """The context's order is that of the cosines, whichever channel found a text."""
+    scores = [hit.score for hit in ask(index, Ket(tokens=600)).hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_keyword_and_its_sub_chunk(index):
+    """A thread of the keyword channel goes from the question by a word to a text that has it."""
+    found = ask(index, methods.load("keyword_rag")(tokens=200))
+    assert found.tables == ()
+    assert found.paths
+    for path in found.paths:
+        _, term, text = path.steps
+        assert (term.layer, text.layer) == ("term", "chunk")
+        assert term.id in text.text.casefold()
+        assert term.id in {seed.id for seed in found.seeds}
+
+
+def test_an_entity_its_triple_and_a_text(index):
+    """A thread of the graph channel goes by an entity, and a triple where the text has one."""
+    found = ask(index, methods.load("skeleton_rag")(tokens=600))
+    assert {hit.channel for hit in found.hits} == {"graph"}
+    layers = {tuple(step.layer for step in path.steps) for path in found.paths}
+    assert ("query", "entity", "triple", "chunk") in layers
+    for path in found.paths:
+        *_, way, text = path.steps
+        if way.layer == "triple":
+            subject, _, target = way.id.split("|")
+            assert subject in text.text.casefold()
+            assert target in text.text.casefold()
+
+
+def test_no_triples_no_graph(robots_without_triples):
+    """Without triples the keyword channel fills the whole context, and a note says so."""
+    found = ask(robots_without_triples, Ket(tokens=600))
+    assert found.tables == ()
+    assert {hit.channel for hit in found.hits} == {"keyword"}
+    assert any("no triples" in note for note in found.notes)
+    used = sum(blocks.passage_tokens(hit.title, hit.text) for hit in found.hits)
+    assert used > 0.4 * 600 or len(found.hits) == len(ROBOTS)
+
+
+@pytest.fixture(scope="module")
+def robots_without_triples():
+    with searched(robots(), triples=False) as snapshot:
+        yield snapshot
+
+
+def test_where_the_triples_come_from(index):
+    """Triples by rules are said to be such."""
+    assert any("without an LLM" in note and "co-occurrence" in note for note in ask(index).notes)
+
+
+def test_a_text_that_does_not_fit_is_cut(index):
+    """A small budget gives the beginning of the best text instead of nothing."""
+    [hit] = ask(index, methods.load("text_rag")(tokens=12)).hits
+    assert ROBOTS[hit.document_id].startswith(hit.text)
+    assert 0 < len(hit.text) < len(ROBOTS[hit.document_id])
+    assert hit.end == hit.start + len(hit.text)
+    assert blocks.passage_tokens(hit.title, hit.text) <= 12
+
+
+# -- budgets, as properties -----------------------------------------------------------------------
+
+
+@given(
+    name=st.sampled_from(["ket", *VARIANTS]),
+    n_tokens=st.integers(1, 900),
+    share=st.none() | st.floats(0, 1),
+    halves=st.booleans(),
+    question=st.sampled_from([QUESTION, "Who opened the factory?", "sled dogs", "?"]),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_budget_is_exceeded(index, halved, name, n_tokens, share, halves, question):
+    """Whatever the budget: the context has all that was found, once, and no token more."""
+    given_share = {} if share is None else {"graph_share": share}
+    method = methods.load(name)(tokens=n_tokens, **given_share)
+    found = ask(halved if halves else index, method, question)
+    context = build_context(found, budget_tokens=n_tokens)
+    assert tokens.count(context.text) == context.n_tokens <= n_tokens
+    assert len(context.passages) == len(found.hits)
+    assert [passage.text for passage in context.passages] == [hit.text for hit in found.hits]
+    assert context.tables == found.tables
+    assert len(set(places(found))) == len(found.hits)
+    for hit in found.hits:
+        assert ROBOTS[hit.document_id][hit.start : hit.end] == hit.text
+
+
+@given(n_tokens=st.integers(20, 900), share=st.floats(0.01, 1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_tables_take_at_most_half_of_the_graphs_tokens(index, n_tokens, share):
+    """Tables are within half of what the keyword channel left, heads and rules counted."""
+    found = ask(index, Ket(tokens=n_tokens, graph_share=share))
+    used = sum(
+        tokens.count(blocks.table(table.name, table.columns, table.rows)) for table in found.tables
+    )
+    assert used <= n_tokens // 2
+
+
+# -- settings -------------------------------------------------------------------------------------
+
+
+def test_sub_chunks_are_what_is_printed(halved):
+    """With a halving, hits are parts of chunks, and threads end at parts."""
+    found = ask(halved, Ket(tokens=300))
+    assert any(hit.chunk_id != f"{hit.document_id}:{hit.start}-{hit.end}" for hit in found.hits)
+    assert {path.steps[-1].layer for path in found.paths} <= {"chunk", "subchunk"}
+    assert "subchunk" in {path.steps[-1].layer for path in found.paths}
+
+
+def test_a_core_of_nothing_is_no_graph(index):
+    """A share of 0 is no chunk, not the default."""
+    assert ask(index, Ket(core_share=0.0)).tables == ()
+    assert ask(index, Ket(core_share=1.0)).tables != ()
+
+
+def test_a_small_core_has_fewer_entities(index):
+    """Only what the core's chunks have is in the graph; another seed is another core."""
+    method = methods.load("ket_rag_u")
+    entities = {
+        (share, seed): {
+            row[1]
+            for row in ask(index, method(core_share=share, seed=seed, tokens=4_000)).tables[0].rows
+        }
+        for share in (0.5, 1.0)
+        for seed in range(4)
+    }
+    assert all(entities[0.5, seed] < entities[1.0, seed] for seed in range(4))
+    assert len({frozenset(entities[0.5, seed]) for seed in range(4)}) > 1
+
+
+def test_neighbours_follow_their_seed(index):
+    """Text-RAG's first text is KNNG-RAG's too; the others may come by way of it."""
+    text = ask(index, methods.load("text_rag")(tokens=90))
+    near = ask(index, methods.load("knng_rag")(tokens=90))
+    assert near.hits[0].chunk_id == text.hits[0].chunk_id
+    assert any(len(path.steps) == 3 for path in near.paths)
+
+
+def test_common_keywords_may_be_left_out(index):
+    """With a share no word is rare enough for, no keyword leads anywhere."""
+    assert ask(index, methods.load("keyword_rag")(common=0.0)).hits == ()
+    assert ask(index, methods.load("keyword_rag")(common=1.0)).hits != ()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("core", "best"), ("rest", "all"), ("graph_share", 1.5), ("core_share", -0.1), ("tokens", 0)],
+)
+def test_bad_settings_are_refused(parameter, value):
+    """The message names the parameter and what it may be."""
+    with pytest.raises(InputError, match=parameter):
+        Ket(**{parameter: value})
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_is_a_setting(index, name):
+    """Each variant finds what `ket` finds with the same settings."""
+    kind = methods.load(name)
+    same = Ket(**asdict(kind()))
+    found, other = ask(index, kind()), ask(index, same)
+    assert (found.hits, found.tables, found.paths) == (other.hits, other.tables, other.paths)
+    assert found.method == name
+
+
+# -- what an LLM says of the entities -------------------------------------------------------------
+
+LONG = " ".join(f"It built machine number {n} for a harbour." for n in range(60))
+
+
+def described(given_models, folder):
+    """Return the snapshot of an index whose two chunks describe Acme at length, and differently."""
+    store = EmbeddedStore.create(folder / "index", Settings().recipe(given_models))
+    add(store, robots()[:2], given_models)
+    snapshot = store.snapshot()
+    extracted = [
+        Extracted(
+            int(chunk),
+            "llm",
+            Extraction(
+                entities=(
+                    Described(name="Acme Robotics", description=f"{LONG} Source {chunk}."),
+                    Described(name="Lyon", description="A city on the Rhône."),
+                ),
+                triples=(
+                    Triple(
+                        subject="Acme Robotics",
+                        relation="builds in",
+                        object="Lyon",
+                        description="Acme has its factory in Lyon.",
+                        strength=7,
+                    ),
+                ),
+            ),
+        )
+        for chunk in snapshot.stored["chunk"]
+    ]
+    snapshot.close()
+    store.commit(graph_batch(extracted, given_models, store.unnamed), ())
+    found = store.snapshot()
+    store.close()
+    return found
+
+
+@pytest.fixture
+def acme(tmp_path):
+    snapshot = described(models(), tmp_path)
+    yield snapshot
+    snapshot.close()
+
+
+def cells(found, table, column):
+    """Return one column of a table by the name in the second."""
+    [wanted] = [each for each in found.tables if each.name == table]
+    return {row[1]: row[wanted.columns.index(column)] for row in wanted.rows}
+
+
+SKELETON = methods.load("skeleton_rag")(tokens=4_000)
+
+
+def test_descriptions_of_an_llm(acme):
+    """Entities and relations have what the LLM said, equal descriptions once; strengths add."""
+    found = ask(acme, SKELETON)
+    assert cells(found, "Entities", "description")["Lyon"] == "A city on the Rhône."
+    assert cells(found, "Relations", "description") == {
+        "Acme Robotics": "Acme has its factory in Lyon."
+    }
+    assert cells(found, "Relations", "weight") == {"Acme Robotics": "14"}
+    assert found.notes == ()
+
+
+def test_long_descriptions_are_cut_to_the_longest(acme):
+    """Without an LLM only the longest descriptions that fit into 500 tokens are kept."""
+    said = cells(ask(acme, SKELETON), "Entities", "description")["Acme Robotics"]
+    assert 0 < tokens.count(said) <= 500
+    assert said.startswith("It built machine number 0")
+
+
+def test_long_descriptions_are_shortened_by_the_llm(acme):
+    """With `summarise` the LLM writes one description of both; short ones cost no call."""
+    llm = ScriptedLLM("Acme builds machines.")
+    found = ask(acme, replace(SKELETON, summarise=True), llm=llm)
+    assert cells(found, "Entities", "description")["Acme Robotics"] == "Acme builds machines."
+    [prompt] = llm.prompts
+    assert "Source" in prompt.user
+    assert "Acme Robotics" in prompt.user
+    assert ask(acme, SKELETON, llm=llm).tables != found.tables
+    assert len(llm.prompts) == 1
+
+
+def test_an_llm_that_does_not_shorten(acme):
+    """Where the reply is of no use the longest descriptions stand, and a note says why."""
+    llm = ScriptedLLM(Reply(text="", error="out of order"))
+    found = ask(acme, replace(SKELETON, summarise=True), llm=llm)
+    assert found.tables == ask(acme, SKELETON).tables
+    assert any("out of order" in note for note in found.notes)
+
+
+def test_entities_are_found_by_what_is_said_of_them(acme):
+    """An entity's vector is that of its descriptions: a question in their words finds it first."""
+    found = ask(acme, SKELETON, question="a city on the Rhône")
+    assert next(s for s in found.seeds if s.layer == "entity").text == "Lyon"
