@@ -12,9 +12,8 @@ from scipy.sparse import csr_array
 from clew.algo import keywords
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
-from clew.algo.knn import core_chunks, knn_graph, overlapping
+from clew.algo.knn import core_of, knn_graph, overlapping, page_ranks
 from clew.algo.maxsim import weighted_mean
-from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.topk import positive_top_k, top_k
 from clew.errors import BudgetSpent
 from clew.models import LLM, Models, Prompt, Reply, gives_tokens, is_late
@@ -107,13 +106,8 @@ def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
 
 
 def chunk_ranks(snapshot: Snapshot, k: int = 2) -> NDArray[np.float64]:
-    """Return the (n_chunks,) PageRank scores in the graph of near chunks."""
-    return snapshot.derived(f"chunk ranks {k}", lambda: _chunk_ranks(snapshot, k))
-
-
-def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
-    graph = chunk_graph(snapshot, k)
-    return personalized_pagerank(transition(graph), np.ones(graph.shape[0]), tolerance=1e-10)
+    """Return the (n_chunks,) PageRank scores in the graph of near chunks, 1 in the mean."""
+    return snapshot.derived(f"chunk ranks {k}", lambda: page_ranks(chunk_graph(snapshot, k)))
 
 
 def core_rows(
@@ -123,10 +117,8 @@ def core_rows(
 
     They are those of the highest PageRank, or a seeded random sample where `by` is "random".
     """
-    if by == "random":
-        n = len(snapshot.layer("chunk"))
-        return core_chunks(csr_array((n, n)), share, seed=seed)
-    return core_chunks(chunk_graph(snapshot, k), share)
+    ranks = None if by == "random" else chunk_ranks(snapshot, k)
+    return core_of(len(snapshot.layer("chunk")), share, ranks, seed)
 
 
 def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo import knn
-from clew.algo.knn import core_chunks, knn_graph, overlapping
+from clew.algo.knn import core_of, knn_graph, overlapping, page_ranks
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.errors import InputError
 
@@ -32,6 +32,14 @@ def terms_of(keywords, n_terms=12):
 def at(degrees):
     radians = np.radians(degrees)
     return np.stack([np.cos(radians), np.sin(radians)], axis=1)
+
+
+def core_chunks(graph, share, seed=None):
+    """Return the core of a graph: of the highest PageRank, or a sample where there is a seed."""
+    n = graph.shape[0]
+    if seed is not None:
+        return core_of(n, share, seed=seed)
+    return core_of(n, share, page_ranks(graph))
 
 
 def edges(graph):

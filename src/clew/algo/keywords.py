@@ -1,8 +1,8 @@
 """Keywords as vectors that are never made.
 
-Huang et al. (2025), "KET-RAG", arXiv:2502.09304, section 4.2: a keyword's vector is the mean of
-those of the sentences with it. With the sentences' vectors S and A, which sentence has which term,
-its cosine to a query q is (Aᵀ S q) / |Aᵀ S|. So of each term only the length |Aᵀ S| is needed.
+Huang et al. (2025), "KET-RAG", arXiv:2502.09304: a keyword's vector is the mean of those of the
+sentences with it. With the sentences' vectors S and A, which sentence has which term, its cosine
+to a query q is (Aᵀ S q) / |Aᵀ S|. So of each term only the length |Aᵀ S| is needed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def keyword_cosines(
     `sentence_scores` are the (n_sentences,) inner products of the sentences' vectors with the
     query's, and `lengths` what `keyword_lengths` returns. One sparse product.
     """
-    sums = csr_array(sentence_terms.T) @ sentence_scores.astype(np.float64)
+    sums = sentence_terms.T @ sentence_scores.astype(np.float64)
     cosines = np.full(len(lengths), -np.inf)
     np.divide(sums, lengths, out=cosines, where=lengths > 0)
     return cosines

@@ -54,24 +54,30 @@ def knn_graph(
     return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
 
-def core_chunks(graph: csr_array, share: float, *, seed: int | None = None) -> NDArray[np.intp]:
-    """Return the (m,) rows of the core of the (n, n) `graph`, m = ⌈share n⌉, ascending.
+def page_ranks(graph: csr_array) -> NDArray[np.float64]:
+    """Return the (n,) PageRank scores in an (n, n) graph, damping 0.85 (teleport 0.15).
 
-    They are those of the highest PageRank with damping 0.85 (teleport 0.15) and uniform restart,
-    or a uniform sample where a `seed` is given. A share of 0 is no chunk at all.
+    They are scaled to a mean of 1, so that rounding them suits any n.
+    """
+    n = graph.shape[0]
+    if n == 0:
+        return np.empty(0)
+    return n * personalized_pagerank(transition(graph), np.ones(n), tolerance=1e-10)
 
-    Raises InputError for a share outside [0, 1].
+
+def core_of(
+    n: int, share: float, ranks: NDArray[np.float64] | None = None, seed: int = 0
+) -> NDArray[np.intp]:
+    """Return the (m,) rows of the core of n chunks, m = ⌈share n⌉, ascending.
+
+    They are those of the highest (n,) `ranks`, and without ranks a uniform sample. A share of 0 is
+    no chunk at all. Raises InputError for a share outside [0, 1].
     """
     if not 0 <= share <= 1:
         raise InputError(f"the share of core chunks must be in [0, 1], but is {share:g}")
-    n = graph.shape[0]
     size = math.ceil(round(share * n, DECIMALS))  # 0.07 of 100 is 7, not 7.000000000000001
-    if size == 0:
-        return np.empty(0, dtype=np.intp)
-    if seed is not None:
-        return np.sort(np.random.default_rng(seed).permutation(n)[:size])
-    scores = personalized_pagerank(transition(graph), np.ones(n), tolerance=1e-10)
-    return np.sort(top_k(n * scores, size))  # mean 1, so that rounding suits any n
+    order = np.random.default_rng(seed).permutation(n) if ranks is None else top_k(ranks, size)
+    return np.sort(order[:size])
 
 
 def overlapping(

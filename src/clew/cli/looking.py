@@ -162,7 +162,7 @@ def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines about an index, in words, and without what says nothing."""
     documents, extraction = description["documents"], dict(description["extraction"])
     wanted = dict(extraction["wanted"])
-    if wanted.get("value") != "random":
+    if "random" not in {wanted.get("value"), wanted.get("core_by")}:
         wanted.pop("seed", None)
     kinds = {_kind_worded(kind): _counts(kind, extraction[kind]) for kind in _UNTOUCHED}
     shown = {

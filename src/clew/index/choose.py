@@ -8,7 +8,6 @@ another wish has all of them considered anew, and what is paid for stays (docs/g
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from clew import steps
-from clew.algo.topk import DECIMALS, top_k
+from clew.algo.knn import core_of
 from clew.errors import InputError
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
@@ -91,19 +90,6 @@ def check_share(share: float, of: str) -> None:
     """Raise InputError where a share `of` something is none."""
     if not 0 <= share <= 1:
         raise InputError(f"the share of {of} is from 0 to 1, not {share}")
-
-
-def core_of(
-    n: int, share: float, ranks: NDArray[np.float64] | None = None, seed: int = 0
-) -> NDArray[np.intp]:
-    """Return the (m,) core of n chunks, m = ⌈share n⌉, ascending.
-
-    They are those of the highest (n,) `ranks`, scaled so that all chunks have 1 in the mean;
-    without ranks a uniform sample. A share of 0 is no chunk at all.
-    """
-    size = math.ceil(round(share * n, DECIMALS))  # 0.07 of 100 is 7, not 7.000000000000001
-    order = np.random.default_rng(seed).permutation(n) if ranks is None else top_k(ranks, size)
-    return np.sort(order[:size])
 
 
 def consider(
@@ -186,7 +172,7 @@ def _choice(
         values = chunk_values(texts, layer.vectors, wanted.value) if needed else None
         return chosen(layer.columns["n_tokens"], among, wanted.units, values, wanted.seed)
     ranked = wanted.core < 1 and wanted.core_by == "pagerank"
-    ranks = len(layer) * steps.chunk_ranks(snapshot)[among] if ranked else None
+    ranks = steps.chunk_ranks(snapshot)[among] if ranked else None
     return among[core_of(len(among), wanted.core, ranks, wanted.seed)]
 
 

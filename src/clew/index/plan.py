@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import steps
+from clew.algo.knn import core_of
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,
     NOTHING,
     check_share,
-    core_of,
     prompt_version,
     titled_texts,
     to_ask,
@@ -116,7 +116,7 @@ def ranked(corpus: Corpus, snapshot: Snapshot) -> Corpus:
         return corpus
     ours, theirs = (sorted(range(n), key=texts.__getitem__) for texts in (corpus.texts, indexed))
     ranks = np.empty(n)
-    ranks[ours] = n * steps.chunk_ranks(snapshot)[theirs]
+    ranks[ours] = steps.chunk_ranks(snapshot)[theirs]
     return replace(corpus, ranks=ranks)
 
 

@@ -42,9 +42,9 @@ class Skeleton:
 
         An entity's vector is the mean of those of its descriptions, else that of its name.
         """
-        names = snapshot.layer("entity").vectors[self.entities] @ query.vector
+        names = steps.dense_scores(snapshot, "entity", query)[self.entities]
         if not self.profiles.nnz:
-            return np.asarray(names, dtype=np.float64)
+            return names
         said = steps.dense_scores(snapshot, "profile", query)
         described = keyword_cosines(csr_array(self.profiles.T), said, self.lengths)[self.entities]
         return np.where(self.lengths[self.entities] > 0, described, names)
