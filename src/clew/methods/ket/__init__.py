@@ -50,6 +50,7 @@ class Ket:
     rest: Rest = "keywords"  # what the other tokens are for
     k: int = 2  # neighbours of a chunk in the graph of chunks [K]
     seed_entities: int = 10  # most similar to the query [k_e]
+    pool: float = 2.0  # times the keywords' tokens, of which the nearest are kept
     common: float = 1.0  # keywords in a larger share of the sub-chunks are left out
     summarise: bool = False  # let the LLM shorten long descriptions of an entity
     seed: int = 0  # of a random core
@@ -89,7 +90,7 @@ class Ket:
         if budget == 0:
             return rest.NOTHING, 0
         if self.rest == "keywords":
-            found = rest.by_keywords(snapshot, query, texts, budget, self.common)
+            found = rest.by_keywords(snapshot, query, texts, int(self.pool * budget), self.common)
         elif self.rest == "neighbours":
             found = rest.with_neighbours(snapshot, texts, budget, self.k)
         else:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from clew.methods.ket.texts import Texts
     from clew.types import Snapshot
 
-_POOL = 2  # times the budget: half of the pool is kept, the nearest
 _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool
 
 
@@ -44,12 +43,12 @@ NOTHING = Candidates("", ())
 
 
 def by_keywords(
-    snapshot: Snapshot, query: steps.Query, texts: Texts, budget: int, common: float
+    snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, common: float
 ) -> Candidates:
     """Return the sub-chunks of the keywords nearest to the query, the nearest of them first.
 
-    The keywords give twice the budget's tokens. Those in more than a share `common` of the
-    sub-chunks give none.
+    The keywords give `pool` tokens of them. Those in more than a share `common` of the sub-chunks
+    give none.
     """
     scores = keyword_cosines(
         snapshot.link("sentence", "term"),
@@ -65,7 +64,7 @@ def by_keywords(
         found: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
         return found
 
-    found = pooled(_best_first(scores), nearest, texts.n_tokens, _POOL * budget)
+    found = pooled(_best_first(scores), nearest, texts.n_tokens, pool)
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]
