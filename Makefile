@@ -9,7 +9,7 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 	--fork-strategy fewest --generate-hashes --no-annotate --excludes requirements/excluded.txt \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
-.PHONY: help demo test test-slow lint format types coverage golden bench results lock clean
+.PHONY: help demo test test-slow lint format types coverage golden bench results sweeps lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -50,6 +50,12 @@ bench: $(DEV)/ready ## run the benchmarks
 
 results: $(DEV)/ready ## measure the methods on examples and on DATA="DIR...", write docs/results.md
 	@$(DEV)/bin/python benchmarks/results.py $(DATA)
+
+sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against coverage and recall on DATA=DIR
+	@$(DEV)/bin/clew eval $(DATA) --index $(DATA:%/=%)-sweeps.clew --methods text_rag,keyword_rag \
+		--grid ket.graph_share=0,0.2,0.4,0.6,0.8,1 --plot theta.svg
+	@$(DEV)/bin/clew eval $(DATA) --index $(DATA:%/=%)-sweeps.clew --methods text_rag,keyword_rag \
+		--grid ket.core_share=0,0.2,0.4,0.6,0.8,1 --plot beta.svg
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \

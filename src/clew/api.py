@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
 DEFAULT_METHOD = "clue"
+CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
 
@@ -358,23 +359,31 @@ class Index:
         question: str,
         *,
         method: str = DEFAULT_METHOD,
-        context_tokens: int = 4_000,
+        context_tokens: int | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
 
-        The context holds at most `context_tokens` tokens. Without an LLM, or where `budget` leaves
+        The context holds at most `context_tokens` tokens, by default those of the method's own
+        parameter `tokens` where that is given, else 4,000. Without an LLM, or where `budget` leaves
         no room for it, the answer quotes the sentences that support it best.
         """
+        own = parameters.get("tokens")
+        default = own if isinstance(own, int) else CONTEXT_TOKENS
+        size = default if context_tokens is None else context_tokens
         evidence = self.search(
-            question, method=method, context_tokens=context_tokens, budget=budget, **parameters
+            question, method=method, context_tokens=size, budget=budget, **parameters
         )
-        found = self.answer(evidence, context_tokens=context_tokens, budget=budget)
+        found = self.answer(evidence, context_tokens=size, budget=budget)
         return replace(found, usage=_together(evidence.usage, found.usage))
 
     def answer(
-        self, evidence: Evidence, *, context_tokens: int = 4_000, budget: Budget | None = None
+        self,
+        evidence: Evidence,
+        *,
+        context_tokens: int = CONTEXT_TOKENS,
+        budget: Budget | None = None,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own."""
         meter = Meter()
@@ -384,7 +393,7 @@ class Index:
         return replace(found, usage=meter.usage())
 
     def show(self, name: str | None = None) -> dict[str, Any]:
-        """Describe the index, or one document, chunk, unit or entity of it, as plain values.
+        """Describe the index, or a row of it by its id or an entity by its name, as plain values.
 
         Raises InputError where nothing has that id or name.
         """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from clew.errors import InputError
 from clew.index.choose import waiting
 from clew.layers.aliases import Proposal, propose
 from clew.store.embedded import EmbeddedStore
+from clew.text.analyze import fold
 from clew.text.normalize import entity_key
-from clew.types import ENTITY_TYPES, SOURCES, Snapshot
+from clew.types import ENTITY_TYPES, SOURCES, Snapshot, TripleLayer
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _MOST = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed
@@ -112,16 +116,26 @@ def _spelling(key: str, texts: Iterable[str]) -> str:
 
 
 def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
-    """Return a document, chunk, unit or entity by its id or name, with its neighbours."""
-    for kind, describe in (("document", _document), ("chunk", _chunk), ("unit", _unit)):
-        [row] = snapshot.layer(kind).rows([name])
+    """Return a row by its id, or an entity by its name, with its neighbours.
+
+    An id that several kinds share is that of the first: document, chunk, unit, sub-chunk, triple,
+    entity, term.
+    """
+    kinds: tuple[tuple[str, str, Callable[[Snapshot, int], dict[str, Any]]], ...] = (
+        ("document", name, _document),
+        ("chunk", name, _chunk),
+        ("unit", name, _unit),
+        ("subchunk", name, _subchunk),
+        ("triple", name, _triple),
+        ("entity", entity_key(name), _entity),
+        ("term", fold(name), _term),
+    )
+    for kind, key, describe in kinds:
+        [row] = snapshot.layer(kind).rows([key]) if key else [-1]
         if row >= 0:
             return describe(snapshot, row)
-    key = entity_key(name)
-    [row] = snapshot.layer("entity").rows([key]) if key else [-1]
-    if row >= 0:
-        return _entity(snapshot, row)
-    raise InputError(f"the index has no document, chunk, unit or entity {name!r}")
+    known = ", ".join(kind for kind, *_ in kinds[:-1])
+    raise InputError(f"the index has no {known} or term {name!r}")
 
 
 def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -184,6 +198,46 @@ def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
             neighbours(snapshot.link("unit", "entity"), row).tolist()
         ),
     }
+
+
+def _subchunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    chunk = int(snapshot.layer("subchunk").columns["chunk"][row])
+    return {
+        **_range(snapshot, "subchunk", row),
+        "n_tokens": int(snapshot.layer("subchunk").columns["n_tokens"][row]),
+        "chunk": snapshot.layer("chunk").ids([chunk])[0],
+    }
+
+
+def _triple(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    layer = cast("TripleLayer", snapshot.layer("triple"))
+    ends = [int(layer.columns[end][row]) for end in ("subject", "object")]
+    subject, target = snapshot.layer("entity").texts(ends)
+    return {
+        "kind": "triple",
+        "id": layer.ids([row])[0],
+        "subject": subject,
+        "relation": layer.relations([row])[0],
+        "object": target,
+        "strength": float(layer.columns["strength"][row]),
+        "descriptions": layer.descriptions(row)[:_MOST],
+        "chunks": _ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
+    }
+
+
+def _term(snapshot: Snapshot, row: int) -> dict[str, Any]:
+    chunks = snapshot.link("term", "chunk")
+    return {
+        "kind": "term",
+        "id": snapshot.layer("term").ids([row])[0],
+        "n_chunks": len(neighbours(chunks, row)),
+        "chunks": _ids(snapshot, "chunk", chunks, row),
+    }
+
+
+def _ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
+    """Return the ids of the first neighbours of a row."""
+    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MOST])
 
 
 def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:

@@ -545,3 +545,19 @@ def test_the_budget_reaches_the_context(full):
     answer = full.ask(QUESTION, context_tokens=30, chunks=5)
     assert answer.context.n_tokens <= 30 == answer.context.budget_tokens
     assert len(answer.context.passages) < len(answer.evidence.hits) == 5
+
+
+def test_a_question_fills_as_many_tokens_as_the_method_is_given(tmp_path):
+    """`tokens` of the method is the size of the context where that is not given, else both hold."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(small_documents())
+        for given, size in (
+            ({"tokens": 90}, 90),
+            ({"context_tokens": 60}, 60),
+            ({"tokens": 5_000}, 5_000),
+            ({}, 4_000),
+            ({"tokens": 90, "context_tokens": 60}, 60),
+        ):
+            context = index.ask(QUESTIONS[0], method="keyword_rag", **given).context
+            assert context.budget_tokens == size
+            assert context.n_tokens <= size

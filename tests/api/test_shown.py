@@ -6,7 +6,9 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.testing import models
+from clew.index import Settings
+from clew.testing import QUESTIONS, models, small_documents
+from clew.text.chunking import Chunking
 from clew.types import Document
 from tests.index.reads import ReadsChat
 
@@ -195,8 +197,8 @@ def test_an_unknown_name_is_refused(index, name):
     """The message repeats what was asked for."""
     with pytest.raises(InputError) as error:
         index.show(name)
-    message = f"the index has no document, chunk, unit or entity {name!r}"
-    assert str(error.value) == message
+    kinds = "document, chunk, unit, subchunk, triple, entity or term"
+    assert str(error.value) == f"the index has no {kinds} {name!r}"
 
 
 def test_everything_shown_is_plain(index):
@@ -204,3 +206,22 @@ def test_everything_shown_is_plain(index):
     unit = f"ships/comet:0-{len(FIRST)}"
     for name in (None, "ships/comet", f"lund:0-{len(DOCUMENTS[1].text)}", unit, "Bakken"):
         json.dumps(index.show(name))
+
+
+def test_every_stop_of_a_thread_can_be_shown(tmp_path):
+    """What the evidence names can be looked up by that name: parts, terms, triples, entities."""
+    settings = Settings(chunking=Chunking(size=24, overlap=0, halvings=1))
+    with clew.open(tmp_path / "my.clew", models=models(), settings=settings) as index:
+        index.add(small_documents(), triples="cooccurrence")
+        shown = {}
+        for question in QUESTIONS[:4]:
+            found = index.search(question, method="ket", tokens=400)
+            for step in (*found.seeds, *(step for path in found.paths for step in path.steps)):
+                if step.layer != "query":
+                    row = index.show(step.id)
+                    assert row["id"] == step.id
+                    shown[row["kind"]] = row
+        assert set(shown) >= {"subchunk", "term", "triple", "entity"}
+        assert shown["subchunk"]["chunk"].partition(":")[0] == shown["subchunk"]["document"]
+        assert shown["triple"]["chunks"]
+        assert shown["term"]["n_chunks"] >= len(shown["term"]["chunks"]) > 0

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 @click.option(
     "--context-tokens",
     type=click.IntRange(min=1),
-    default=4_000,
-    show_default=True,
     metavar="N",
-    help="Tokens of text that an answer may be made from.",
+    help="Tokens that an answer may be made from. [default: 4000, or the method's tokens]",
 )
 @json_option
 @click.pass_obj
 def ask(
-    opener: Opener, question: str, query: Query, paid: Paid, context_tokens: int, *, as_json: bool
+    opener: Opener,
+    question: str,
+    query: Query,
+    paid: Paid,
+    context_tokens: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Answer QUESTION, with citations and the thread that led there.
 

@@ -29,7 +29,7 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 @json_option
 @click.pass_obj
 def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool) -> None:
-    """Show what an index holds, or one document, chunk, unit or entity with its neighbours.
+    """Show what an index holds, or a row of it by its id, or an entity by its name.
 
     With --aliases and a NAME, only what may be the same as NAME is listed.
     """

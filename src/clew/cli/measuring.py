@@ -208,7 +208,14 @@ def _asked(
     settings += [each for method, values in varied.items() for each in grid(method, values)]
     asked = Asked(settings=tuple(settings), common=common, scoring=scoring, answers=answers)
     for each in settings:
-        build_method(each.method, asked.parameters(each))
+        parameters = asked.parameters(each)
+        build_method(each.method, parameters)
+        wanted = parameters.get("tokens")
+        if isinstance(wanted, int) and wanted > scoring.context_tokens:
+            raise InputError(
+                f"{each.method} is to fill {wanted:,} tokens, and contexts have at most "
+                f"{scoring.context_tokens:,}: raise --context-tokens"
+            )
     return asked
 
 

@@ -26,14 +26,12 @@ if TYPE_CHECKING:
 
     from clew.methods.ket.local import Graph
     from clew.methods.ket.rest import Candidates
-    from clew.methods.ket.skeleton import Skeleton
     from clew.models import Models
 
 Core = Literal["pagerank", "random"]
 Rest = Literal["keywords", "nearest", "neighbours"]
 
 _NEAR = "near the question"
-_RULES = {"parse": "the parse of sentences", "cooccurrence": "co-occurrence in sentences"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +70,14 @@ class Ket:
         others, budget = self._others(snapshot, asked, texts)
         graph, notes = self._graph(snapshot, asked, texts, models, self.tokens - budget)
         printed = _printed(texts, graph, others, self.tokens)
+        if (others.rows or graph.seeds) and not printed:
+            notes += (f"no text fits into a budget of {self.tokens} tokens",)
         return Evidence(
             query=query,
             method=self.name,
             tables=graph.tables,
             hits=tuple(printed.values()),
-            paths=tuple(_paths(snapshot, query, texts, graph, others, printed)),
+            paths=tuple(_paths(snapshot, asked, texts, graph, others, printed)),
             seeds=tuple(_seeds(snapshot, graph, others, printed)),
             notes=notes,
         )
@@ -105,6 +105,9 @@ class Ket:
         if self.graph_share == 0:
             return local.NOTHING, ()
         view = skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
+        notes = view.notes
+        if self.summarise and models.llm is None:
+            notes += ("no LLM to shorten descriptions: the longest instead",)
         found = local.local_search(
             snapshot,
             query,
@@ -114,7 +117,7 @@ class Ket:
             n_seeds=self.seed_entities,
             llm=models.llm if self.summarise else None,
         )
-        return found, (*_made_by(view), *found.notes)
+        return found, (*notes, *found.notes)
 
 
 def _printed(texts: Texts, graph: Graph, others: Candidates, budget: int) -> dict[int, Hit]:
@@ -142,15 +145,6 @@ def _beginning(hit: Hit, limit: int) -> Hit:
     return replace(hit, text=text, end=hit.start + len(text))
 
 
-def _made_by(view: Skeleton) -> Iterator[str]:
-    """Say what the graph is made of, where that is no LLM's work."""
-    free = [f"{n:,} chunks by {_RULES[by]}" for by, n in view.made_by.items() if by in _RULES]
-    if free:
-        yield f"the graph's triples come without an LLM: from {' and '.join(free)}"
-    if not view.made_by:
-        yield "no triples, so no graph: 'clew index --triples parse' extracts some without an LLM"
-
-
 # -- evidence -------------------------------------------------------------------------------------
 
 
@@ -167,7 +161,7 @@ def _seeds(
 
 def _paths(
     snapshot: Snapshot,
-    query: str,
+    query: steps.Query,
     texts: Texts,
     graph: Graph,
     others: Candidates,
@@ -177,7 +171,7 @@ def _paths(
     found = {each.row: each for each in graph.texts}
     for row, hit in hits.items():
         if row in found:
-            way = list(local.thread(snapshot, graph, found[row], int(texts.owners[row])))
+            way = list(local.thread(snapshot, query, graph, found[row], int(texts.owners[row])))
         elif row in others.keywords:
             term = others.keywords[row]
             way = [steps.term_step(snapshot, term, _NEAR, others.score(term))]
@@ -185,7 +179,7 @@ def _paths(
             way = [texts.step(others.seeds[row], _NEAR)]
         else:
             continue
-        first = Step(layer="query", id="", text=query)
+        first = Step(layer="query", id="", text=query.text)
         yield Path((first, *way, texts.step(row, "holds it")), hit.score)
 
 

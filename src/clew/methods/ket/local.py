@@ -26,7 +26,8 @@ CHANNEL = "graph"
 LIKE = "like the question"
 _ENTITY_COLUMNS = ("id", "entity", "description", "relations")
 _RELATION_COLUMNS = ("id", "source", "target", "description", "weight")
-_LONG = 500  # tokens of descriptions
+_LONG = 500  # tokens of an entity's descriptions
+_ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,15 @@ def local_search(
 ) -> Graph:
     """Return entities, relations and texts of at most `budget` tokens (KET-RAG, Algorithm 2).
 
-    The tables get half of it, the texts the other half. `llm` shortens long descriptions.
+    The tables get half of it, the texts the other half. An entity that nothing is said of has no
+    row. `llm` shortens long descriptions.
     """
     scores = skeleton.cosines(snapshot, query)
     best = top_k(scores, n_seeds)
     seeds = {int(skeleton.entities[i]): float(scores[i]) for i in best}
     if not seeds:
         return NOTHING
-    words = _Words(snapshot, skeleton, llm)
+    words = _Words(snapshot, skeleton, llm, min(_LONG, budget // 2 // _ROW_SHARE))
     entities, used = _filled("Entities", _ENTITY_COLUMNS, words.entities(seeds), budget // 2)
     order, _ = network(skeleton.relations, list(seeds))
     rows = words.relations(order.tolist())
@@ -82,15 +84,18 @@ def local_search(
     )
 
 
-def thread(snapshot: Snapshot, graph: Graph, found: Found, chunk: int) -> Iterator[Step]:
-    """Yield the seed that led to a text, and the strongest triple of it in the text's chunk."""
+def thread(
+    snapshot: Snapshot, query: steps.Query, graph: Graph, found: Found, chunk: int
+) -> Iterator[Step]:
+    """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
     yield steps.entity_step(snapshot, found.seed, LIKE, graph.seeds[found.seed])
     columns = snapshot.layer("triple").columns
     here = neighbours(snapshot.link("chunk", "triple"), chunk)
     own = here[(columns["subject"][here] == found.seed) | (columns["object"][here] == found.seed)]
     if found.n_relations and len(own):
-        best = own[top_k(columns["strength"][own], 1)[0]]
-        yield steps.triple_step(snapshot, int(best), "says of it")
+        cosines = snapshot.layer("triple").vectors[own] @ query.vector
+        best = int(top_k(cosines, 1)[0])
+        yield steps.triple_step(snapshot, int(own[best]), "says of it", float(cosines[best]))
 
 
 def _filled(
@@ -111,19 +116,23 @@ def _filled(
 class _Words:
     """Entities and relations in words. Nothing is read before it is asked for."""
 
-    def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None) -> None:
+    def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None, most: int) -> None:
         self._snapshot = snapshot
         self._skeleton = skeleton
         self._llm = llm
+        self._most = most  # tokens of a description
         self.notes: list[str] = []
 
     def entities(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
         degree = self._skeleton.relations.degree
-        for number, row in enumerate(rows, 1):
-            [name] = self._snapshot.layer("entity").texts([row])
+        number = 0
+        for row in rows:
             profiles = neighbours(self._skeleton.profiles, row).tolist()
-            said = self._snapshot.layer("profile").texts(profiles)
-            yield str(number), name, self._shortened(name, said), str(degree[row])
+            if profiles:
+                number += 1
+                [name] = self._snapshot.layer("entity").texts([row])
+                said = self._shortened(name, self._snapshot.layer("profile").texts(profiles))
+                yield str(number), name, said, str(degree[row])
 
     def relations(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
         relations, entities = self._skeleton.relations, self._snapshot.layer("entity")
@@ -132,9 +141,8 @@ class _Words:
             triples = neighbours(relations.triples, row).tolist()
             ends = [int(columns[end][triples[0]]) for end in ("subject", "object")]
             source, target = entities.texts(ends)
-            said = self._said(triples, ends[0])
-            weight = f"{relations.weight[row]:g}"
-            yield str(number), source, target, _longest(said), weight
+            said = self._longest([each.rstrip(" .") for each in self._said(triples, ends[0])], "; ")
+            yield str(number), source, target, said, f"{relations.weight[row]:g}"
 
     def _said(self, triples: Sequence[int], source: int) -> list[str]:
         """Return what triples of two entities say: descriptions, else the relation's words.
@@ -156,24 +164,22 @@ class _Words:
     def _shortened(self, name: str, said: Sequence[str]) -> str:
         """Return the descriptions of an entity as one, by the LLM where they are long."""
         distinct = list(dict.fromkeys(said))
-        together = " ".join(distinct)
-        if self._llm is None or tokens.count(together) <= _LONG:
-            return _longest(distinct)
+        if self._llm is None or tokens.count(" ".join(distinct)) <= _LONG:
+            return self._longest(distinct)
         listed = "\n".join(f"- {each}" for each in distinct)
         asked = prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
         reply = steps.bought(self._llm, asked)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
             self.notes.append(f"the LLM did not shorten what is said of {name} ({why})")
-            return _longest(distinct)
-        return tokens.truncate(reply.text.strip(), _LONG)
+            return self._longest(distinct)
+        return tokens.truncate(reply.text.strip(), self._most)
 
-
-def _longest(said: Sequence[str]) -> str:
-    """Return distinct descriptions as one, where they are long only the longest, in order."""
-    distinct = list(dict.fromkeys(said))
-    by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
-    kept = fitting(by_length, lambda i: tokens.count(f"{distinct[i]} "), _LONG)
-    if not kept and distinct:
-        return tokens.truncate(distinct[by_length[0]], _LONG)
-    return " ".join(distinct[i] for i in sorted(kept))
+    def _longest(self, said: Sequence[str], separator: str = " ") -> str:
+        """Return distinct descriptions as one, in order; only the longest where they are many."""
+        distinct = list(dict.fromkeys(said))
+        by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
+        kept = fitting(by_length, lambda i: tokens.count(f"{distinct[i]}{separator}"), self._most)
+        if not kept and distinct:
+            return tokens.truncate(distinct[by_length[0]], self._most)
+        return separator.join(distinct[i] for i in sorted(kept))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Link = csr_array[Any, tuple[int, int]]
 
+_RULES = {"parse": "the parse of sentences", "cooccurrence": "co-occurrence in sentences"}
 _SLACK = (
     0.01  # an updated index's own core may be larger than the share by rounding, batch by batch
 )
@@ -35,7 +36,7 @@ class Skeleton:
     entity_chunks: Link  # (n_entities, n_chunks)
     profiles: Link  # (n_entities, n_profiles), descriptions with a text
     lengths: NDArray[np.float32]  # (n_entities,) of the sums of their profiles' vectors
-    made_by: Counter[str]  # how many core chunks each source was used for
+    notes: tuple[str, ...]  # what it is made of, where that is not what was asked for
 
     def cosines(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64]:
         """Return the (m,) cosines of the entities to the query.
@@ -53,24 +54,42 @@ class Skeleton:
 def skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Return the graph of a core that is a `share` of all chunks, computed once."""
     key = f"ket skeleton {share} {by} {seed} {k}"
-    return snapshot.derived(key, lambda: _build(snapshot, _core(snapshot, share, by, seed, k)))
+    return snapshot.derived(key, lambda: _skeleton(snapshot, share, by, seed, k))
 
 
-def _core(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> NDArray[np.bool_]:
-    """Return which chunks' triples count.
+def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
+    """Return the graph of a core.
 
-    Where indexing extracted triples from no more than the core, it chose the core.
+    Where indexing extracted triples from no more chunks than a core has, it chose the core.
     """
-    extracted = np.asarray(snapshot.layer("chunk").columns["graph"]) > 0
-    most = math.ceil(round((share + _SLACK) * len(extracted), DECIMALS)) if share > 0 else 0
-    if extracted.sum() <= most:
-        return extracted
-    core = np.zeros(len(extracted), dtype=bool)
+    made_by = np.asarray(snapshot.layer("chunk").columns["graph"])
+    extracted = made_by > 0
+    n, n_extracted = len(extracted), int(extracted.sum())
+    if not n_extracted:
+        note = "no triples, so no graph: 'clew index --triples cooccurrence' extracts some for free"
+        return _build(snapshot, extracted, (note,))
+    if share > 0 and n_extracted <= math.ceil(round((share + _SLACK) * n, DECIMALS)):
+        told = f"the graph is of the {n_extracted:,} of {n:,} chunks that have triples"
+        return _build(snapshot, extracted, (told,) * (n_extracted < n) + _free(made_by, extracted))
+    core = np.zeros(n, dtype=bool)
     core[steps.core_rows(snapshot, share, by=by, seed=seed, k=k)] = True
-    return core & extracted
+    core &= extracted
+    if not core.any():
+        return _build(snapshot, core, ("no chunk of the core has triples, so there is no graph",))
+    return _build(snapshot, core, _free(made_by, core))
 
 
-def _build(snapshot: Snapshot, core: NDArray[np.bool_]) -> Skeleton:
+def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Say which part of the core's triples no LLM extracted, if there is one."""
+    counts = Counter(SOURCES[source] for source in made_by[core].tolist())
+    free = [f"{counts[by]:,} by {how}" for by, how in _RULES.items() if counts[by]]
+    if not free:
+        return ()
+    of = f"of {core.sum():,} chunks {' and '.join(free)}"
+    return (f"the graph's triples come without an LLM: {of}",)
+
+
+def _build(snapshot: Snapshot, core: NDArray[np.bool_], notes: tuple[str, ...]) -> Skeleton:
     triples, n_entities = snapshot.layer("triple").columns, len(snapshot.layer("entity"))
     entity_chunks = _within(snapshot.link("entity", "chunk"), core)
     relations = group_relations(
@@ -83,14 +102,13 @@ def _build(snapshot: Snapshot, core: NDArray[np.bool_]) -> Skeleton:
     lengths = np.zeros(n_entities, dtype=np.float32)
     if profiles.nnz:
         lengths = keyword_lengths(csr_array(profiles.T), snapshot.layer("profile").vectors)
-    sources = snapshot.layer("chunk").columns["graph"][core]
     return Skeleton(
         entities=np.flatnonzero(np.diff(entity_chunks.indptr)),
         relations=relations,
         entity_chunks=entity_chunks,
         profiles=profiles,
         lengths=lengths,
-        made_by=Counter(SOURCES[source] for source in sources.tolist()),
+        notes=notes,
     )
 
 
