@@ -89,11 +89,6 @@ def _passage(hit: Hit, number: int) -> Passage:
 
 
 def _shortened(passage: Passage, limit: int) -> Passage:
-    """Return the passage cut so that it fits; its text is empty where not even that does.
-
-    A title that would take more than half of the limit is left out.
-    """
-    if 2 * tokens.count(passage.title) > limit:
-        passage = replace(passage, title="")
-    text = blocks.beginning(passage.title, passage.text, limit)
-    return replace(passage, text=text, end=passage.start + len(text))
+    """Return the passage cut so that it fits; its text is empty where not even that does."""
+    title, text = blocks.beginning(passage.title, passage.text, limit)
+    return replace(passage, title=title, text=text, end=passage.start + len(text))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew import methods
+from clew import methods, steps
 from clew.algo.links import neighbours
 from clew.context import build_context
 from clew.errors import InputError
@@ -17,6 +17,7 @@ from clew.index.choose import Wanted
 from clew.index.extract import extract
 from clew.layers.extractions import Extracted, graph_batch
 from clew.methods.ket import Ket
+from clew.methods.ket.skeleton import skeleton
 from clew.models import Reply
 from clew.models.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore
@@ -128,14 +129,23 @@ def test_an_entity_its_triple_and_a_text(index):
             assert target in text.text.casefold()
 
 
-def test_no_triples_no_graph(robots_without_triples):
-    """Without triples the keyword channel fills the whole context, and a note says so."""
-    found = ask(robots_without_triples, Ket(tokens=600))
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.9])
+@pytest.mark.parametrize("rest", ["keywords", "nearest", "neighbours"])
+def test_no_triples_no_graph(robots_without_triples, rest, share):
+    """Without triples the other channel has the whole budget, and a note says why."""
+    found = ask(robots_without_triples, Ket(tokens=100, rest=rest, graph_share=share))
+    alone = ask(robots_without_triples, Ket(tokens=100, rest=rest, graph_share=0.0))
+    assert found.hits == alone.hits
+    assert 1 < len(found.hits) < len(ROBOTS)
     assert found.tables == ()
-    assert {hit.channel for hit in found.hits} == {"keyword"}
     assert any("no triples" in note for note in found.notes)
-    used = sum(blocks.passage_tokens(hit.title, hit.text) for hit in found.hits)
-    assert used > 0.4 * 600 or len(found.hits) == len(ROBOTS)
+
+
+def test_no_candidates_leave_the_graph_all(index):
+    """Where no keyword may lead anywhere the graph has the whole budget."""
+    alone = ask(index, methods.load("skeleton_rag")(tokens=200))
+    found = ask(index, Ket(tokens=200, common=0.0))
+    assert (found.hits, found.tables) == (alone.hits, alone.tables)
 
 
 @pytest.fixture(scope="module")
@@ -186,13 +196,19 @@ def test_no_budget_is_exceeded(index, halved, name, n_tokens, share, halves, que
 
 @given(n_tokens=st.integers(20, 900), share=st.floats(0.01, 1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_tables_take_at_most_half_of_the_graphs_tokens(index, n_tokens, share):
-    """Tables are within half of what the keyword channel left, heads and rules counted."""
-    found = ask(index, Ket(tokens=n_tokens, graph_share=share))
-    used = sum(
-        tokens.count(blocks.table(table.name, table.columns, table.rows)) for table in found.tables
+def test_tables_and_texts_take_half_of_the_graphs_tokens_each(index, n_tokens, share):
+    """Neither is above half of what the keyword channel left, heads and rules counted."""
+    method = Ket(tokens=n_tokens, graph_share=share)
+    alone = ask(
+        index, methods.load("keyword_rag")(tokens=int(round((1 - share) * n_tokens, 6)) or 1)
     )
-    assert used <= n_tokens // 2
+    kept = sum(blocks.passage_tokens(hit.title, hit.text) for hit in alone.hits)
+    left = n_tokens - (kept if share < 1 else 0)
+    found = ask(index, method)
+    tables = sum(tokens.count(blocks.table(t.name, t.columns, t.rows)) for t in found.tables)
+    texts = [h for h in found.hits if h.channel == "graph"]
+    assert tables <= left // 2
+    assert sum(blocks.passage_tokens(hit.title, hit.text) for hit in texts) <= left // 2
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -228,11 +244,44 @@ def test_a_small_core_has_fewer_entities(index):
 
 
 def test_neighbours_follow_their_seed(index):
-    """Text-RAG's first text is KNNG-RAG's too; the others may come by way of it."""
-    text = ask(index, methods.load("text_rag")(tokens=90))
-    near = ask(index, methods.load("knng_rag")(tokens=90))
-    assert near.hits[0].chunk_id == text.hits[0].chunk_id
-    assert any(len(path.steps) == 3 for path in near.paths)
+    """KNNG-RAG: the nearest text, its neighbours by their nearness to it, the next nearest."""
+    layer = index.layer("chunk")
+    scores = layer.vectors @ models().embedder.embed([QUESTION], kind="query")[0]
+    graph = steps.chunk_graph(index, 2)
+    order = []
+    for row in np.argsort(-scores, kind="stable"):
+        near = neighbours(graph, row)
+        near = near[np.argsort(-(layer.vectors[near] @ layer.vectors[row]), kind="stable")]
+        order += [int(each) for each in (row, *near)]
+    order = layer.ids(list(dict.fromkeys(order)))
+    for n_tokens in (40, 70, 100, 130):
+        found = {hit.chunk_id for hit in ask(index, methods.load("knng_rag")(tokens=n_tokens)).hits}
+        assert found == set(order[: len(found)])
+    assert any(len(path.steps) == 3 for path in ask(index, methods.load("knng_rag")()).paths)
+
+
+def test_keywords_are_ranked_and_bounded(index):
+    """The pool is what the nearest keywords' postings hold, nearest first, and no more tokens."""
+    layer, query = index.layer("term"), models().embedder.embed([QUESTION], kind="query")[0]
+    link, vectors = index.link("sentence", "term").toarray(), index.layer("sentence").vectors
+    means = link.T @ vectors
+    cosines = means @ query / np.linalg.norm(means, axis=1)
+    chunks, n_tokens = index.layer("chunk"), index.layer("chunk").columns["n_tokens"]
+    near = chunks.vectors @ query
+    for budget in (30, 45, 60):
+        pool, used = [], 0
+        for term in np.argsort(-np.round(cosines, 6), kind="stable"):
+            rows = neighbours(index.link("term", "subchunk"), term)
+            for row in rows[np.argsort(-np.round(near[rows], 6), kind="stable")]:
+                if row not in pool and used <= 2 * budget:
+                    used += int(n_tokens[row])
+                    pool += [row] if used <= 2 * budget or not pool else []
+        found = ask(index, methods.load("keyword_rag")(tokens=budget))
+        best = sorted(pool, key=lambda row: (-round(float(near[row]), 6), row))
+        assert [h.chunk_id for h in found.hits] == chunks.ids(best[: len(found.hits)])
+        for path in found.paths:
+            [term] = layer.rows([path.steps[1].id])
+            assert path.steps[1].score == pytest.approx(cosines[term], abs=1e-5)
 
 
 def test_common_keywords_may_be_left_out(index):
@@ -243,7 +292,16 @@ def test_common_keywords_may_be_left_out(index):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("core", "best"), ("rest", "all"), ("graph_share", 1.5), ("core_share", -0.1), ("tokens", 0)],
+    [
+        ("core", "best"),
+        ("rest", "all"),
+        ("graph_share", 1.5),
+        ("core_share", -0.1),
+        ("tokens", 0),
+        ("seed_entities", 0),
+        ("k", 3),
+        ("k", 0),
+    ],
 )
 def test_bad_settings_are_refused(parameter, value):
     """The message names the parameter and what it may be."""
@@ -321,7 +379,7 @@ def test_descriptions_of_an_llm(acme):
     found = ask(acme, SKELETON)
     assert cells(found, "Entities", "description")["Lyon"] == "A city on the Rhône."
     assert cells(found, "Relations", "description") == {
-        "Acme Robotics": "Acme has its factory in Lyon"
+        "Acme Robotics": "Acme has its factory in Lyon."
     }
     assert cells(found, "Relations", "weight") == {"Acme Robotics": "14"}
     assert found.notes == ()
@@ -393,9 +451,7 @@ def test_why_there_is_no_graph(acme, index):
     """An index without triples, and a core of nothing, are told apart; an LLM's needs no note."""
     with searched(robots(), triples=False) as snapshot:
         assert [note[:10] for note in ask(snapshot).notes] == ["no triples"]
-    assert ask(index, Ket(core_share=0.0)).notes == (
-        "no chunk of the core has triples, so there is no graph",
-    )
+    assert ask(index, Ket(core_share=0.0)).notes == ("a core of no chunk, so no graph",)
     assert ask(acme).notes == ()
 
 
@@ -427,3 +483,45 @@ def test_nothing_fits(index):
     found = ask(index, Ket(tokens=1))
     assert (found.hits, found.tables) == ((), ())
     assert any("no text fits" in note for note in found.notes)
+
+
+def test_the_core_is_the_best_of_what_was_extracted(tmp_path):
+    """Where more chunks have triples than a core has, those of the highest rank are the core."""
+    given_models = models()
+    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
+        add(store, robots()[:4], given_models)
+        rules = Cooccurrence(given_models.tagger)
+        extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
+        add(store, robots()[4:], given_models)
+        snapshot = store.snapshot()
+    ranks = steps.chunk_ranks(snapshot)
+    extracted = np.flatnonzero(snapshot.layer("chunk").columns["graph"])
+    for share, size in ((0.2, 2), (0.5, 3), (0.6, 4)):
+        view = skeleton(snapshot, share, "pagerank", 0, 2)
+        order = extracted[np.argsort(-np.round(ranks[extracted], 6), kind="stable")]
+        assert set(view.entity_chunks.indices) <= set(order[:size].tolist())
+        sampled = skeleton(snapshot, share, "random", 3, 2)
+        assert len(set(sampled.entity_chunks.indices)) <= size
+    snapshot.close()
+
+
+def test_triples_of_a_useless_reply_are_no_llms(tmp_path):
+    """What stands in for an LLM's triples is said to be no LLM's."""
+    given_models = models()
+    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
+        add(store, robots(), given_models)
+        llm = ScriptedLLM(*[Reply(text="", error="no reply") for _ in ROBOTS])
+        extract(store, replace(given_models, llm=llm), Wanted(triples="llm"))
+        snapshot = store.snapshot()
+    assert any("the LLM's reply was of no use" in note for note in ask(snapshot).notes)
+    snapshot.close()
+
+
+def test_a_long_title_does_not_empty_a_small_context():
+    """A text is cut, and loses its title, before nothing is found."""
+    title = "A report on all the ships that left the port of Larvik for the ice"
+    with searched([Document(id="a", text="The Fram was strong.", title=title)]) as snapshot:
+        for name in ("text_rag", "keyword_rag", "ket"):
+            [hit] = ask(snapshot, methods.load(name)(tokens=14), "the Fram").hits
+            assert hit.text.startswith("The Fram")
+            assert hit.title == ""

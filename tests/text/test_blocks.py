@@ -70,20 +70,22 @@ def test_a_row_is_a_line_and_a_column_a_cell(name, columns, rows):
 @given(TEXTS, TEXTS, st.integers(-1, 60))
 def test_a_cut_passage_fits(title, text, limit):
     """It is a beginning of the text, whole where that fits, and never only white space."""
-    cut = blocks.beginning(title, text, limit)
+    kept, cut = blocks.beginning(title, text, limit)
     assert text.startswith(cut)
+    assert kept in {title, ""}
     if cut:
         assert cut.strip()
-        assert blocks.passage_tokens(title, cut) <= limit
+        assert blocks.passage_tokens(kept, cut) <= limit
     if blocks.passage_tokens(title, text) <= limit and text.strip():
-        assert cut == text
+        assert (kept, cut) == (title, text)
 
 
 def test_a_cut_passage_uses_its_limit():
     """Of plain words as many stay as there is room for."""
     text = "the ship left the port " * 20
     room = 30 - blocks.passage_tokens("Fram", "")
-    cut = blocks.beginning("Fram", text, 30)
+    title, cut = blocks.beginning("Fram", text, 30)
+    assert title == "Fram"
     assert blocks.passage_tokens("Fram", cut) == 30
     assert tokens.count(cut) in {room, room - 1}  # the break behind a word is a token of its own
 
@@ -108,3 +110,12 @@ def test_a_table_as_it_reads():
 def test_a_row_without_a_word_is_a_bar(cells):
     """An empty line would be no block."""
     assert "\n|\n---" in blocks.table("Empty", ("a",), [cells])
+
+
+def test_a_long_title_leaves_room_for_the_text():
+    """A title of more than half of the room is dropped where something has to be."""
+    title = "The ship that left the port of Larvik for the ice in the north"
+    kept, cut = blocks.beginning(title, "She was built for the ice, and for nothing else.", 16)
+    assert kept == ""
+    assert cut.startswith("She was built")
+    assert blocks.beginning(title, "She sank.", 40) == (title, "She sank.")

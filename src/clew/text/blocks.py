@@ -40,14 +40,17 @@ def row_tokens(cells: Sequence[str]) -> int:
     return tokens.count(_line(cells))
 
 
-def beginning(title: str, text: str, limit: int) -> str:
-    """Return `text`, cut between tokens where its passage has more than `limit` tokens.
+def beginning(title: str, text: str, limit: int) -> tuple[str, str]:
+    """Return a title and text, cut between tokens so that their passage has `limit` at most.
 
-    It is "" where no word fits beside the number and the title.
+    Where the whole does not fit, a title of more than half of the limit is left out. The text is ""
+    where no word fits beside the number and the title.
     """
+    if 2 * tokens.count(title) > limit and passage_tokens(title, text) > limit:
+        title = ""
     while text and (over := passage_tokens(title, text) - limit) > 0:
         text = tokens.truncate(text, tokens.count(text) - over)
-    return text if text.strip() else ""
+    return title, text if text.strip() else ""
 
 
 def _head(name: str, columns: Sequence[str]) -> str:

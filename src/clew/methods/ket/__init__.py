@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     from clew.methods.ket.local import Graph
     from clew.methods.ket.rest import Candidates
+    from clew.methods.ket.skeleton import Skeleton
     from clew.models import Models
 
 Core = Literal["pagerank", "random"]
 Rest = Literal["keywords", "nearest", "neighbours"]
 
 _NEAR = "near the question"
+_MOST = 999  # passages: the number of a further one would take more tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +63,28 @@ class Ket:
         for name in ("graph_share", "core_share", "common"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} is from 0 to 1, not {getattr(self, name)}")
-        if self.tokens < 1:
-            raise InputError(f"tokens is at least 1, not {self.tokens}")
+        for name in ("tokens", "seed_entities"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
+        if self.k < 2 or self.k % 2:
+            raise InputError(f"k is even and at least 2, half of it for each kind, not {self.k}")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", asked))
-        others, budget = self._others(snapshot, asked, texts)
-        graph, notes = self._graph(snapshot, asked, texts, models, self.tokens - budget)
+        view = self._skeleton(snapshot)
+        others, reserved = self._others(snapshot, asked, texts, view)
+        graph = local.NOTHING
+        notes: tuple[str, ...] = ()
+        if view is not None:
+            llm = models.llm if self.summarise else None
+            left = self.tokens - reserved
+            graph = local.local_search(
+                snapshot, asked, view, texts, left, n_seeds=self.seed_entities, llm=llm
+            )
+            notes = (*view.notes, *graph.notes)
+            if self.summarise and llm is None:
+                notes += ("no LLM to shorten descriptions: the longest instead",)
         printed = _printed(texts, graph, others, self.tokens)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
@@ -82,12 +98,21 @@ class Ket:
             notes=notes,
         )
 
+    def _skeleton(self, snapshot: Snapshot) -> Skeleton | None:
+        if self.graph_share == 0:
+            return None
+        return skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
+
     def _others(
-        self, snapshot: Snapshot, query: steps.Query, texts: Texts
+        self, snapshot: Snapshot, query: steps.Query, texts: Texts, view: Skeleton | None
     ) -> tuple[Candidates, int]:
-        """Return the candidates beside the graph, and the tokens of those that surely fit."""
-        budget = int(round((1 - self.graph_share) * self.tokens, DECIMALS))
-        if budget == 0:
+        """Return the candidates beside the graph, and the tokens to keep for them.
+
+        They have the whole budget where there is no graph.
+        """
+        share = 1.0 if view is None or not len(view.entities) else 1 - self.graph_share
+        budget = int(round(share * self.tokens, DECIMALS))
+        if budget == 0 or self.graph_share == 1:
             return rest.NOTHING, 0
         if self.rest == "keywords":
             found = rest.by_keywords(snapshot, query, texts, int(self.pool * budget), self.common)
@@ -96,28 +121,7 @@ class Ket:
         else:
             found = rest.nearest(texts, budget)
         fit = fitting(found.rows, texts.cost, budget)
-        return found, sum(map(texts.cost, fit)) if fit else budget
-
-    def _graph(
-        self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models, budget: int
-    ) -> tuple[Graph, tuple[str, ...]]:
-        """Return what the graph has for the query within `budget` tokens, and notes."""
-        if self.graph_share == 0:
-            return local.NOTHING, ()
-        view = skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
-        notes = view.notes
-        if self.summarise and models.llm is None:
-            notes += ("no LLM to shorten descriptions: the longest instead",)
-        found = local.local_search(
-            snapshot,
-            query,
-            view,
-            texts,
-            budget,
-            n_seeds=self.seed_entities,
-            llm=models.llm if self.summarise else None,
-        )
-        return found, (*notes, *found.notes)
+        return found, sum(map(texts.cost, fit)) if fit or not found.rows else budget
 
 
 def _printed(texts: Texts, graph: Graph, others: Candidates, budget: int) -> dict[int, Hit]:
@@ -129,7 +133,7 @@ def _printed(texts: Texts, graph: Graph, others: Candidates, budget: int) -> dic
     left = budget - graph.used
     printed = {each.row: texts.hit(each.row, local.CHANNEL) for each in graph.texts}
     rows = [row for row in others.rows if row not in printed]
-    fit = fitting(rows, texts.cost, left)
+    fit = fitting(rows, texts.cost, left)[: _MOST - len(printed)]
     printed |= {row: texts.hit(row, others.channel) for row in fit}
     if rows and not fit:
         cut = _beginning(texts.hit(rows[0], others.channel), left)
@@ -141,8 +145,8 @@ def _printed(texts: Texts, graph: Graph, others: Candidates, budget: int) -> dic
 
 def _beginning(hit: Hit, limit: int) -> Hit:
     """Return a hit, cut so that its passage has at most `limit` tokens."""
-    text = blocks.beginning(hit.title, hit.text, limit)
-    return replace(hit, text=text, end=hit.start + len(text))
+    title, text = blocks.beginning(hit.title, hit.text, limit)
+    return replace(hit, title=title, text=text, end=hit.start + len(text))
 
 
 # -- evidence -------------------------------------------------------------------------------------

@@ -26,7 +26,9 @@ CHANNEL = "graph"
 LIKE = "like the question"
 _ENTITY_COLUMNS = ("id", "entity", "description", "relations")
 _RELATION_COLUMNS = ("id", "source", "target", "description", "weight")
-_LONG = 500  # tokens of an entity's descriptions
+_LONG = 500  # tokens of an entity's descriptions, which an LLM may shorten
+_READ = 4_000  # of these that it reads
+_STOPS = (".", "!", "?")
 _ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 
@@ -141,7 +143,7 @@ class _Words:
             triples = neighbours(relations.triples, row).tolist()
             ends = [int(columns[end][triples[0]]) for end in ("subject", "object")]
             source, target = entities.texts(ends)
-            said = self._longest([each.rstrip(" .") for each in self._said(triples, ends[0])], "; ")
+            said = _longest(self._said(triples, ends[0]), self._most)
             yield str(number), source, target, said, f"{relations.weight[row]:g}"
 
     def _said(self, triples: Sequence[int], source: int) -> list[str]:
@@ -163,23 +165,30 @@ class _Words:
 
     def _shortened(self, name: str, said: Sequence[str]) -> str:
         """Return the descriptions of an entity as one, by the LLM where they are long."""
-        distinct = list(dict.fromkeys(said))
-        if self._llm is None or tokens.count(" ".join(distinct)) <= _LONG:
-            return self._longest(distinct)
-        listed = "\n".join(f"- {each}" for each in distinct)
+        if self._llm is None or tokens.count(" ".join(said)) <= _LONG:
+            return _longest(said, self._most)
+        listed = "\n".join(f"- {each}" for each in _kept(said, _READ))
         asked = prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
         reply = steps.bought(self._llm, asked)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
             self.notes.append(f"the LLM did not shorten what is said of {name} ({why})")
-            return self._longest(distinct)
+            return _longest(said, self._most)
         return tokens.truncate(reply.text.strip(), self._most)
 
-    def _longest(self, said: Sequence[str], separator: str = " ") -> str:
-        """Return distinct descriptions as one, in order; only the longest where they are many."""
-        distinct = list(dict.fromkeys(said))
-        by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
-        kept = fitting(by_length, lambda i: tokens.count(f"{distinct[i]}{separator}"), self._most)
-        if not kept and distinct:
-            return tokens.truncate(distinct[by_length[0]], self._most)
-        return separator.join(distinct[i] for i in sorted(kept))
+
+def _longest(said: Sequence[str], limit: int) -> str:
+    """Return distinct descriptions as one of at most `limit` tokens."""
+    kept = _kept(said, limit)
+    if said and not kept:
+        return tokens.truncate(max(said, key=len), limit)
+    ended = (f"{each} " if each.endswith(_STOPS) else f"{each}; " for each in kept)
+    return "".join(ended).rstrip("; ")
+
+
+def _kept(said: Sequence[str], limit: int) -> list[str]:
+    """Return distinct descriptions in order, only the longest where they have too many tokens."""
+    distinct = list(dict.fromkeys(said))
+    by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
+    kept = fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)
+    return [distinct[i] for i in sorted(kept)]

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, diags_array
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
+from clew.algo.knn import core_of
 from clew.algo.local_search import Relations, group_relations
 from clew.algo.topk import DECIMALS
 from clew.types import SOURCES, Snapshot
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 
     Link = csr_array[Any, tuple[int, int]]
 
-_RULES = {"parse": "the parse of sentences", "cooccurrence": "co-occurrence in sentences"}
-_SLACK = (
-    0.01  # an updated index's own core may be larger than the share by rounding, batch by batch
-)
+_NO_TRIPLES = "no triples, so no graph: 'clew index PATH --triples cooccurrence' extracts some"
+_RULES = {
+    "parse": "the parse of sentences",
+    "cooccurrence": "co-occurrence in sentences",
+    "fallback": "co-occurrence where the LLM's reply was of no use",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +63,25 @@ def skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Sk
 def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Return the graph of a core.
 
-    Where indexing extracted triples from no more chunks than a core has, it chose the core.
+    Only chunks with triples are in it. Where indexing extracted them from no more chunks than a
+    core has, it chose the core.
     """
     made_by = np.asarray(snapshot.layer("chunk").columns["graph"])
-    extracted = made_by > 0
-    n, n_extracted = len(extracted), int(extracted.sum())
-    if not n_extracted:
-        note = "no triples, so no graph: 'clew index --triples cooccurrence' extracts some for free"
-        return _build(snapshot, extracted, (note,))
-    if share > 0 and n_extracted <= math.ceil(round((share + _SLACK) * n, DECIMALS)):
-        told = f"the graph is of the {n_extracted:,} of {n:,} chunks that have triples"
-        return _build(snapshot, extracted, (told,) * (n_extracted < n) + _free(made_by, extracted))
+    extracted = np.flatnonzero(made_by)
+    n, size = len(made_by), math.ceil(round(share * len(made_by), DECIMALS))
     core = np.zeros(n, dtype=bool)
-    core[steps.core_rows(snapshot, share, by=by, seed=seed, k=k)] = True
-    core &= extracted
-    if not core.any():
-        return _build(snapshot, core, ("no chunk of the core has triples, so there is no graph",))
-    return _build(snapshot, core, _free(made_by, core))
+    if not len(extracted):
+        return _build(snapshot, core, (_NO_TRIPLES,))
+    if size == 0:
+        return _build(snapshot, core, ("a core of no chunk, so no graph",))
+    told: tuple[str, ...] = ()
+    if len(extracted) > size:
+        ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
+        extracted = extracted[core_of(len(extracted), size / len(extracted), ranks, seed)]
+    elif len(extracted) < size or (by == "random" and size < n):
+        told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
+    core[extracted] = True
+    return _build(snapshot, core, told + _free(made_by, core))
 
 
 def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_]) -> tuple[str, ...]:
