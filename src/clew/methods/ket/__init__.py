@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from clew.methods.ket.local import Graph
     from clew.methods.ket.rest import Candidates
-    from clew.methods.ket.skeleton import Skeleton
     from clew.models import Models
 
 Core = Literal["pagerank", "random"]
@@ -72,19 +71,10 @@ class Ket:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", asked))
-        view = self._skeleton(snapshot)
-        others, reserved = self._others(snapshot, asked, texts, view)
-        graph = local.NOTHING
-        notes: tuple[str, ...] = ()
-        if view is not None:
-            llm = models.llm if self.summarise else None
-            left = self.tokens - reserved
-            graph = local.local_search(
-                snapshot, asked, view, texts, left, n_seeds=self.seed_entities, llm=llm
-            )
-            notes = (*view.notes, *graph.notes)
-            if self.summarise and llm is None:
-                notes += ("no LLM to shorten descriptions: the longest instead",)
+        graph, notes = self._graph(snapshot, asked, texts, models)
+        others = rest.NOTHING
+        if self.graph_share < 1:
+            others = self._others(snapshot, asked, texts, self.tokens - graph.used)
         printed = _printed(texts, graph, others, self.tokens)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
@@ -98,30 +88,33 @@ class Ket:
             notes=notes,
         )
 
-    def _skeleton(self, snapshot: Snapshot) -> Skeleton | None:
+    def _graph(
+        self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models
+    ) -> tuple[Graph, tuple[str, ...]]:
+        """Return what the graph has for the query within its share of the tokens, and notes."""
         if self.graph_share == 0:
-            return None
-        return skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
+            return local.NOTHING, ()
+        view = skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
+        llm = models.llm if self.summarise else None
+        budget = int(round(self.graph_share * self.tokens, DECIMALS))
+        found = local.local_search(
+            snapshot, query, view, texts, budget, n_seeds=self.seed_entities, llm=llm
+        )
+        notes = (*view.notes, *found.notes)
+        if self.summarise and llm is None:
+            notes += ("no LLM to shorten descriptions: the longest instead",)
+        return found, notes
 
     def _others(
-        self, snapshot: Snapshot, query: steps.Query, texts: Texts, view: Skeleton | None
-    ) -> tuple[Candidates, int]:
-        """Return the candidates beside the graph, and the tokens to keep for them.
-
-        They have the whole budget where there is no graph.
-        """
-        share = 1.0 if view is None or not len(view.entities) else 1 - self.graph_share
-        budget = int(round(share * self.tokens, DECIMALS))
-        if budget == 0 or self.graph_share == 1:
-            return rest.NOTHING, 0
+        self, snapshot: Snapshot, query: steps.Query, texts: Texts, budget: int
+    ) -> Candidates:
+        """Return the candidates for what the graph left of the tokens."""
         if self.rest == "keywords":
-            found = rest.by_keywords(snapshot, query, texts, int(self.pool * budget), self.common)
-        elif self.rest == "neighbours":
-            found = rest.with_neighbours(snapshot, texts, budget, self.k)
-        else:
-            found = rest.nearest(texts, budget)
-        fit = fitting(found.rows, texts.cost, budget)
-        return found, sum(map(texts.cost, fit)) if fit or not found.rows else budget
+            pool = int(self.pool * budget)
+            return rest.by_keywords(snapshot, query, texts, pool, self.common)
+        if self.rest == "neighbours":
+            return rest.with_neighbours(snapshot, texts, budget, self.k)
+        return rest.nearest(texts, budget)
 
 
 def _printed(texts: Texts, graph: Graph, others: Candidates, budget: int) -> dict[int, Hit]:
