@@ -28,13 +28,13 @@ SCORING = Scoring()
 
 HEAD = """# Results
 
-Written by `make results`; do not edit. All methods read the same index, made with the default models
-(MiniLM, rules, MaxSim): no LLM and no tokens, neither to index nor to ask. The triples are those of
-names in one sentence (co-occurrence). The first methods return ten chunks; KET-RAG and its variants
-fill 4,000 tokens. A document counts as found where one of its chunks was; an answer is covered
-where it stands in the first 4,000 tokens of what was found. Intervals are 95 % bootstrap intervals over questions; the
-paired test is a sign-flip test of recall@5 against the first method. Two systems whose intervals
-overlap widely are not told apart by so few questions.
+Written by `make results`; do not edit. All methods read the same index, made with the default
+models (MiniLM, rules, MaxSim): no LLM and no tokens, neither to index nor to ask. The triples are
+those of names in one sentence (co-occurrence). The first five methods return ten chunks; KET-RAG
+and its variants fill 4,000 tokens. A document counts as found where one of its chunks was; an
+answer is covered where it stands in the first 4,000 tokens of what was found. Intervals are 95 %
+bootstrap intervals over questions; the paired test is a sign-flip test of recall@5 against the
+first method. Two systems whose intervals overlap widely are not told apart by so few questions.
 """
 
 

@@ -307,7 +307,8 @@ class Index:
         chunking = (self._settings or Settings()).chunking
         if self._exists():
             given, stored = chunking, index.chunking(self._existing().recipe)
-            if self._settings is not None and given != stored:
+            differ = (given.size, given.overlap) != (stored.size, stored.overlap)
+            if self._settings is not None and differ:
                 raise RecipeMismatch(
                     f"this index was built with chunks of {stored.size} tokens, {stored.overlap}"
                     f" of them from the one before, not {given.size} and {given.overlap}: plan for"

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from clew.algo import keywords
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
-from clew.algo.knn import core_of, knn_graph, overlapping, page_ranks
+from clew.algo.knn import knn_graph, overlapping, page_ranks
 from clew.algo.maxsim import weighted_mean
 from clew.algo.topk import positive_top_k, top_k
 from clew.errors import BudgetSpent
@@ -108,17 +108,6 @@ def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
 def chunk_ranks(snapshot: Snapshot, k: int = 2) -> NDArray[np.float64]:
     """Return the (n_chunks,) PageRank scores in the graph of near chunks, 1 in the mean."""
     return snapshot.derived(f"chunk ranks {k}", lambda: page_ranks(chunk_graph(snapshot, k)))
-
-
-def core_rows(
-    snapshot: Snapshot, share: float, *, by: str = "pagerank", seed: int = 0, k: int = 2
-) -> NDArray[np.intp]:
-    """Return the rows of the core, that `share` of the chunks, ascending (KET-RAG).
-
-    They are those of the highest PageRank, or a seeded random sample where `by` is "random".
-    """
-    ranks = None if by == "random" else chunk_ranks(snapshot, k)
-    return core_of(len(snapshot.layer("chunk")), share, ranks, seed)
 
 
 def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:

@@ -810,6 +810,31 @@ class StoreContract:
         self._check_kept(store, "odd", _ODD, fresh=True)
         store.close()
 
+    def test_a_claim_is_until_the_end(self, open_store: OpenStore) -> None:
+        """Behind it nobody else makes a generation: what is computed is kept of its own one."""
+        import pytest
+
+        first, second = open_store(), open_store()
+        a, b = small_documents()[:2]
+        self._commit(first, a)
+        first.freeze()
+        first.close()
+        first = open_store()
+        first.claim()
+        batch = self._batch(second, b)
+        generation = first.generation
+        for write in (second.claim, lambda: second.commit(batch, ["hash"]), second.compact):
+            with pytest.raises(IndexLocked):
+                write()
+        assert first.generation == generation
+        first.keep("odd", _ODD)
+        self._check_kept(first, "odd", _ODD, fresh=True)
+        first.close()
+        second.claim()
+        second.commit(batch, ["hash"])
+        assert list(second.hashes()) == [a.id, b.id]
+        second.close()
+
     @staticmethod
     def _check_kept(
         store: Store, name: str, arrays: Mapping[str, NDArray[Any]], *, fresh: bool

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo import knn
-from clew.algo.knn import core_of, knn_graph, overlapping, page_ranks
+from clew.algo.knn import core_of, core_size, knn_graph, overlapping, page_ranks
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.errors import InputError
 
@@ -37,9 +37,10 @@ def at(degrees):
 def core_chunks(graph, share, seed=None):
     """Return the core of a graph: of the highest PageRank, or a sample where there is a seed."""
     n = graph.shape[0]
+    size = core_size(n, share)
     if seed is not None:
-        return core_of(n, share, seed=seed)
-    return core_of(n, share, page_ranks(graph))
+        return core_of(n, size, seed=seed)
+    return core_of(n, size, page_ranks(graph))
 
 
 def edges(graph):

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.local_search import group_relations, network, texts_of_seeds
+from clew.algo.links import neighbours
+from clew.algo.local_search import Found, group_relations, network, texts_of_seeds
 
 # Four entities, and four triples of one chunk each: Alice founded Acme (chunk 0), Bob is engineer
 # of Acme (2), Bob opened a factory in Lyon (4), Acme has a factory in Lyon (1).
@@ -57,7 +58,7 @@ def test_worked_example_of_the_network():
 
 def test_worked_example_of_the_texts():
     """Chunks 2 and 4 tie for Bob and in their cosine; 1 comes before 0 for Acme by its cosine."""
-    found = texts_of_seeds([BOB, ACME], entity_chunks(), robots(), whole(6), COSINES)
+    found = list(texts_of_seeds([BOB, ACME], entity_chunks(), robots(), whole(6), COSINES))
     assert [(each.row, each.n_relations) for each in found] == [(2, 1), (4, 1), (1, 1), (0, 1)]
     assert [each.seed for each in found] == [BOB, BOB, ACME, ACME]
 
@@ -68,6 +69,50 @@ def test_parts_of_a_chunk_come_by_their_cosines():
     cosines = np.repeat(COSINES, 2) + np.tile([0.0, 0.1], 6)
     found = texts_of_seeds([BOB], entity_chunks(), robots(), halves, cosines)
     assert [each.row for each in found] == [5, 9, 4, 8]
+
+
+def one_by_one(seeds, entity_chunks, relations, parts, cosines):
+    """List the parts as the rules say it, one chunk at a time."""
+    found = []
+    for seed in seeds:
+        own = relations.chunks[neighbours(relations.of_entity, seed)]
+        counts = np.bincount(own.indices, minlength=parts.shape[0])
+        listed = {each.row for each in found}
+        places = [
+            Found(row, seed, int(counts[chunk]))
+            for chunk in neighbours(entity_chunks, seed).tolist()
+            for row in neighbours(parts, chunk).tolist()
+            if row not in listed
+        ]
+        found += sorted(places, key=lambda p: (-p.n_relations, -round(cosines[p.row], 6), p.row))
+    return found
+
+
+@st.composite
+def searches(draw):
+    """Five entities, triples among them, six chunks of up to three parts, and seeds."""
+    entity, chunk = st.integers(0, 4), st.integers(0, 5)
+    triples = draw(st.lists(st.tuples(entity, entity, chunk), max_size=20))
+    subjects, objects, places = np.array(triples, dtype=int).reshape(-1, 3).T
+    where = link(list(enumerate(places)), (len(triples), 6))
+    said = draw(st.sets(st.tuples(entity, chunk)))
+    owners = np.repeat(range(6), draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)))
+    owners = np.array(draw(st.permutations(owners.tolist())), dtype=int)
+    steps = draw(st.lists(st.integers(-2, 2), min_size=len(owners), max_size=len(owners)))
+    noise = draw(st.lists(st.integers(-4, 4), min_size=len(owners), max_size=len(owners)))
+    return (
+        draw(st.lists(entity, unique=True, max_size=5)),
+        link(sorted(said), (5, 6)),
+        group_relations(subjects, objects, where, 5),
+        link([(c, row) for row, c in enumerate(owners)], (6, len(owners))),
+        np.array(steps, dtype=float) / 4 + np.array(noise, dtype=float) * 1e-7,
+    )
+
+
+@given(searches())
+def test_texts_as_one_by_one(search):
+    """Any graph, parts and seeds: the same parts in the same order, for the same seeds."""
+    assert list(texts_of_seeds(*search)) == one_by_one(*search)
 
 
 def test_one_relation_for_a_pair_of_entities():
@@ -101,6 +146,18 @@ def test_few_relations_lead_outside():
     rows, n_inside = network(relations, [0])
     assert n_inside == 0
     assert [relations.ends[row].tolist() for row in rows] == [[0, int(e)] for e in extra]
+
+
+def test_each_seed_adds_ten_relations_outside():
+    """Two seeds with twelve neighbours each: their own relation, and twenty others."""
+    subjects = np.repeat([0, 1], 12)
+    objects = np.arange(2, 26)
+    places = link([(i, 0) for i in range(25)], (25, 1))
+    relations = group_relations(np.append(subjects, 0), np.append(objects, 1), places, 26)
+    rows, n_inside = network(relations, [0, 1])
+    assert n_inside == 1
+    assert relations.ends[rows[0]].tolist() == [0, 1]
+    assert len(rows) == 1 + 20
 
 
 def by_hand(pairs, seeds, n):

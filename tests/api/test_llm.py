@@ -8,9 +8,11 @@ import pytest
 
 import clew
 from clew import methods
-from clew.errors import InputError
+from clew.errors import InputError, RecipeMismatch
+from clew.index import Settings
 from clew.models.budget import Budget
 from clew.testing import QUESTIONS, models, small_documents
+from clew.text.chunking import Chunking
 from clew.types import GRAPH, UNITS, Document
 from tests.index.reads import ReadsChat
 
@@ -89,6 +91,26 @@ def test_a_plan_of_what_is_indexed_knows_the_core(folder, share):
     check_core(plan, share, added)
     assert turned.estimates[4].n_chunks == plan.estimates[4].n_chunks
     assert turned.core_is_known
+
+
+def test_a_plan_of_an_index_keeps_its_chunks(folder):
+    """Another size or overlap is refused, naming both; halvings change no plan."""
+    documents = small_documents()
+    with opened(folder, ReadsChat()) as index:
+        index.add(documents)
+        plan = index.plan(documents)
+    with opened(folder, ReadsChat(), settings=_cut(halvings=2)) as index:
+        assert index.plan(documents) == plan
+    for cut, theirs in ((_cut(size=128), "128 and 32"), (_cut(overlap=16), "256 and 16")):
+        with (
+            opened(folder, settings=cut) as index,
+            pytest.raises(RecipeMismatch, match=f"256 tokens, 32 .*, not {theirs}: plan for"),
+        ):
+            index.plan(documents)
+
+
+def _cut(**chunking):
+    return Settings(chunking=Chunking(**chunking))
 
 
 def test_a_plan_of_a_core_beside_all(folder):
@@ -211,7 +233,7 @@ def test_a_core_is_kept_as_the_wish(folder):
         added = index.add(documents[:5], triples="llm", core=0.6)
         assert added.extracted.llm[GRAPH] == 3
         added = index.add(documents)
-        assert added.extracted.llm[GRAPH] == math.ceil(0.6 * (added.n_chunks - 5))
+        assert added.extracted.llm[GRAPH] == math.ceil(0.6 * added.n_chunks) - 3
         assert index.show()["extraction"]["wanted"]["core"] == 0.6
         assert index.show()["extraction"]["graph"]["waiting"] == 0
         bought = 3 + added.extracted.llm[GRAPH]

@@ -187,6 +187,18 @@ def test_plot_shows_the_metrics_asked_for(clew, dataset, tmp_path):
     assert (tmp_path / "f1.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_notes_stand_below_the_table(clew, dataset):
+    """Without triples KET-RAG has no graph, which the report of its grid says."""
+    options = ("--methods", "bm25", "--grid", "ket.graph_share=0,1")
+    stdout = clew("eval", dataset, *options).stdout
+    [note] = [line for line in stdout.splitlines() if ": no triples, so no graph" in line]
+    assert note.startswith("ket graph_share=1.0: ")
+    assert note.endswith(" (2 questions)")
+    data = json.loads(clew("eval", dataset, *options, "--json").stdout)["methods"]
+    assert list(data["ket graph_share=1.0"]["notes"].values()) == [2]
+    assert data["ket graph_share=0.0"]["notes"] == {}
+
+
 def test_plot_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
     """Without matplotlib it is said before anything is indexed."""
     monkeypatch.delitem(sys.modules, "clew.evaluate.plot", raising=False)
@@ -223,6 +235,8 @@ def test_plot_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
         (["--grid", "clue.depth=1,2", "--plot", "x.pdf"], "a plot is a file .png or .svg"),
         (["--grid", "clue.depth=1,2", "--plot", "no/x.svg"], "there is no folder 'no'"),
         (["--grid", "clue.depth=1,2", "--plot", "x.svg", "--metrics", "F1"], "cannot show 'F1'"),
+        (["--grid", "clue.depth=1,2", "--plot", "x.svg", "--metrics", ","], "cannot show nothing"),
+        (["--grid", "clue.depth=1,2", "--plot", "x.svg", "--metrics", ""], "cannot show nothing"),
     ],
 )
 def test_eval_refuses_before_it_indexes(clew, dataset, tmp_path, options, part):

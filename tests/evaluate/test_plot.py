@@ -6,15 +6,21 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import Dataset, Report, Setting, evaluate, grid
 from clew.evaluate.plot import check, draw
 from clew.types import Evidence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Search = Callable[[str, Setting], Evidence]
 
@@ -92,6 +98,62 @@ def test_values_that_are_no_numbers_stand_side_by_side(measured, tmp_path: Path)
     assert {"False", "True"} <= set(words(tmp_path / "switches.svg"))
     draw(measured(grid("fixed", {"share": [0.25, 0.75]})), tmp_path / "shares.svg")
     assert "0.5" in {text.rstrip("0") for text in words(tmp_path / "shares.svg")}
+
+
+@pytest.fixture
+def panels(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
+    """The panels of the figures that are drawn, as matplotlib has them."""
+    drawn: list[Axes] = []
+    save = Figure.savefig
+
+    def spied(figure: Figure, *arguments: Any, **options: Any) -> None:
+        drawn.extend(figure.axes)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", spied)
+    return drawn
+
+
+def test_names_have_points_with_bars(measured, panels: list[Axes], tmp_path: Path) -> None:
+    """Between two names there is nothing, so nothing joins them; each bar is the interval."""
+    report = measured([WORDS, *grid("fixed", {"mode": ["near", "far", "all"]})])
+    draw(report, tmp_path / "plot.svg", ["recall@5"])
+    assert "bars are 95 % intervals" in words(tmp_path / "plot.svg")
+    [panel] = panels
+    points, dashes = panel.lines
+    assert (points.get_linestyle(), points.get_marker()) == ("None", "o")
+    assert dashes.get_label() == "words"
+    [bars] = panel.collections
+    estimates = [s.estimates["recall@5"] for s in report.summaries[1:]]
+    assert points.get_xydata().tolist() == [[i, e.mean] for i, e in enumerate(estimates)]
+    ends = [segment.tolist() for segment in bars.get_segments()]
+    assert ends == [[[i, e.low], [i, e.high]] for i, e in enumerate(estimates)]
+    assert panel.get_xlim() == (-0.5, 2.5)
+
+
+def test_numbers_have_a_line_in_a_band(measured, panels: list[Axes], tmp_path: Path) -> None:
+    """In the order of the numbers, whatever order the grid has."""
+    draw(measured(grid("fixed", {"n": [3, 1, 2]})), tmp_path / "plot.svg", ["recall@5"])
+    [panel] = panels
+    [line] = panel.lines
+    assert (line.get_linestyle(), line.get_marker()) == ("-", "o")
+    assert line.get_xdata().tolist() == [1, 2, 3]
+    assert len(panel.collections) == 1
+
+
+@pytest.mark.parametrize(("n_series", "apart"), [(2, 0.12), (12, 0.05)])
+def test_series_stand_beside_each_other_at_a_name(
+    measured, panels: list[Axes], tmp_path: Path, n_series: int, apart: float
+) -> None:
+    """Points of several series at one value do not hide each other, nor reach the next value."""
+    values = {"mode": ["near", "far"], "x": list(range(n_series))}
+    draw(measured(grid("fixed", values)), tmp_path / "plot.svg", ["recall@5"])
+    [panel] = panels
+    assert len(panel.lines) == n_series
+    for value in (0, 1):
+        places = [line.get_xdata()[value] for line in panel.lines]
+        assert np.diff(places) == pytest.approx(apart)
+        assert np.mean(places) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +104,53 @@ def test_no_notes_where_nothing_was_left_out(folder: Path, search: Search) -> No
     """A report on a clean dataset ends with its last table."""
     text = render(evaluate(load(folder, split="dev"), search, [FIXED]))
     assert text.strip().splitlines()[-2].startswith("search, a question")
+
+
+def noted(evidence: MakeEvidence, notes: Mapping[str, str]) -> Search:
+    """Return a search in which 'fixed' has a note for each of these words in the question."""
+
+    def find(question: str, setting: Setting) -> Evidence:
+        found = evidence(question, setting.method, ["paris"])
+        mine = tuple(note for word, note in notes.items() if word in question)
+        return replace(found, notes=mine if setting == FIXED else ())
+
+    return find
+
+
+def test_notes_say_why_a_setting_went_another_way(dataset: Dataset, evidence: MakeEvidence) -> None:
+    """Distinct notes with their numbers of questions, the most frequent first."""
+    search = noted(evidence, {"Madrid": "no tagger", "": "no graph"})
+    report = evaluate(dataset, search, [WORDS, FIXED])
+    lines = render(report).splitlines()
+    assert lines[-2:] == ["fixed: no graph (6 questions)", "fixed: no tagger (1 question)"]
+    assert not any(line.startswith("words:") for line in lines)
+    data = report.to_json(with_rows=True)
+    assert list(data["methods"]["fixed"]["notes"].items()) == [("no graph", 6), ("no tagger", 1)]
+    assert data["methods"]["words"]["notes"] == {}
+    notes = {(row["question_id"], row["method"]): row["notes"] for row in data["rows"]}
+    assert notes["q2", "fixed"] == ["no tagger", "no graph"]
+    assert notes["q2", "words"] == []
+
+
+def test_a_table_has_three_notes_of_a_setting(dataset: Dataset, evidence: MakeEvidence) -> None:
+    """It says how many others there are, which the JSON has."""
+    notes = {"land": "first", "Madrid": "second", "Tower": "third", "": "usual"}
+    report = evaluate(dataset, noted(evidence, notes), [FIXED])
+    assert render(report).splitlines()[-4:] == [
+        "fixed: usual (6 questions)",
+        "fixed: first (1 question)",
+        "fixed: second (1 question)",
+        "fixed: other notes, in the JSON: 1",
+    ]
+    assert list(report.to_json()["methods"]["fixed"]["notes"]) == [
+        "usual",
+        "first",
+        "second",
+        "third",
+    ]
+    del notes[""]
+    report = evaluate(dataset, noted(evidence, notes), [FIXED])
+    assert render(report).splitlines()[-1] == "fixed: third (1 question)"
 
 
 def test_columns_are_aligned(dataset: Dataset, search: Search) -> None:

@@ -228,6 +228,34 @@ def test_an_answer_that_fails_leaves_the_ranking(dataset: Dataset, search: Searc
     assert "fixed failed in 6 of 6 answers" in render(report)
 
 
+def test_notes_of_search_and_answer_are_kept_once(
+    dataset: Dataset, evidence: MakeEvidence, reply: MakeAnswer
+) -> None:
+    """An answer's evidence has the search's notes and its own; one that fails leaves the former."""
+
+    def search(question: str, setting: Setting) -> Evidence:
+        return replace(evidence(question, setting.method, ["paris"]), notes=("no graph",))
+
+    def answer(question: str, setting: Setting) -> Answer:
+        if "Madrid" in question:
+            raise EndpointError("connection refused")
+        found = reply(question, setting.method, "yes")
+        return replace(found, evidence=replace(found.evidence, notes=("no graph", "no reply")))
+
+    report = evaluate(dataset, search, [FIXED], answer=answer)
+    assert [row.notes for row in report.rows[:2]] == [("no graph", "no reply"), ("no graph",)]
+    assert report.summaries[0].notes == {"no graph": 6, "no reply": 5}
+
+
+def test_a_search_that_fails_has_no_notes(dataset: Dataset) -> None:
+    """Its error says what went wrong."""
+
+    def search(question: str, setting: Setting) -> Evidence:
+        raise MissingLayer("no 'entity' layer")
+
+    assert evaluate(dataset, search, [FIXED]).rows[0].notes == ()
+
+
 def test_other_exceptions_are_not_swallowed(dataset: Dataset) -> None:
     """A bug in a method is no failed question."""
 

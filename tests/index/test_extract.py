@@ -4,13 +4,15 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import steps, testing
+from clew.algo.knn import core_of, core_size
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
@@ -355,11 +357,13 @@ def test_triples_of_some_chunks(store):
         extract.extract_triples(store, MODELS, ids)
 
 
-def core_rows(store, share, **given):
+def core_rows(store, share, by="pagerank", seed=0):
+    """Return the core of all chunks."""
     snapshot = store.snapshot()
-    rows = steps.core_rows(snapshot, share, **given)
+    n = len(snapshot.layer("chunk"))
+    ranks = None if by == "random" else steps.chunk_ranks(snapshot)
     snapshot.close()
-    return rows.tolist()
+    return core_of(n, core_size(n, share), ranks, seed).tolist()
 
 
 def of_llm(store):
@@ -433,22 +437,102 @@ def test_no_core_and_all(store):
     assert (made_by(store, GRAPH) == LLM_MADE).all()
 
 
-def test_new_documents_have_their_own_core(store):
-    """Of new chunks their share is read, those of most rank among all; the old ones stay."""
+def later(n):
+    """Return documents that come later: `n` chunks."""
+    return [replace(d, id=f"e{d.id}", text=f"Later. {d.text}") for d in documents(n=n)]
+
+
+def test_new_documents_fill_the_core(store):
+    """Of new chunks those are read that the core lacks, of most rank among all; the old stay."""
     run(store, HALF)
     old = _ids(store)
     bought = {old[row] for row in of_llm(store)}
     llm = Reads()
-    add(store, [replace(d, id=f"e{d.id}", text=f"Later. {d.text}") for d in documents(n=9)])
+    add(store, later(9))
     run(store, HALF, llm=llm)
     ids, now = _ids(store), of_llm(store)
     new = [row for row, i in enumerate(ids) if i not in old]
     snapshot = store.snapshot()
     ranks = steps.chunk_ranks(snapshot)
     snapshot.close()
-    best = sorted(new, key=lambda row: (-round(ranks[row] * len(ids), 6), row))[:5]
+    best = sorted(new, key=lambda row: (-round(ranks[row] * len(ids), 6), row))[:4]
     assert {ids[row] for row in now} == bought | {ids[row] for row in best}
-    assert n_read(llm) == 5
+    assert n_read(llm) == 4  # with the 12 of 23 that were read they are half of 32
+
+
+@given(
+    st.fractions(0, 1, max_denominator=20),
+    st.sampled_from(choose.CORE_BY),
+    st.lists(st.integers(1, 6), min_size=1, max_size=6),
+)
+@settings(max_examples=15)
+def test_a_core_is_its_share_however_documents_come(share, by, sizes):
+    """⌈β n⌉ chunks are read after each batch, whether they come one by one or together."""
+    wanted, coming = Wanted(triples="llm", core=float(share), core_by=by), iter(documents())
+    with scratch() as folder, create(folder / "index") as store:
+        for size in sizes:
+            add(store, list(islice(coming, size)))
+            run(store, wanted)
+            assert len(of_llm(store)) == math.ceil(share * len(_ids(store)))
+
+
+@given(st.data())
+@settings(max_examples=12)
+def test_a_core_does_not_creep_up(data):
+    """Whatever is removed, changed and comes back, nothing is bought beyond the share."""
+    wanted = replace(HALF, core=0.25)
+    some = st.sets(st.sampled_from([d.id for d in documents(n=16)]), min_size=1)
+    with scratch() as folder, create(folder / "index") as store:
+        ledger = Ledger(folder / "calls.sqlite")
+        for state in data.draw(st.lists(st.integers(0, 1), min_size=2, max_size=6)):
+            store.remove(sorted(data.draw(some) & store.hashes().keys()))
+            if data.draw(st.booleans()):
+                store.compact()
+            ids = data.draw(some)
+            given = [replace(d, text=f"Now {state}. {d.text}") for d in documents(n=16)]
+            add(store, [d for d in given if d.id in ids])
+            chat = ReadsChat()
+            run(store, wanted, llm=recorded(chat, ledger), ledger=ledger)
+            within = len(of_llm(store)) <= math.ceil(0.25 * len(_ids(store)))
+            assert within or not chat.texts
+
+
+def test_a_core_counts_what_comes_back(store, tmp_path):
+    """What was read comes back for nothing, as a part of the core and not beside it."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    run(store, HALF, llm=recorded(ReadsChat(), ledger), ledger=ledger)
+    paid = {_ids(store)[row] for row in of_llm(store)}
+    store.remove(list(store.hashes()))
+    store.compact()
+    chat = ReadsChat()
+    add(store, [*documents(n=24), *later(9)])
+    run(store, HALF, llm=recorded(chat, ledger), ledger=ledger)
+    read = {_ids(store)[row] for row in of_llm(store)}
+    assert paid < read
+    assert len(chat.texts) == len(read - paid) == 4
+
+
+def test_no_ranks_without_a_choice(store, monkeypatch):
+    """Where the core lacks no chunk, or all that are new, nothing is ranked."""
+    run(store, replace(HALF, core=0.3))
+    monkeypatch.setattr(steps, "chunk_ranks", None)
+    add(store, later(1))
+    assert run(store, replace(HALF, core=0.3)).llm[GRAPH] == 1  # 8 of 24, as 7 of 23 before
+    add(store, later(2))
+    assert not run(store, replace(HALF, core=0.3)).n_chunks
+
+
+def test_recorded_triples_are_not_of_the_core(store, tmp_path):
+    """What a file gave does not count as read, and is not read."""
+    path = tmp_path / "triples.jsonl"
+    lines = [{"id": d.id, "triples": [["Mira Toll", "left", "Verle"]]} for d in documents(n=6)]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    run(store, HALF)
+    extract.import_triples(store, path, MODELS)
+    assert len(of_llm(store)) == 8  # of 12
+    add(store, later(9))
+    assert run(store, HALF).llm[GRAPH] == 8
+    assert len(of_llm(store)) == 16  # half of 32
 
 
 def test_another_core_keeps_what_is_paid(store):
@@ -538,11 +622,37 @@ def test_a_core_waits_for_an_llm(store):
     run(store, HALF)
     with pytest.raises(InputError, match="needs an LLM"):
         extract.extract(store, MODELS, replace(HALF, core=0.8))
-    add(store, [replace(d, id=f"e{d.id}", text=f"Later. {d.text}") for d in documents(n=9)])
+    add(store, later(9))
     done = extract.extract(store, MODELS, HALF)
     assert done.waiting == {UNITS: 0, GRAPH: 9}
     done = run(store, HALF)
-    assert (done.llm[GRAPH], done.waiting[GRAPH]) == (5, 0)
+    assert (done.llm[GRAPH], done.waiting[GRAPH]) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    "llm",
+    [Reads(useless=lambda _: True), StopsAfter(0, BudgetSpent("no room"))],
+    ids=["failed", "waits"],
+)
+def test_what_failed_or_waits_is_of_the_core(store, llm):
+    """A chunk whose reply was of no use has its place in the core, as one that is to be read."""
+    run(store, HALF, llm=llm)
+    add(store, later(9))
+    run(store, HALF)
+    assert np.isin(made_by(store, GRAPH), [LLM_MADE, FALLBACK]).sum() == 16  # half of 32
+
+
+def test_all_chunks_are_no_choice(store):
+    """Another way to choose a core is no other wish where all chunks are wanted."""
+    wanted, other = Wanted(triples="llm"), Wanted(triples="llm", core_by="random", seed=7)
+    run(store, wanted, llm=StopsAfter(2, BudgetSpent("no room")))
+    waiting = dict(store.work(GRAPH))
+    assert waiting
+    done = extract.extract(store, MODELS, other)
+    assert store.work(GRAPH) == waiting
+    assert done.waiting[GRAPH] == len(waiting)
+    assert replace(HALF, core_by="random").of_llm(GRAPH) != HALF.of_llm(GRAPH)
+    assert replace(other, core=0.5).of_llm(GRAPH) != replace(other, core=0.5, seed=0).of_llm(GRAPH)
 
 
 def test_triples_of_a_chunk_beside_the_core(store):
@@ -689,6 +799,16 @@ def test_equal_texts_are_read_once(tmp_path):
             calls.append((chat.n_asked, planned.estimates[-1].calls))
             assert (made_by(store, GRAPH) == LLM_MADE).all()
     assert calls[0] == calls[1]
+
+
+def test_a_plan_ranks_chunks_in_its_own_order(fresh):
+    """Each chunk has its own rank, in whatever order a plan is given the documents."""
+    _, snapshot = fresh
+    given = [d for d in documents(n=24) if d.id != "d07"][::-1]  # d07 has no words
+    ranked = plan.ranked(plan.corpus(given, Chunking()), snapshot)
+    ranks = dict(zip(choose.titled_texts(snapshot), steps.chunk_ranks(snapshot), strict=True))
+    assert len(set(ranks.values())) > 1
+    assert ranked.ranks.tolist() == [ranks[each] for each in ranked.texts]
 
 
 def test_what_came_before_a_stop_is_known_by_its_text(store, tmp_path):

@@ -1,15 +1,20 @@
 """What is kept of a generation is what would be computed from it, and mostly is not computed."""
 
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from clew import steps, testing
+from clew import index, steps, testing
 from clew.algo.keywords import keyword_lengths
-from clew.index import choose
+from clew.errors import IndexLocked
+from clew.index import choose, keep
+from clew.index import extract as extraction
+from clew.index.choose import Wanted
 from clew.index.keep import keep_derived
 from clew.layers.extractions import Extracted, graph_batch
+from clew.store.embedded import EmbeddedStore
 from clew.types import Extraction, Triple
 from tests.index.build import MODELS, add, create, document, scratch
 
@@ -21,6 +26,26 @@ def store():
     """Give a new, empty store."""
     with scratch() as folder, create(folder / "index") as made:
         yield made
+
+
+@pytest.fixture
+def computations(monkeypatch):
+    """Give the list of what is computed of a whole index from here on, by name."""
+    names = []
+
+    def counted(module, name):
+        real = getattr(module, name)
+
+        def count(*arguments, **named):
+            names.append(name)
+            return real(*arguments, **named)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(steps, "knn_graph")
+    counted(keep, "keyword_lengths")
+    counted(keep, "updated_lengths")
+    return names
 
 
 def kept(store, name="keywords"):
@@ -42,6 +67,13 @@ def falsify(store, length):
     arrays = {name: np.array(array) for name, array in kept(store).items()}
     arrays["lengths"][:] = length
     store.keep("keywords", arrays)
+
+
+def everything_kept(store):
+    """Return what is kept of the newest generation, as plain values."""
+    with closing(store.snapshot()) as snapshot:
+        arrays = [snapshot.kept(name) for name in ("keywords", "neighbours-2")]
+    return [{name: array.tolist() for name, array in each.items()} for each in arrays]
 
 
 def extract(store, *chunks):
@@ -96,10 +128,11 @@ def test_the_graph_of_chunks_is_kept_where_there_are_triples(store):
     assert kept(store, "neighbours-2") is None
     extract(store, 0, 1)
     with closing(store.snapshot()) as snapshot:
-        graph = steps.chunk_graph(snapshot, 2)
+        graph, chunks = steps.chunk_graph(snapshot, 2), snapshot.stored["chunk"]
     arrays = kept(store, "neighbours-2")
     assert graph.nnz
     assert {name: array.tolist() for name, array in arrays.items()} == {
+        "chunks": chunks.tolist(),
         "indptr": graph.indptr.tolist(),
         "indices": graph.indices.tolist(),
     }
@@ -107,9 +140,131 @@ def test_the_graph_of_chunks_is_kept_where_there_are_triples(store):
         assert (steps.chunk_graph(snapshot, 2) != graph).nnz == 0
 
 
+def test_what_leaves_the_chunks_leaves_what_is_kept(store, computations):
+    """Merging entities and extracting anew are generations for which nothing is computed."""
+    add(store, DOCUMENTS)
+    extract(store, 0, 1)
+    index.finish(store)
+    assert sorted(computations) == ["keyword_lengths", "knn_graph"]
+    before = everything_kept(store)
+    with closing(store.snapshot()) as snapshot:
+        keys = snapshot.layer("entity").ids(range(len(snapshot.layer("entity"))))
+    other = next(key for key in keys if key not in ("bo dahl", "mira toll"))
+    for change in (
+        lambda: store.set_aliases({"bo dahl": other}),
+        lambda: store.set_aliases({"bo dahl": None}),
+        lambda: extract(store, 1, 2),
+    ):
+        generation = store.generation
+        change()
+        index.finish(store)
+        assert store.generation > generation
+        assert everything_kept(store) == before
+    assert len(computations) == 2
+
+
+@pytest.mark.parametrize("change", ["add", "replace", "remove", "restore"])
+def test_other_chunks_have_another_graph(store, computations, change):
+    """It is computed once for them, and the one that is kept is theirs."""
+    *others, last = DOCUMENTS
+    gone = max(others, key=lambda each: each.id)  # not one with triples: that would compact
+    add(store, others)
+    if change == "restore":
+        store.remove([gone.id])
+    extract(store, 0, 1)
+    index.finish(store)
+    computations.clear()
+    if change == "remove":
+        store.remove([gone.id])
+    else:
+        replaced = document(gone.id, "Quinces ripen late in Orrin.")
+        add(store, [{"add": last, "replace": replaced, "restore": gone}[change]])
+    index.finish(store)
+    assert computations.count("knn_graph") == 1
+    with closing(store.snapshot()) as snapshot:
+        arrays = snapshot.kept("neighbours-2")
+        assert arrays["chunks"].tolist() == snapshot.stored["chunk"].tolist()
+        fresh = steps._chunk_graph(snapshot, 2)  # noqa: SLF001 -- what is kept is not asked
+    assert arrays["indptr"].tolist() == fresh.indptr.tolist()
+    assert arrays["indices"].tolist() == fresh.indices.tolist()
+
+
+def test_a_graph_that_chooses_chunks_is_computed_once(store, computations):
+    """It is kept before the extraction, found by the choice, and kept again after it.
+
+    The commits are so small that `finish` compacts, which it does before the choice only.
+    """
+    for each in DOCUMENTS:
+        add(store, [each])
+    llm = testing.ScriptedLLM(*["no graph at all"] * len(DOCUMENTS))
+    extraction.extract(store, replace(MODELS, llm=llm), Wanted(triples="llm", core=0.5))
+    with closing(store.snapshot()) as snapshot:
+        numbering = snapshot.numbering
+    assert numbering > 0
+    index.finish(store)
+    assert llm.prompts
+    assert computations.count("knn_graph") == 1
+    with closing(store.snapshot()) as snapshot:
+        assert snapshot.kept("neighbours-2") is not None
+        assert snapshot.numbering == numbering
+
+
+def test_nobody_commits_while_something_is_computed(store, monkeypatch):
+    """Another session that writes meanwhile is refused, so lengths are of their generation."""
+    add(store, DOCUMENTS[:6])
+    store.freeze()
+    store.close()
+    refused = []
+
+    def slow(*arguments):
+        with EmbeddedStore.open(store.folder) as second, pytest.raises(IndexLocked) as error:
+            add(second, DOCUMENTS[6:])
+        refused.append(error)
+        return keyword_lengths(*arguments)
+
+    monkeypatch.setattr(keep, "keyword_lengths", slow)
+    with EmbeddedStore.open(store.folder) as first:
+        index.finish(first)
+        assert refused
+        with closing(first.snapshot()) as snapshot:
+            assert snapshot.kept("keywords")["lengths"].tobytes() == computed(first).tobytes()
+
+
+def test_what_another_session_just_committed_counts(store, monkeypatch):
+    """It came between the look at what is missing and the claim: then it is the newest."""
+    add(store, DOCUMENTS[:6])
+    store.freeze()
+    store.close()
+
+    def late(first):
+        with EmbeddedStore.open(first.folder) as second:
+            add(second, DOCUMENTS[6:])
+        claim(first)
+
+    claim = EmbeddedStore.claim
+    with EmbeddedStore.open(store.folder) as first:
+        monkeypatch.setattr(first, "claim", lambda: late(first))
+        index.finish(first)
+        with closing(first.snapshot()) as snapshot:
+            assert len(snapshot.layer("document")) == len(DOCUMENTS)
+            assert snapshot.kept("keywords")["lengths"].tobytes() == computed(first).tobytes()
+
+
+def test_where_nothing_is_missing_nobody_is_locked_out(store):
+    """A session that has nothing to keep does not become the writer."""
+    add(store, DOCUMENTS)
+    index.finish(store)
+    with EmbeddedStore.open(store.folder) as second:
+        index.finish(second)
+        with pytest.raises(IndexLocked):
+            second.claim()
+
+
 def test_an_empty_index_has_nothing_to_keep(store):
     """Nothing is kept where there are no sentences, and where the last one went."""
+    index.finish(store, graph=True)
     assert kept(store) is None
+    assert kept(store, "neighbours-2") is None
     add(store, DOCUMENTS[:1])
     assert kept(store) is not None
     store.remove([DOCUMENTS[0].id])

@@ -19,7 +19,9 @@ CHUNKS = [
 ]
 WORDS = st.lists(st.sampled_from(["ice", " ship", " wintered", "\n\nNansen", ". ", ", 1893"]))
 MIXED = st.lists(
-    st.text(max_size=6) | st.sampled_from(["word ", "😀", "𓀀", "北京", "<|endoftext|>"])
+    st.text(max_size=6)
+    | st.sampled_from(["word ", "😀", "𓀀", "北京", "<|endoftext|>"])
+    | st.sampled_from([" \n\t", "\n \n" * 4])
 )
 HALVINGS = st.integers(0, 5)
 
@@ -32,6 +34,15 @@ def n_tokens(text, parts):
     """Count by where the tokens of the whole text begin."""
     begins = tokens.starts(text)
     return [int(((begins >= start) & (begins < end)).sum()) for start, end in parts]
+
+
+def readable(text, parts):
+    """Return the parts without the white space around them."""
+    heads = [start + len(text[start:end]) - len(text[start:end].lstrip()) for start, end in parts]
+    return [
+        (head, start + len(text[start:end].rstrip()))
+        for head, (start, end) in zip(heads, parts, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,12 +97,41 @@ def test_parts_cover_the_range(text, data, halvings, limit):
     assert len(parts) <= 2**halvings
 
 
+@given(MIXED.map("".join), HALVINGS, st.integers(1, 12))
+def test_every_part_has_something_to_read(text, halvings, limit):
+    """A text of white space alone stays whole; any other leaves no such part."""
+    parts = halves(text, 0, len(text), halvings, limit)
+    if text.strip():
+        assert all(map(str.strip, texts_of(text, parts)))
+    else:
+        assert parts == ([(0, len(text))] if text else [])
+
+
+GAP = " \n\t" * 8  # of nine tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ice" + GAP + "ship", ["ice" + GAP, "ship"]),
+        (GAP + "ice ship", [GAP + "ice", " ship"]),
+        ("ice ship" + GAP, ["ice", " ship" + GAP]),
+        (GAP, [GAP]),
+    ],
+)
+def test_white_space_joins_its_neighbour(text, expected):
+    """The part before it, or the first one with something to read."""
+    assert tokens.count(GAP) == 9
+    assert texts_of(text, halves(text, 0, len(text), 5, 1)) == expected
+
+
 @given(WORDS.map("".join), HALVINGS, st.integers(0, 20))
 def test_no_part_of_a_chunk_is_above_its_share(text, halvings, spare):
-    """A chunk of at most `limit` tokens leaves parts of at most ⌈limit / 2^τ⌉."""
+    """A chunk of at most `limit` tokens leaves parts of at most ⌈limit / 2^τ⌉ to read."""
     limit = max(tokens.count(text) + spare, 1)
-    sizes = n_tokens(text, halves(text, 0, len(text), halvings, limit))
-    assert sum(sizes) == tokens.count(text)
+    parts = halves(text, 0, len(text), halvings, limit)
+    assert sum(n_tokens(text, parts)) == tokens.count(text)
+    sizes = n_tokens(text, readable(text, parts))
     assert max(sizes, default=0) <= math.ceil(limit / 2**halvings)
 
 
@@ -99,7 +139,7 @@ def test_no_part_of_a_chunk_is_above_its_share(text, halvings, spare):
 def test_a_character_is_never_cut(text, halvings):
     """One of several tokens may take a part above its share by the others, at most three."""
     limit = max(tokens.count(text), 1)
-    sizes = n_tokens(text, halves(text, 0, len(text), halvings, limit))
+    sizes = n_tokens(text, readable(text, halves(text, 0, len(text), halvings, limit)))
     assert max(sizes, default=0) <= math.ceil(limit / 2**halvings) + 3
 
 

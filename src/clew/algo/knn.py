@@ -65,17 +65,23 @@ def page_ranks(graph: csr_array) -> NDArray[np.float64]:
     return n * personalized_pagerank(transition(graph), np.ones(n), tolerance=1e-10)
 
 
-def core_of(
-    n: int, share: float, ranks: NDArray[np.float64] | None = None, seed: int = 0
-) -> NDArray[np.intp]:
-    """Return the (m,) rows of the core of n chunks, m = ⌈share n⌉, ascending.
+def core_size(n: int, share: float) -> int:
+    """Return ⌈share n⌉, how many of n chunks are the core; a share of 0 is no chunk at all.
 
-    They are those of the highest (n,) `ranks`, and without ranks a uniform sample. A share of 0 is
-    no chunk at all. Raises InputError for a share outside [0, 1].
+    Raises InputError for a share outside [0, 1].
     """
     if not 0 <= share <= 1:
         raise InputError(f"the share of core chunks must be in [0, 1], but is {share:g}")
-    size = math.ceil(round(share * n, DECIMALS))  # 0.07 of 100 is 7, not 7.000000000000001
+    return math.ceil(round(share * n, DECIMALS))  # 0.07 of 100 is 7, not 7.000000000000001
+
+
+def core_of(
+    n: int, size: int, ranks: NDArray[np.float64] | None = None, seed: int = 0
+) -> NDArray[np.intp]:
+    """Return the (size,) rows of the core of n chunks, ascending.
+
+    They are those of the highest (n,) `ranks`, and without ranks a uniform sample.
+    """
     order = np.random.default_rng(seed).permutation(n) if ranks is None else top_k(ranks, size)
     return np.sort(order[:size])
 

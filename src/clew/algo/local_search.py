@@ -17,7 +17,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -114,25 +114,23 @@ def texts_of_seeds(
     relations: Relations,
     parts: csr_array,
     cosines: NDArray[np.floating],
-) -> list[Found]:
-    """Return the parts of the seeds' chunks, each once.
+) -> Iterator[Found]:
+    """Yield the parts of the seeds' chunks, each once.
 
     Seeds keep their order. A seed's parts come by how many of its relations were found in their
     chunk, then by the (n_parts,) `cosines` to the query. The second key is ours: all parts of a
-    chunk tie in the first. `parts` is (n_chunks, n_parts).
+    chunk tie in the first. `parts` is (n_chunks, n_parts), each part in one chunk.
     """
-    listed: set[int] = set()
-    found: list[Found] = []
+    listed = np.zeros(parts.shape[1], dtype=bool)
     for seed in seeds:
         own = relations.chunks[neighbours(relations.of_entity, seed)]
-        counts = np.bincount(own.indices, minlength=parts.shape[0])
-        places = [
-            (int(row), int(counts[chunk]))
-            for chunk in neighbours(entity_chunks, seed).tolist()
-            for row in neighbours(parts, chunk).tolist()
-            if row not in listed
-        ]
-        listed.update(row for row, _ in places)
-        places.sort(key=lambda p: (-p[1], -round(float(cosines[p[0]]), DECIMALS), p[0]))
-        found += [Found(row, seed, count) for row, count in places]
-    return found
+        n_relations = np.bincount(own.indices, minlength=parts.shape[0])
+        chunks = neighbours(entity_chunks, seed)
+        of_chunks = parts[chunks]
+        counts = np.repeat(n_relations[chunks], np.diff(of_chunks.indptr))
+        new = ~listed[of_chunks.indices]
+        rows, counts = of_chunks.indices[new], counts[new]
+        listed[rows] = True
+        order = np.lexsort((rows, -np.round(cosines[rows], DECIMALS), -counts))
+        for row, count in zip(rows[order].tolist(), counts[order].tolist(), strict=True):
+            yield Found(row, seed, count)

@@ -1,9 +1,12 @@
 """Choose rows within a number of tokens."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 
 def pooled(
@@ -33,12 +36,15 @@ def pooled(
     return found
 
 
-def fitting(rows: Iterable[int], cost: Callable[[int], int], limit: int) -> list[int]:
-    """Return the longest beginning of `rows` whose costs together are at most `limit`."""
-    chosen: list[int] = []
-    for row in rows:
-        limit -= cost(row)
+def fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:
+    """Return the longest beginning of `items` whose costs together are at most `limit`.
+
+    No item is asked for beyond the first that does not fit.
+    """
+    chosen: list[T] = []
+    for item in items:
+        limit -= cost(item)
         if limit < 0:
             break
-        chosen.append(row)
+        chosen.append(item)
     return chosen

@@ -142,7 +142,7 @@ def evaluation(  # noqa: PLR0913 -- one argument for each option
     scoring = Scoring(ks=_numbers(ks), context_tokens=context_tokens, seed=seed)
     asked = _asked(_listed(names), given, grids, scoring, answers=answers)
     dataset = load(folder, split=split, limit=limit)
-    shown = () if plot is None else _shown(plot, _listed(metrics or ""), dataset, asked)
+    shown = () if plot is None else _shown(plot, metrics, dataset, asked)
     place = into or Path(f"{dataset.name}.clew")
     with opener(place, specs=Specs(llm=llm, reranker=reranker)) as index:
         added = _indexed(index, dataset)
@@ -248,14 +248,17 @@ def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
     return varied
 
 
-def _shown(plot: Path, metrics: Sequence[str], dataset: Dataset, asked: Asked) -> Sequence[str]:
-    """Return the metrics to plot. Raises InputError or MissingExtra for what cannot be drawn."""
+def _shown(plot: Path, metrics: str | None, dataset: Dataset, asked: Asked) -> Sequence[str]:
+    """Return the metrics to plot, those named or else the main ones.
+
+    Raises InputError or MissingExtra for what cannot be drawn.
+    """
     from clew.evaluate.plot import check
     from clew.evaluate.run import measurable
     from clew.evaluate.settings import main_metrics
 
     have = measurable(dataset, asked.scoring, answers=asked.answers)
-    shown = metrics or main_metrics(have, asked.scoring.ks)
+    shown = main_metrics(have, asked.scoring.ks) if metrics is None else _listed(metrics)
     check(plot, asked.settings, shown, have)
     return shown
 

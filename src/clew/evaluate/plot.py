@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,19 +29,23 @@ _METADATA: Mapping[str, dict[str, str | None]] = {
     ".svg": {"Date": None},
 }
 _DASHED = ("tab:orange", "tab:red", "tab:gray", "tab:brown", "tab:pink")  # none is of viridis
+_Colour = tuple[float, float, float, float]  # red, green, blue and opacity
 _PANEL = (5.0, 3.4)  # inches, as the next three
 _LEGEND_ROW = 0.25
 _LEGEND_LINE = 0.7  # of a legend's entry, beside its letters
 _LETTER = 0.085
+_APART = 0.12  # between series at one value that is no number, where 1 is to the next value
+_SPREAD = 0.6  # of all of them, at most
 
 
 def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
     """Write a picture with a panel for each metric: its mean over the parameter of a grid.
 
     A second parameter has a line for each value; settings without parameters are dashed lines.
-    Bands are 95 % bootstrap intervals. Without `metrics` it shows those of `main_metrics`. Equal
-    reports give equal bytes. Raises InputError as `check` does, and where the file cannot be
-    written.
+    Where a value of the first is no number, points with bars stand in place of lines with bands,
+    both of which are 95 % bootstrap intervals. Without `metrics` it shows those of `main_metrics`.
+    Equal reports give equal bytes. Raises InputError as `check` does, and where the file cannot
+    be written.
     """
     have = report.summaries[0].estimates.keys()
     shown = metrics or main_metrics(have, report.scoring.ks)
@@ -107,12 +111,15 @@ def _figure(report: Report, metrics: Sequence[str]) -> Figure:
         (setting, summary.estimates)
         for setting, summary in zip(report.settings, report.summaries, strict=True)
     ]
+    places, joined = _places(s.parameters[x] for s in report.settings if s.parameters)
     n_columns = min(len(metrics), 2)
     n_rows = -(-len(metrics) // n_columns)
     figure = Figure(layout="constrained")
     panels = list(chain(*figure.subplots(n_rows, n_columns, squeeze=False)))
     for metric, panel in zip(metrics, panels, strict=False):
-        _draw_panel(panel, x, [(s, estimates[metric]) for s, estimates in measured])
+        _set_ticks(panel, places, joined=joined)
+        shown = [(s, estimates[metric]) for s, estimates in measured]
+        _draw_panel(panel, x, shown, places, joined=joined)
         panel.set(xlabel=f"{x} of {method}", ylabel=metric)
     for panel in panels[len(metrics) :]:
         panel.remove()
@@ -126,47 +133,18 @@ def _figure(report: Report, metrics: Sequence[str]) -> Figure:
         loc="outside lower center",
         ncols=n_beside,
         frameon=False,
-        title="bands are 95 % intervals",
+        title=f"{'bands' if joined else 'bars'} are 95 % intervals",
     )
     figure.set_size_inches(width, height + _LEGEND_ROW * (-(-len(labels) // n_beside) + 2))
     figure.suptitle(f"{report.dataset.name}: {len(report.dataset.questions)} questions")
     return figure
 
 
-def _draw_panel(panel: Axes, x: str, measured: Sequence[tuple[Setting, Estimate]]) -> None:
-    """Draw one metric of all settings; `x` is the parameter along the panel."""
-    lines: dict[str, list[tuple[Scalar, Estimate]]] = {}
-    others: dict[str, float] = {}
-    for setting, estimate in measured:
-        if setting.parameters:
-            lines.setdefault(_line_label(setting, x), []).append((setting.parameters[x], estimate))
-        else:
-            others[setting.label] = estimate.mean
-    places = _places(panel, [value for line in lines.values() for value, _ in line])
-    colours = mpl.colormaps["viridis"]
-    for number, (label, line) in enumerate(lines.items()):
-        colour = colours(0.85 * number / max(len(lines) - 1, 1))
-        ordered = sorted(line, key=lambda point: places[point[0]])
-        along = [places[value] for value, _ in ordered]
-        found = [estimate for _, estimate in ordered]
-        panel.plot(along, [e.mean for e in found], "o-", color=colour, markersize=4, label=label)
-        low, high = [e.low for e in found], [e.high for e in found]
-        panel.fill_between(along, low, high, color=colour, alpha=0.15, linewidth=0)
-    for number, (label, mean) in enumerate(others.items()):
-        # Dashes that begin at different places tell lines apart that lie on one another.
-        dashes = (2.5 * number, (4, 3))
-        cycled = _DASHED[number % len(_DASHED)]
-        panel.axhline(mean, color=cycled, linestyle=dashes, linewidth=1.3, label=label)
+def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
+    """Return where each value stands along a panel, and whether they are numbers.
 
-
-def _line_label(setting: Setting, x: str) -> str:
-    """Return "clue by depth", and the second parameter's value where there are two."""
-    second = {name: value for name, value in setting.parameters.items() if name != x}
-    return ", ".join([f"{setting.method} by {x}", *(f"{n}={v}" for n, v in second.items())])
-
-
-def _places(panel: Axes, values: Sequence[Scalar]) -> dict[Scalar, float]:
-    """Return where each value stands along the panel: numbers as such, others side by side."""
+    Numbers stand at themselves, others side by side.
+    """
     distinct = dict.fromkeys(values)
     numbers: dict[Scalar, float] = {
         value: float(value)
@@ -174,8 +152,71 @@ def _places(panel: Axes, values: Sequence[Scalar]) -> dict[Scalar, float]:
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
     if len(numbers) == len(distinct):
-        if all(isinstance(value, int) for value in numbers):
-            panel.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-        return numbers
-    panel.set_xticks(range(len(distinct)), [str(value) for value in distinct])
-    return {value: float(place) for place, value in enumerate(distinct)}
+        return numbers, True
+    return {value: float(place) for place, value in enumerate(distinct)}, False
+
+
+def _set_ticks(panel: Axes, places: Mapping[Scalar, float], *, joined: bool) -> None:
+    """Name values that are no numbers; between whole numbers there are no fractions."""
+    if not joined:
+        panel.set_xticks(list(places.values()), [str(value) for value in places])
+        panel.set_xlim(-0.5, len(places) - 0.5)
+    elif all(isinstance(value, int) for value in places):
+        panel.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def _draw_panel(
+    panel: Axes,
+    x: str,
+    measured: Sequence[tuple[Setting, Estimate]],
+    places: Mapping[Scalar, float],
+    *,
+    joined: bool,
+) -> None:
+    """Draw one metric of all settings; `x` is the parameter whose values stand at `places`."""
+    series: dict[str, dict[float, Estimate]] = {}
+    others: dict[str, float] = {}
+    for setting, estimate in measured:
+        if setting.parameters:
+            points = series.setdefault(_series_label(setting, x), {})
+            points[places[setting.parameters[x]]] = estimate
+        else:
+            others[setting.label] = estimate.mean
+    colours = mpl.colormaps["viridis"]
+    apart = 0.0 if joined else min(_APART, _SPREAD / len(series))
+    for number, (label, points) in enumerate(series.items()):
+        shift = apart * (number - (len(series) - 1) / 2)
+        colour = colours(0.85 * number / max(len(series) - 1, 1))
+        shifted = {place + shift: points[place] for place in sorted(points)}
+        _draw_series(panel, shifted, label, colour, joined=joined)
+    for number, (label, mean) in enumerate(others.items()):
+        # Dashes that begin at different places tell lines apart that lie on one another.
+        dashes = (2.5 * number, (4, 3))
+        cycled = _DASHED[number % len(_DASHED)]
+        panel.axhline(mean, color=cycled, linestyle=dashes, linewidth=1.3, label=label)
+
+
+def _draw_series(
+    panel: Axes, points: Mapping[float, Estimate], label: str, colour: _Colour, *, joined: bool
+) -> None:
+    """Draw means and their intervals: as a line in a band, or as points with bars."""
+    along, found = list(points), list(points.values())
+    low, high = [e.low for e in found], [e.high for e in found]
+    panel.plot(
+        along,
+        [e.mean for e in found],
+        "o-" if joined else "o",
+        color=colour,
+        markersize=4,
+        label=label,
+    )
+    if joined:
+        panel.fill_between(along, low, high, color=colour, alpha=0.15, linewidth=0)
+    else:
+        panel.vlines(along, low, high, color=colour, linewidth=1.3)
+
+
+def _series_label(setting: Setting, x: str) -> str:
+    """Return "clue by depth", and the second parameter's value where there are two."""
+    second = {name: value for name, value in setting.parameters.items() if name != x}
+    return ", ".join([f"{setting.method} by {x}", *(f"{n}={v}" for n, v in second.items())])

@@ -105,6 +105,8 @@ def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
     scoring = asked.scoring
     context = build_context(evidence, budget_tokens=scoring.context_tokens) if evidence else None
     text = response.text if response else ""
+    shown = (evidence, response.evidence if response else None)
+    notes = metrics.distinct(note for each in shown if each for note in each.notes)
     scores = _retrieval(question, ranked, context.text if context else "", scoring.ks)
     if asked.answer is not None:
         scores |= _answer(question, text, scoring)
@@ -118,6 +120,7 @@ def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
         usage=evidence.usage if evidence else None,
         context_tokens=context.n_tokens if context else None,
         error=error,
+        notes=notes,
         answer=text,
         answer_usage=response.usage if response else None,
         answer_error=answer_error,

@@ -7,6 +7,7 @@ without supporting ids, coverage without answers. A question that failed has zer
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -32,6 +33,7 @@ class Row:
     usage: Usage | None = None  # of the search; None where it failed
     context_tokens: int | None = None  # of the context that coverage looks into, as `usage`
     error: str = ""  # why the search failed
+    notes: tuple[str, ...] = ()  # each once: what went another way than asked
     answer: str = ""
     answer_usage: Usage | None = None  # None where no answer was asked for, or it failed
     answer_error: str = ""
@@ -76,6 +78,7 @@ class Summary:
     n_failed: int
     n_failed_answers: int
     first_error: str
+    notes: Mapping[str, int]  # to how many questions each applies, the most frequent first
     estimates: Mapping[str, Estimate]  # by metric
     against_first: Mapping[str, PairedTest]  # by metric; empty for the first setting
     by_type: Mapping[str, Group]
@@ -112,6 +115,7 @@ def _summary(
         n_failed=sum(bool(row.error) for row in rows),
         n_failed_answers=sum(bool(row.answer_error) for row in rows),
         first_error=next(filter(None, errors), ""),
+        notes=dict(Counter(note for row in rows for note in row.notes).most_common()),
         estimates={m: _estimate(_scores(rows, m), seed) for m in _metrics(rows)},
         against_first={m: paired_test(_scores(rows, m), _scores(first, m), seed) for m in compared},
         by_type=_groups(rows, lambda row: row.type or None),

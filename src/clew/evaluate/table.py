@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from clew.evaluate.summary import Group, Spending, Summary
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from clew.evaluate.report import Report
 
 _INTERVAL = "95 % interval"
+_MOST_NOTES = 3  # of a setting
 _ANSWER_METRICS = ("coverage", "coverage without yes/no", "EM", "F1", "Acc")
 
 
@@ -105,7 +107,7 @@ def _spent(spent: Spending | None) -> list[str]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """Say what the means leave out, and which settings failed."""
+    """Say what the means leave out, and which settings failed or went another way than asked."""
     dataset, n_questions = report.dataset, len(report.dataset.questions)
     if dataset.n_without_gold:
         yield f"questions without supporting ids, not in the ranking: {dataset.n_without_gold}"
@@ -120,6 +122,10 @@ def _notes(report: Report) -> Iterator[str]:
         failed = " and ".join(f"{n} of {n_questions} {what}" for n, what in parts if n)
         if failed:
             yield f"{summary.label} failed in {failed}, scored 0; first: {summary.first_error}"
+        for note, n in islice(summary.notes.items(), _MOST_NOTES):
+            yield f"{summary.label}: {note} ({n} {'question' if n == 1 else 'questions'})"
+        if len(summary.notes) > _MOST_NOTES:
+            yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
     if any("F1" in s.estimates for s in report.summaries):
         yield f"F1 with the yes/no rule {report.scoring.yes_no!r}"
 

@@ -110,17 +110,21 @@ def add(
     return report
 
 
-def finish(store: Store) -> None:
-    """Leave the index fast to open: compacted where much of it is dead or scattered."""
+def finish(store: Store, *, graph: bool = False) -> None:
+    """Leave the index fast to open: compacted where much of it is dead or scattered.
+
+    `graph` has the graph of near chunks kept before there are triples, where it chooses the chunks
+    that get some. What comes after that, an extraction and `finish`, computes it no more.
+    """
     if store.wasted() > _COMPACT_ABOVE:
         store.compact()
-    freeze(store)
+    freeze(store, graph=graph)
 
 
-def freeze(store: Store) -> None:
+def freeze(store: Store, *, graph: bool = False) -> None:
     """Save what opening the newest generation, and questions, would compute."""
     store.freeze()
-    keep_derived(store)
+    keep_derived(store, graph=graph)
 
 
 def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:

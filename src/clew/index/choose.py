@@ -2,8 +2,9 @@
 
 A chunk is *considered* once: it is chosen and waits in a pack, the chunks of one prompt, or it is
 left as it is. That is written down before the first call, so a run that stopped goes on with the
-same prompts. Chunks that come later are chosen among themselves, with a share of their own; only
-another wish has all of them considered anew, and what is paid for stays (docs/guides/llm.md).
+same prompts. Chunks that come later are chosen among themselves: for units with a share of their
+own, for triples as many as the core of the whole index then lacks. Only another wish has all of
+them considered anew, and what is paid for stays (docs/guides/llm.md).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from clew import steps
-from clew.algo.knn import core_of
+from clew.algo.knn import core_of, core_size
 from clew.errors import InputError
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
@@ -38,7 +39,8 @@ TRIPLES = ("none", "llm", "parse", "cooccurrence")
 CORE_BY = ("pagerank", "random")
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 _LEFT = -1  # the pack of a chunk that was considered and not chosen
-_PAID = [SOURCES.index(source) for source in ("llm", "fallback", "recorded")]
+_READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
+_PAID = [*_READ, SOURCES.index("recorded")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +65,15 @@ class Wanted:
             raise InputError(f"a core is by {' or '.join(CORE_BY)}, not by {self.core_by!r}")
 
     def of_llm(self, kind: str) -> tuple[Scalar, ...]:
-        """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none."""
+        """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none.
+
+        Where the share is 1 there is no choice.
+        """
         core = self.core if self.triples == "llm" else 0.0
         share, by = (self.units, self.value) if kind == UNITS else (core, self.core_by)
-        return (share, by, self.seed) if share > 0 else ()
+        if share == 0:
+            return ()
+        return (share, by, self.seed) if share < 1 else (share,)
 
     def needs_llm(self, before: Wanted) -> bool:
         """Say whether something is wanted of an LLM that was not wanted `before`."""
@@ -147,33 +154,47 @@ def _chosen_ones(work: Mapping[int, int]) -> list[int]:
 def _consider(
     store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, known: Known, *, anew: bool
 ) -> None:
-    layer, stored = snapshot.layer("chunk"), stored_chunks(snapshot)
+    layer, stored, work = snapshot.layer("chunk"), stored_chunks(snapshot), store.work(kind)
     undone = ~np.isin(layer.columns[kind], _PAID)
-    among = np.flatnonzero(undone & ~np.isin(stored, list(store.work(kind))))
+    among = np.flatnonzero(undone & ~np.isin(stored, list(work)))
     if anew:
         among = np.arange(len(layer))
     if not len(among):
         return
     texts = titled_texts(snapshot)
     free = among[known(kind, [texts[row] for row in among])]
-    taken = np.union1d(_choice(snapshot, wanted, kind, among), free)  # what is paid for stays
+    if kind == UNITS:
+        choice = _worthy(snapshot, wanted, among)
+    elif anew:
+        choice = _core(snapshot, wanted, among, 0)
+    else:
+        read = np.isin(layer.columns[kind], _READ) | np.isin(stored, _chosen_ones(work))
+        n_read = int(np.sum(read)) + len(free)
+        choice = _core(snapshot, wanted, np.setdiff1d(among, free), n_read)
+    taken = np.union1d(choice, free)  # what is paid for stays
     left = {int(stored[row]): _LEFT for row in among[undone[among]]}
     packed = _packed(store, snapshot, taken[undone[taken]], texts, known, kind)
     store.set_work(kind, left | packed, anew=anew)
 
 
-def _choice(
-    snapshot: Snapshot, wanted: Wanted, kind: str, among: NDArray[np.intp]
+def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return which of the chunks `among` get units, by what they are worth among all chunks."""
+    layer, texts = snapshot.layer("chunk"), titled_texts(snapshot)
+    needed = wanted.units < 1  # with a share of 1 it does not matter what a chunk is worth
+    values = chunk_values(texts, layer.vectors, wanted.value) if needed else None
+    return chosen(layer.columns["n_tokens"], among, wanted.units, values, wanted.seed)
+
+
+def _core(
+    snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp], n_read: int
 ) -> NDArray[np.intp]:
-    """Return which of the chunks `among` are chosen by what they are among all chunks."""
-    layer = snapshot.layer("chunk")
-    if kind == UNITS:  # with a share of 1 it does not matter what a chunk is worth
-        needed, texts = wanted.units < 1, titled_texts(snapshot)
-        values = chunk_values(texts, layer.vectors, wanted.value) if needed else None
-        return chosen(layer.columns["n_tokens"], among, wanted.units, values, wanted.seed)
-    ranked = wanted.core < 1 and wanted.core_by == "pagerank"
-    ranks = steps.chunk_ranks(snapshot)[among] if ranked else None
-    return among[core_of(len(among), wanted.core, ranks, wanted.seed)]
+    """Return which of the chunks `among` the core of the index lacks, having `n_read` others."""
+    size = core_size(len(snapshot.layer("chunk")), wanted.core)
+    quota = min(max(size - n_read, 0), len(among))
+    if quota in (0, len(among)):
+        return among[:quota]
+    ranks = steps.chunk_ranks(snapshot)[among] if wanted.core_by == "pagerank" else None
+    return among[core_of(len(among), quota, ranks, wanted.seed)]
 
 
 def _packed(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from clew.errors import BudgetSpent, InputError, ModelError
+from clew.index import finish
 from clew.index.choose import (
     NOTHING,
     Memory,
@@ -96,6 +97,8 @@ def extract(
     rules = rules if wanted.triples in _WEAKER else None
     _check(models, rules)
     memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
+    if with_llm and "pagerank" in wanted.of_llm(GRAPH):
+        finish(store, graph=True)  # for the choice, and to be kept after it
     with closing(Corpus(store)) as corpus:
         consider(store, corpus.snapshot, wanted, memory.known, with_llm=with_llm)
         if again and with_llm:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import steps
-from clew.algo.knn import core_of
+from clew.algo.knn import core_of, core_size
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,
@@ -152,7 +152,7 @@ def plan(
         f"triples of a core of {100 * core:g} % of the chunks",
         ("ket",),
         GRAPH,
-        core_of(len(everything), core, corpus.ranks),
+        core_of(len(everything), core_size(len(everything), core), corpus.ranks),
     )
     all_triples = reckoner.estimate("triples of all chunks", ("ket",), GRAPH, everything)
     return Plan(

@@ -36,7 +36,7 @@ class Store(Protocol):
         ...
 
     def claim(self) -> None:
-        """Become the one writer now: no row changes its number under this session.
+        """Become the one writer now, until `close`: nobody else commits, compacts or keeps.
 
         Raises IndexLocked while another process writes.
         """
@@ -100,8 +100,9 @@ class Store(Protocol):
     def keep(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Keep what was computed from the newest generation, durable when this returns.
 
-        Raises InputError where that generation is not frozen, IndexLocked while another process
-        writes.
+        It was computed from a snapshot that was opened behind `claim`: before, another session
+        may add a generation meanwhile. Raises InputError where the newest one is not frozen,
+        IndexLocked while another process writes.
         """
         ...
 

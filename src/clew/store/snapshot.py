@@ -390,10 +390,17 @@ class _Triples(_StoredLayer):
         return [self._relation(int(row)) for row in rows]
 
     def descriptions(self, row: int) -> list[str]:
-        mine = self._parts.columns("occurrence")["triple"] == row
-        stored = self._parts.assembly.stored["occurrence"][mine].tolist()
-        found = (self._parts.text("triple", "n_description", each) for each in stored)
+        order, begins = self._occurrences
+        stored = self._parts.assembly.stored["occurrence"][order[begins[row] : begins[row + 1]]]
+        found = (self._parts.text("triple", "n_description", int(each)) for each in stored)
         return list(dict.fromkeys(text for text in found if text))
+
+    @cached_property
+    def _occurrences(self) -> tuple[Rows, Rows]:
+        """The rows of all occurrences, triple after triple, and where each triple's begin."""
+        triples = self._parts.columns("occurrence")["triple"]
+        order = np.argsort(triples, kind="stable")
+        return order, np.searchsorted(triples[order], np.arange(len(self) + 1))
 
     def _words(self, row: int) -> tuple[str, str, str]:
         ends = (int(self._columns[end][row]) for end in ("subject", "object"))

@@ -6,8 +6,6 @@ the unit that a model reads. A short last chunk stays whole instead of being cut
 
 from itertools import pairwise
 
-import numpy as np
-
 from clew.errors import InputError
 from clew.text import tokens
 
@@ -20,6 +18,10 @@ def halves(text: str, start: int, end: int, halvings: int, limit: int) -> list[t
     above ⌈limit / 2^halvings⌉. Tokens are those of the whole range, and a character of several
     goes with the last of them. An empty range has no parts.
 
+    A part of white space alone is then joined to the one before it, or to the first that has
+    something to read. So every part has, if the range has, and white space may take it above
+    that bound.
+
     Raises InputError for fewer than 0 halvings or a limit below 1.
     """
     if halvings < 0 or limit < 1:
@@ -29,10 +31,13 @@ def halves(text: str, start: int, end: int, halvings: int, limit: int) -> list[t
         )
     if halvings == 0:
         return [(start, end)] if start < end else []
-    begins = tokens.starts(text[start:end])
+    whole = text[start:end]
+    begins = tokens.starts(whole)
     cuts = [start + int(begins[i]) for i in _cuts(len(begins), halvings, limit)]
-    edges = np.unique([start, *cuts, end]).tolist()
-    return list(pairwise(edges))
+    readable = end - len(whole.lstrip())
+    parts = pairwise(sorted({start, *cuts, end}))
+    kept = [a for a, b in parts if a > readable and text[a:b].strip()]
+    return list(pairwise(sorted({start, *kept, end})))
 
 
 def _cuts(n_tokens: int, halvings: int, limit: int) -> list[int]:

@@ -74,13 +74,12 @@ def local_search(
     found = texts_of_seeds(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    places = {each.row: each for each in found}
-    chosen = fitting(places, texts.cost, budget // 2)
-    used += more + sum(map(texts.cost, chosen))
+    chosen = fitting(found, lambda each: texts.cost(each.row), budget // 2)
+    used += more + sum(texts.cost(each.row) for each in chosen)
     return Graph(
         seeds=seeds,
         tables=tuple(table for table in (entities, relations) if table.rows),
-        texts=tuple(places[row] for row in chosen),
+        texts=tuple(chosen),
         used=used,
         notes=tuple(words.notes),
     )

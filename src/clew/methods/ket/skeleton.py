@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,8 @@ from scipy.sparse import csr_array, diags_array
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
-from clew.algo.knn import core_of
+from clew.algo.knn import core_of, core_size
 from clew.algo.local_search import Relations, group_relations
-from clew.algo.topk import DECIMALS
 from clew.types import SOURCES, Snapshot
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
     """
     made_by = np.asarray(snapshot.layer("chunk").columns["graph"])
     extracted = np.flatnonzero(made_by)
-    n, size = len(made_by), math.ceil(round(share * len(made_by), DECIMALS))
+    n, size = len(made_by), core_size(len(made_by), share)
     core = np.zeros(n, dtype=bool)
     if not len(extracted):
         return _build(snapshot, core, (_NO_TRIPLES,))
@@ -77,7 +75,7 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
     told: tuple[str, ...] = ()
     if len(extracted) > size:
         ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
-        extracted = extracted[core_of(len(extracted), size / len(extracted), ranks, seed)]
+        extracted = extracted[core_of(len(extracted), size, ranks, seed)]
     elif len(extracted) < size or (by == "random" and size < n):
         told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
