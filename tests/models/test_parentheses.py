@@ -10,6 +10,7 @@ NAMES = {
     "Dahl": End("Dahl"),
     "Maud": End("Maud", "PRODUCT"),
     "Polar Institute": End("Polar Institute", "ORG"),
+    "Unknown": End(""),  # what stands for a text's topic, where the text has none
 }
 
 
@@ -27,6 +28,7 @@ NAMES = {
         ("Odd Dahl (died 1994) flew.", [("Odd Dahl", "died in", "1994")]),
         ("Maud (1916–1930) sank.", [("Maud", "from", "1916"), ("Maud", "to", "1930")]),
         ("Maud (a ship) sank.", []),
+        ("The Unknown (UNK) sank. Unknown (1916–1930) sank.", []),
         ("The Polar Institute (PI) paid.", [("Polar Institute", "abbreviated as", "PI")]),
         ("The Polar Institute (NATO) paid.", []),
         ("The pilot (1898–1994) flew.", []),

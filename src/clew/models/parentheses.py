@@ -26,7 +26,7 @@ def in_parentheses(sentence: str, known: Mapping[str, End]) -> Iterator[Statemen
     """
     for match in PARENTHESIS.finditer(sentence):
         name = _name_before(sentence[: match.start()], known)
-        if not name:
+        if name is None or not name.name:
             continue
         inside = match[1]
         if _ABBREVIATION.fullmatch(inside) and inside[0] == name.name[0] and " " in name.name:
