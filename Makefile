@@ -51,11 +51,12 @@ bench: $(DEV)/ready ## run the benchmarks
 results: $(DEV)/ready ## measure the methods on examples and on DATA="DIR...", write docs/results.md
 	@$(DEV)/bin/python benchmarks/results.py $(DATA)
 
-sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against coverage and recall on DATA=DIR
-	@$(DEV)/bin/clew eval $(DATA) --index $(DATA:%/=%)-sweeps.clew --methods text_rag,keyword_rag \
-		--grid ket.graph_share=0,0.2,0.4,0.6,0.8,1 --plot theta.svg
-	@$(DEV)/bin/clew eval $(DATA) --index $(DATA:%/=%)-sweeps.clew --methods text_rag,keyword_rag \
-		--grid ket.core_share=0,0.2,0.4,0.6,0.8,1 --plot beta.svg
+sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against recall and coverage on DATA=DIR
+	@$(DEV)/bin/clew index $(DATA)/corpus.jsonl --into $(notdir $(DATA)).clew --triples cooccurrence
+	@$(DEV)/bin/clew eval $(DATA) --methods text_rag,keyword_rag --plot theta.svg \
+		--grid ket.graph_share=0,0.2,0.4,0.6,0.8,1
+	@$(DEV)/bin/clew eval $(DATA) --methods text_rag,keyword_rag --plot beta.svg \
+		--grid ket.core_share=0,0.2,0.4,0.6,0.8,1
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \
