@@ -59,12 +59,12 @@ def by_keywords(
     frequent = np.diff(postings.indptr) > common * postings.shape[1]
     scores = np.where(frequent, -np.inf, scores)
 
-    def nearest(term: int) -> list[int]:
+    def posted(term: int) -> list[int]:
         rows = neighbours(postings, term)
-        found: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
-        return found
+        nearest_first: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
+        return nearest_first
 
-    found = pooled(_best_first(scores), nearest, texts.n_tokens, pool)
+    found = pooled(_best_first(scores), posted, texts.n_tokens, pool)
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]
