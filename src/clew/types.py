@@ -113,8 +113,10 @@ class TokenVectors:
 # their places here. A chunk's newest extraction of a kind counts.
 UNITS, GRAPH = "units", "graph"
 KINDS = (UNITS, GRAPH)
-SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded")
+# "recorded" came from a file about the document; an "imported" chunk is itself made of triples.
+SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded", "imported")
 LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
+IMPORTED = SOURCES.index("imported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +326,77 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Anchors: rows of the graph that stand for one concept of a query, any of them."""
+
+    concept: str
+    kind: str = "explicit"  # or "latent": the query needs it and does not say it
+    weight: float  # those of all groups add up to 1
+    anchors: tuple[Step, ...]  # entities and triples, nearest first; the reason names the words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A small part of the graph that connects anchors of some groups."""
+
+    rank: int  # from 1; those that were chosen come first
+    chosen: bool
+    kind: str  # "inter" or "intra" groups, "single" for one anchor, "fallback" for no connection
+    score: float
+    cost: float  # the mean over its entities and triples, 0 to 1 and more
+    missing: float  # the weight of the groups that it misses
+    covers: tuple[str, ...]  # concepts
+    misses: tuple[str, ...]
+    entities: tuple[str, ...]  # ids
+    triples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """One triple that was added to a chosen candidate, and why."""
+
+    candidate: int  # its rank
+    depth: int  # from 1
+    triple: str  # id
+    reason: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A triple as evidence."""
+
+    id: str
+    subject: str  # ids of entities
+    relation: str
+    object: str
+    text: str  # in words
+    chunk_ids: tuple[str, ...]  # where it stands
+    candidate: int  # the rank of the first candidate that has it
+    depth: int = 0  # of the expansion that brought it; 0: the candidate had it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceGraph:
+    """The part of the graph that a method found, and how it came to it."""
+
+    groups: tuple[Group, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    expansions: tuple[Expansion, ...] = ()
+    entities: tuple[Step, ...] = ()  # in the order in which they were found
+    facts: tuple[Fact, ...] = ()  # the same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectAnswer:
+    """An answer that an LLM gave while it looked for evidence, with the sentence that proves it."""
+
+    text: str
+    chunk_id: str
+    quote: str  # stands in the chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What a method found: chunks in order, and the threads that say why."""
 
@@ -333,6 +406,8 @@ class Evidence:
     hits: tuple[Hit, ...] = ()
     paths: tuple[Path, ...] = ()
     seeds: tuple[Step, ...] = ()  # rows that the query was linked to
+    graph: EvidenceGraph | None = None
+    answer: DirectAnswer | None = None
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     usage: Usage = field(default_factory=Usage)
 

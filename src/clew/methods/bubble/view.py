@@ -1,0 +1,87 @@
+"""The graph of an index as one query sees it: every entity and triple has a cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.subdivided import Subdivided, subdivided
+from clew.algo.topk import DECIMALS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.types import Snapshot, TripleLayer
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Nodes are those of `graph`: entities first, then triples."""
+
+    snapshot: Snapshot
+    query: steps.Query
+    graph: Subdivided
+
+    def values(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the (n,) cosines of nodes to the query, to six decimals."""
+        rows = np.asarray(nodes, dtype=np.intp)
+        is_triple = rows >= self.graph.n_entities
+        found = np.empty(len(rows))
+        entities, triples = rows[~is_triple], rows[is_triple] - self.graph.n_entities
+        if len(entities):
+            found[~is_triple] = entity_vectors(self.snapshot)[entities] @ self.query.vector
+        if len(triples):
+            found[is_triple] = self.snapshot.layer("triple").vectors[triples] @ self.query.vector
+        return np.round(found, DECIMALS)
+
+    def costs(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return what it costs to go to nodes: 1 minus their cosines to the query."""
+        return np.maximum(0.0, 1.0 - self.values(nodes))
+
+    def texts(self, nodes: Sequence[int]) -> list[str]:
+        """Return the names of entities and the words of triples."""
+        n = self.graph.n_entities
+        names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
+        words = iter(self.snapshot.layer("triple").texts([i - n for i in nodes if i >= n]))
+        return [next(names) if node < n else next(words) for node in nodes]
+
+    @property
+    def triples(self) -> TripleLayer:
+        return cast("TripleLayer", self.snapshot.layer("triple"))
+
+
+def view(snapshot: Snapshot, query: steps.Query) -> View:
+    """Return the graph of all triples of an index, as `query` sees it."""
+    return View(snapshot, query, snapshot.derived("subdivided", lambda: _graph(snapshot)))
+
+
+def _graph(snapshot: Snapshot) -> Subdivided:
+    columns = snapshot.layer("triple").columns
+    n_entities = len(snapshot.layer("entity"))
+    return subdivided(n_entities, columns["subject"], columns["object"])
+
+
+def entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
+    """Return (n_entities, d) vectors of names; of name and description where there is one."""
+    return snapshot.derived("described entities", lambda: _entity_vectors(snapshot))
+
+
+def _entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
+    names, profiles = snapshot.layer("entity").vectors, snapshot.layer("profile")
+    if not len(profiles):
+        return names
+    owners = profiles.columns["entity"]
+    ones = np.ones(len(owners), dtype=np.float32)
+    member = csr_array((ones, (owners, np.arange(len(owners)))), shape=(len(names), len(owners)))
+    sums = member @ profiles.vectors
+    lengths = np.linalg.norm(sums, axis=1)
+    described = lengths > 0
+    vectors = names.copy()
+    vectors[described] = sums[described] / lengths[described, None]
+    return vectors
