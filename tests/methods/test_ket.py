@@ -453,8 +453,9 @@ def test_why_there_is_no_graph(acme, index):
     assert ask(acme).notes == ()
 
 
-def test_the_graph_of_some_chunks_is_said_to_be(tmp_path):
-    """Four of six chunks have triples, which a core of 0.8 would not choose: all four are used."""
+@pytest.fixture
+def four_of_six(tmp_path):
+    """Six chunks, of which the first four in the order of adding have triples."""
     given_models = models()
     with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
         add(store, robots()[:4], given_models)
@@ -462,11 +463,16 @@ def test_the_graph_of_some_chunks_is_said_to_be(tmp_path):
         extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
         add(store, robots()[4:], given_models)
         snapshot = store.snapshot()
-    [first, second] = ask(snapshot).notes
+        yield snapshot
+        snapshot.close()
+
+
+def test_the_graph_of_some_chunks_is_said_to_be(four_of_six):
+    """Four of six chunks have triples, which a core of 0.8 would not choose: all four are used."""
+    [first, second] = ask(four_of_six).notes
     assert first == "the graph is of the 4 of 6 chunks that have triples"
     assert "4 by co-occurrence" in second
-    assert ask(snapshot).tables == ask(snapshot, methods.load("ket_rag_u")()).tables
-    snapshot.close()
+    assert ask(four_of_six).tables == ask(four_of_six, methods.load("ket_rag_u")()).tables
 
 
 def test_no_llm_to_shorten(acme):
@@ -483,24 +489,16 @@ def test_nothing_fits(index):
     assert any("no text fits" in note for note in found.notes)
 
 
-def test_the_core_is_the_best_of_what_was_extracted(tmp_path):
+def test_the_core_is_the_best_of_what_was_extracted(four_of_six):
     """Where more chunks have triples than a core has, those of the highest rank are the core."""
-    given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
-        add(store, robots()[:4], given_models)
-        rules = Cooccurrence(given_models.tagger)
-        extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
-        add(store, robots()[4:], given_models)
-        snapshot = store.snapshot()
-    ranks = steps.chunk_ranks(snapshot)
-    extracted = np.flatnonzero(snapshot.layer("chunk").columns["graph"])
+    ranks = steps.chunk_ranks(four_of_six)
+    extracted = np.flatnonzero(four_of_six.layer("chunk").columns["graph"])
     for share, size in ((0.2, 2), (0.5, 3), (0.6, 4)):
-        view = skeleton(snapshot, share, "pagerank", 0, 2)
+        view = skeleton(four_of_six, share, "pagerank", 0, 2)
         order = extracted[np.argsort(-np.round(ranks[extracted], 6), kind="stable")]
         assert set(view.entity_chunks.indices) <= set(order[:size].tolist())
-        sampled = skeleton(snapshot, share, "random", 3, 2)
+        sampled = skeleton(four_of_six, share, "random", 3, 2)
         assert len(set(sampled.entity_chunks.indices)) <= size
-    snapshot.close()
 
 
 def test_triples_of_a_useless_reply_are_no_llms(tmp_path):

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import warnings
 
 import numpy as np
@@ -12,6 +11,7 @@ from clew import testing
 from clew.errors import InputError
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import add, contents, create, document, files, scratch
+from tests.store.deadly import deadly
 
 ARRAYS = {"lengths": np.arange(1_000, dtype=np.float32), "rows": np.array([[1, 2]])}
 OTHER = {"lengths": np.zeros(1_000, dtype=np.float32)}
@@ -145,20 +145,3 @@ def keep_anew(folder):
         add(store, [document("new", "Bo Dahl left.")])
         store.freeze()
         store.keep("keywords", OTHER)
-
-
-def deadly(at, *calls):
-    """Return the calls so that the n-th one of them kills its process before it does anything."""
-    n_calls = 0
-
-    def deadly_one(real):
-        def call(*args, **kwargs):
-            nonlocal n_calls
-            n_calls += 1
-            if n_calls == at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **kwargs)
-
-        return call
-
-    return map(deadly_one, calls)

@@ -14,6 +14,7 @@ from clew.store.embedded import EmbeddedStore
 from clew.store.segments import read
 from tests.index.build import contents, files, scratch
 from tests.store.corpus import build, documents
+from tests.store.deadly import deadly
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -141,19 +142,7 @@ def counted_calls(states, name, before=None):
     start(base, target)
 
     def work():
-        calls = 0
-
-        def dying(real):
-            def call(*args, **kwargs):
-                nonlocal calls
-                calls += 1
-                if calls == before:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return real(*args, **kwargs)
-
-            return call
-
-        os.fsync, os.unlink = dying(os.fsync), dying(os.unlink)
+        os.fsync, os.unlink = deadly(before, os.fsync, os.unlink)
         build(target, state)
 
     _, status = os.waitpid(run(work), 0)
