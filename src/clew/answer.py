@@ -10,7 +10,7 @@ from clew.models import Models, Prompt
 from clew.prompts import prompt
 from clew.steps import bought, cover
 from clew.text.sentences import sentence_spans
-from clew.types import Answer, Citation, Context, Evidence, Passage
+from clew.types import Answer, Citation, Context, DirectAnswer, Evidence, Passage
 
 MAX_ANSWER_TOKENS = 512
 QUOTED_PASSAGES = 5  # best passages from which sentences are quoted
@@ -30,24 +30,21 @@ def answer(
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
-    With an LLM the answer is its own; without one, or when it gives none, the answer quotes the
+    An answer that the evidence brings along is taken where the context holds its quote. Else, with
+    an LLM, the answer is its own; without one, or when it gives none, the answer quotes the
     `quotes` sentences of the passages that support it best.
     """
     context = build_context(evidence, budget_tokens=budget_tokens)
+    given = evidence.answer
+    if given is not None and (proof := _proof(given, context)):
+        return _generated(question, given.text, (proof,), context, evidence)
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
         reply = bought(models.llm, _prompt(question, context, evidence.method))
         text = after_marker(reply.text)
         if text and not reply.error:
-            return Answer(
-                question=question,
-                text=text,
-                kind="generated",
-                citations=_cited(reply.text, context),
-                context=context,
-                evidence=evidence,
-            )
+            return _generated(question, text, _cited(reply.text, context), context, evidence)
         instead = ": quoted sentences instead" if context.passages else ""
         evidence = _noted(
             evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
@@ -63,6 +60,33 @@ def answer(
         context=context,
         evidence=evidence,
     )
+
+
+def _generated(
+    question: str,
+    text: str,
+    citations: tuple[Citation, ...],
+    context: Context,
+    evidence: Evidence,
+) -> Answer:
+    return Answer(
+        question=question,
+        text=text,
+        kind="generated",
+        citations=citations,
+        context=context,
+        evidence=evidence,
+    )
+
+
+def _proof(given: DirectAnswer, context: Context) -> Citation | None:
+    """Return the range that proves an answer, None where no passage of the context has it."""
+    for passage in context.passages:
+        place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
+        if place >= 0:
+            start = passage.start + place
+            return _citation(passage, start, start + len(given.quote))
+    return None
 
 
 def _noted(evidence: Evidence, note: str) -> Evidence:

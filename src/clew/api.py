@@ -22,14 +22,16 @@ from clew.models.ledger import Ledger
 from clew.models.metered import Meter, metered
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import VERSION as ANALYZER
-from clew.text.normalize import entity_key
+from clew.text.keys import name_key
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from clew.export import Exported
     from clew.index.extract import Done, OnChunks
+    from clew.index.graph import Imported
     from clew.index.plan import Plan
     from clew.layers.selection import Value
     from clew.models import Models
@@ -218,18 +220,43 @@ class Index:
         index.finish(store)
         return done
 
+    def import_graph(self, path: str | Path, *, on_progress: OnProgress | None = None) -> Imported:
+        """Take a knowledge graph from a file: a document for each subject, and triples of texts.
+
+        What the index has of that file becomes what the file states now; subjects that are gone
+        from it are removed. A triple that names a document of the index goes to the chunks of that
+        one. What cannot be used is in `skipped`, and the rest goes on; docs/guides/graphs.md has
+        the formats. Raises InputError where there is no such file or no such format,
+        UnreadableSource where nothing in it can be used, otherwise as `add`.
+        """
+        from clew.index import graph
+
+        meter = Meter()
+        with meter.stage("read"):
+            read = graph.read(Path(path))
+        store = self._writable()
+        try:
+            with meter.stage("rows"):
+                imported = graph.import_graph(
+                    store, read, self.models, meter=meter, on_progress=on_progress
+                )
+        finally:
+            with meter.stage("store"):
+                index.finish(store)
+        return replace(imported, usage=meter.usage())
+
     def merge(self, name: str, into: str) -> None:
         """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
 
         Raises InputError where the index has no such entity, or both are one already.
         """
-        rows = self.snapshot().layer("entity").rows([entity_key(name), entity_key(into)])
+        rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
         missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
         if missing is not None:
             raise InputError(f"the index has no entity {missing!r}: see 'clew show {missing}'")
         if rows[0] == rows[1]:
             raise InputError(f"{name!r} and {into!r} are one entity already")
-        self._set_alias(entity_key(name), entity_key(into))
+        self._set_alias(name_key(name), name_key(into))
 
     def merge_by_rules(self) -> dict[str, str]:
         """Merge names that differ by an article, "&" or a legal form; return which stand for which.
@@ -249,9 +276,9 @@ class Index:
 
     def unmerge(self, name: str) -> None:
         """Let an entity that stood for another stand for itself again."""
-        if entity_key(name) not in self._existing().aliases():
+        if name_key(name) not in self._existing().aliases():
             raise InputError(f"{name!r} stands for no other entity: see 'clew show --aliases'")
-        self._set_alias(entity_key(name), None)
+        self._set_alias(name_key(name), None)
 
     def _set_alias(self, key: str, target: str | None) -> None:
         store = self._existing()
@@ -403,6 +430,32 @@ class Index:
         if name is None:
             return describe_index(self._existing(), self.snapshot())
         return describe_row(self.snapshot(), name)
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        query: str | None = None,
+        method: str = "bubble",
+        budget: Budget | None = None,
+        **parameters: Scalar,
+    ) -> Exported:
+        """Write the graph of the index to a file, or the one that a method finds for `query`.
+
+        The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
+        which `import_graph` reads, and .parquet. A file of that name is replaced when the new one
+        is whole. Raises InputError where the file cannot be written or the method finds no graph,
+        otherwise as `search`.
+        """
+        from clew import export
+
+        target = export.target(path, whole=query is None)
+        if query is None:
+            return target.write(export.index_graph(self.snapshot()))
+        evidence = self.search(
+            query, method=method, context_tokens=None, budget=budget, **parameters
+        )
+        return target.write(export.evidence_graph(evidence))
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and pairs of names that may be of one thing."""

@@ -15,10 +15,11 @@ from clew.index.choose import waiting
 from clew.layers.aliases import Proposal, propose
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import fold
-from clew.text.normalize import entity_key
-from clew.types import ENTITY_TYPES, SOURCES, Snapshot, TripleLayer
+from clew.text.keys import name_key
+from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Snapshot, TripleLayer
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
 _MOST = 20  # neighbours shown of one kind
@@ -45,10 +46,16 @@ def _extraction(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
     """Return what was asked to be extracted, by what how many chunks were, and what waits."""
     described: dict[str, Any] = {"wanted": dict(store.wanted())}
     for kind, n_waiting in waiting(store, snapshot).items():
-        made_by = snapshot.layer("chunk").columns[kind]
+        made_by = _made_by(snapshot, kind)
         counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
         described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": n_waiting}
     return described
+
+
+def _made_by(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
+    """Return what made the extraction of each chunk; nothing else makes any of an imported one."""
+    columns = snapshot.layer("chunk").columns
+    return np.where(columns[GRAPH] == IMPORTED, np.uint8(IMPORTED), columns[kind])
 
 
 def describe_aliases(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
@@ -99,7 +106,7 @@ def _as_written(snapshot: Snapshot, row: int, key: str) -> str:
     It is one of the names of the entity `row`, whose own name is another one after a merge.
     """
     [name] = snapshot.layer("entity").texts([row])
-    if entity_key(name) == key:
+    if name_key(name) == key:
         return name
     units = neighbours(snapshot.link("entity", "unit"), row).tolist()
     titled = neighbours(snapshot.link("entity", "document"), row).tolist()
@@ -112,7 +119,7 @@ def _spelling(key: str, texts: Iterable[str]) -> str:
     words = r"[\W_]+".join(map(re.escape, key.split()))
     spelled = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
     found = (match[0] for text in texts for match in spelled.finditer(text))
-    return next((words for words in found if entity_key(words) == key), key)
+    return next((words for words in found if name_key(words) == key), key)
 
 
 def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
@@ -127,7 +134,7 @@ def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
         ("unit", name, _unit),
         ("subchunk", name, _subchunk),
         ("triple", name, _triple),
-        ("entity", entity_key(name), _entity),
+        ("entity", name_key(name), _entity),
         ("term", fold(name), _term),
     )
     for kind, key, describe in kinds:
@@ -161,8 +168,8 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
     return {
         **_range(snapshot, "chunk", row),
         "n_tokens": int(columns["n_tokens"][row]),
-        "units_made_by": _units_by(columns["units"][row]),
-        "triples_made_by": SOURCES[columns["graph"][row]],
+        "units_made_by": _units_by(_made_by(snapshot, UNITS)[row]),
+        "triples_made_by": SOURCES[_made_by(snapshot, GRAPH)[row]],
         "units": snapshot.layer("unit").ids(units[:_MOST]),
         "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
         "descriptions": _chunk_descriptions(snapshot, row),

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo import keywords
+from clew.algo import keywords, sketches
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.knn import knn_graph, overlapping, page_ranks
 from clew.algo.maxsim import weighted_mean
 from clew.algo.topk import positive_top_k, top_k
 from clew.errors import BudgetSpent
-from clew.models import LLM, Models, Prompt, Reply, gives_tokens, is_late
+from clew.models import (
+    LLM,
+    LateReranker,
+    Models,
+    Prompt,
+    Reply,
+    TokenEmbedder,
+    gives_tokens,
+    is_late,
+)
 from clew.models.maxsim import blend, unit_rows
 from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
@@ -24,11 +33,9 @@ from clew.text.normalize import entity_key, title_head
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    SetScores = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
@@ -117,6 +124,37 @@ def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
         return np.asarray(kept["lengths"])
     link, vectors = snapshot.link("sentence", "term"), snapshot.layer("sentence").vectors
     return snapshot.derived("keyword lengths", lambda: keywords.keyword_lengths(link, vectors))
+
+
+# -- nearest rows ---------------------------------------------------------------------------------
+
+
+def near_rows(
+    snapshot: Snapshot,
+    layer: str,
+    vectors: NDArray[np.float32],
+    k: int,
+    *,
+    only: NDArray[np.bool_] | None = None,
+) -> list[list[tuple[int, float]]]:
+    """Return the `k` rows of a layer nearest to each of the (m, d) `vectors`, with their cosines.
+
+    Best first, ties by row, cosines to six decimals; where `only`, (n,), is given, none of the
+    other rows. Few of the nearest are missed where the index keeps sketches of the layer, and none
+    elsewhere.
+    """
+    rows = snapshot.layer(layer).vectors
+    known = snapshot.derived(f"sketches {layer}", lambda: _sketches(snapshot, layer))
+    if known is None:
+        found = sketches.search_all(rows, vectors, k, only=only)
+    else:
+        found = sketches.search(known, rows, vectors, k, only=only)
+    return [list(zip(near.tolist(), cosines.tolist(), strict=True)) for near, cosines in found]
+
+
+def _sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches | None:
+    kept = snapshot.kept(f"sketches-{layer}")
+    return None if kept is None else sketches.Sketches(kept["axes"], kept["codes"])
 
 
 # -- entities of the query ------------------------------------------------------------------------
@@ -331,21 +369,60 @@ class Relevance:
 
 def cover(query: str, texts: Sequence[str], models: Models, k: int) -> list[int]:
     """Return the `k` texts that together answer the query best, chosen one after the other."""
-    late = _read_late(query, texts, models)
-    score = late.score if late else _joined_sets(query, texts, models)
+    together = TextSets(models, query)
     chosen: list[int] = []
     while len(chosen) < min(k, len(texts)):
         rest = [i for i in range(len(texts)) if i not in chosen]
-        scores = score([(*chosen, i) for i in rest])
+        scores = together.score([[texts[j] for j in (*chosen, i)] for i in rest])
         chosen.append(rest[int(top_k(scores, 1)[0])])
     return chosen
 
 
-def _joined_sets(query: str, texts: Sequence[str], models: Models) -> SetScores:
-    def score(sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        return models.reranker.score(query, [" ".join(texts[i] for i in chosen) for chosen in sets])
+class TextSets:
+    """How well sets of texts answer a query, each set read as one text, by the reranker.
 
-    return score
+    Where that is one of late interaction, each text is read once, whatever sets it is in. `tokens`
+    are the query's, where they were read before.
+    """
+
+    def __init__(self, models: Models, query: str, tokens: TokenVectors | None = None) -> None:
+        self._models = models
+        self._query = query
+        self._tokens = tokens
+        self._places: dict[str, int] = {}  # of the texts that were read
+        self._matches: list[NDArray[np.float32]] = []  # (m,), of each with the query's tokens
+        self._vectors: list[NDArray[np.float32]] = []  # (d,)
+
+    def score(self, sets: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Return the (n,) scores of one or more sets of texts, none of them empty."""
+        reranker, embedder = self._models.reranker, self._models.embedder
+        if not (is_late(reranker) and gives_tokens(embedder)):
+            return reranker.score(self._query, [" ".join(texts) for texts in sets])
+        asked = self._read(sets, embedder, reranker)
+        late = _LateSets(
+            np.stack(self._matches),
+            np.stack(self._vectors),
+            np.ones(len(asked.ids)),
+            asked.pooled,
+        )
+        return late.score([tuple(self._places[text] for text in texts) for texts in sets])
+
+    def _read(
+        self, sets: Sequence[Sequence[str]], embedder: TokenEmbedder, reranker: LateReranker
+    ) -> TokenVectors:
+        """Read the texts that are new, and return the query's tokens."""
+        distinct = dict.fromkeys(text for texts in sets for text in texts)
+        new = [text for text in distinct if text not in self._places]
+        if self._tokens is None:
+            self._tokens, *read = embedder.embed_tokens([self._query, *new])
+        else:
+            read = embedder.embed_tokens(new) if new else []
+        if new:
+            texts = [unit_rows(each.vectors) for each in read]
+            self._matches += list(reranker.matches(self._tokens, texts))
+            self._vectors += [each.pooled for each in read]
+            self._places |= {text: len(self._places) + i for i, text in enumerate(new)}
+        return self._tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,17 +442,6 @@ class _LateSets:
         sums = np.add.reduceat(self.vectors[members], starts, axis=0)
         lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
         return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)
-
-
-def _read_late(query: str, texts: Sequence[str], models: Models) -> _LateSets | None:
-    """Return the texts as a late reranker reads them; None where that cannot be."""
-    reranker = models.reranker
-    if not (texts and is_late(reranker) and gives_tokens(models.embedder)):
-        return None
-    asked, *read = models.embedder.embed_tokens([query, *texts])
-    matches = reranker.matches(asked, [unit_rows(t.vectors) for t in read])
-    pooled = np.stack([t.pooled for t in read])
-    return _LateSets(matches, pooled, np.ones(len(asked.ids)), asked.pooled)
 
 
 # -- rows to evidence -----------------------------------------------------------------------------

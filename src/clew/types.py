@@ -121,12 +121,13 @@ IMPORTED = SOURCES.index("imported")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one commit adds: documents with every row that follows from them, or extractions.
+    """What one commit adds: documents with every row that follows from them, extractions, or both.
 
     `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
     `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
-    `entities` and `terms`, which the store turns into its own rows. Extractions belong to chunks
-    that are in the index already: `extraction.chunk` holds a snapshot's `stored["chunk"]`.
+    `entities` and `terms`, which the store turns into its own rows. Extractions beside documents
+    belong to the chunks of the batch; without any, to chunks that are in the index already:
+    `extraction.chunk` holds a snapshot's `stored["chunk"]`.
     """
 
     documents: Sequence[Document] = ()

@@ -1,10 +1,13 @@
 """Answers: an LLM's words or quoted sentences, with citations that stand in the context."""
 
+from dataclasses import replace
+
 import pytest
 
 from clew.answer import after_marker, answer
 from clew.models import Reply
 from clew.testing import ScriptedLLM
+from clew.types import DirectAnswer
 from tests.answers.evidence import WordReranker, evidence, hit, models, says, table
 
 FRAM = hit(
@@ -304,3 +307,51 @@ def test_a_failed_llm_without_retrieval_promises_no_quotes():
     found = answer(QUESTION, evidence(method="zero_shot"), given)
     assert found.kind == "none"
     assert found.evidence.notes == ("the LLM gave no answer (refused)",)
+
+
+# -- an answer that the evidence brings along -----------------------------------------------------
+
+
+def with_answer(*hits, quote="Colin Archer built Fram.", chunk_id=FRAM.chunk_id):
+    """Return evidence with an answer that a quote proves."""
+    given = DirectAnswer(text="Archer", chunk_id=chunk_id, quote=quote)
+    return replace(evidence(*hits, method="bubble"), answer=given)
+
+
+def test_an_answer_of_the_evidence_is_taken():
+    """No LLM is asked again; the citation is the range of the quote in its passage."""
+    found = answer(QUESTION, with_answer(OSLO, FRAM, quote="She left Oslo in 1893."), says("no"))
+    assert (found.kind, found.text) == ("generated", "Archer")
+    [citation] = found.citations
+    assert (citation.number, citation.quote) == (2, "She left Oslo in 1893.")
+    assert citation.chunk_id == FRAM.chunk_id
+    start = FRAM.start + FRAM.text.index("She")
+    assert (citation.start, citation.end) == (start, start + len(citation.quote))
+    assert [p.document_id for p in found.context.passages] == ["oslo", "fram"]
+    assert found.evidence.notes == ()
+
+
+def test_it_is_taken_without_an_llm_too():
+    """It was given before, and nothing else is needed."""
+    found = answer(QUESTION, with_answer(FRAM), models())
+    assert (found.kind, found.text) == ("generated", "Archer")
+
+
+@pytest.mark.parametrize(
+    ("hits", "budget", "quote"),
+    [
+        ((OSLO,), 4_000, "Colin Archer built Fram."),
+        ((FRAM,), 12, "Thirteen men sailed."),
+        ((OSLO, FRAM), 25, "Colin Archer built Fram."),
+        ((FRAM,), 4_000, "Many ships left Oslo."),
+    ],
+    ids=["no hit", "cut off", "does not fit", "another chunk's"],
+)
+def test_an_answer_whose_quote_the_context_lacks_is_asked_for(hits, budget, quote):
+    """What cannot be cited does not count: the LLM answers from the context, as always."""
+    given = llm("ANSWER: somebody else [1]")
+    found = answer(
+        QUESTION, with_answer(*hits, quote=quote), models(llm=given), budget_tokens=budget
+    )
+    assert found.text == "somebody else"
+    assert len(given.prompts) == 1

@@ -3,7 +3,7 @@
 import json
 import re
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -14,7 +14,17 @@ from clew.api import open_index
 from clew.cli import render
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
-from clew.types import Evidence, Hit, Step, Table
+from clew.types import (
+    Candidate,
+    Evidence,
+    EvidenceGraph,
+    Expansion,
+    Fact,
+    Group,
+    Hit,
+    Step,
+    Table,
+)
 from clew.types import Path as Thread
 
 QUESTION = "Where was Colin Archer born?"
@@ -39,6 +49,68 @@ ENTITIES = Table(
         *((str(n), f"Ship {n}", "") for n in range(3, 16)),
     ),
 )
+
+
+def group(concept, weight, *anchors, kind="explicit"):
+    found = tuple(Step(layer="entity", id=name.lower(), text=name) for name in anchors)
+    return Group(concept=concept, kind=kind, weight=weight, anchors=found)
+
+
+def candidate(rank, *, chosen=True, covers=("Archer",), misses=()):
+    return Candidate(
+        rank=rank,
+        chosen=chosen,
+        kind="inter",
+        score=5.4321 / rank,
+        cost=0.2,
+        missing=0.1,
+        covers=covers,
+        misses=misses,
+        entities=("colin archer",),
+        triples=(),
+    )
+
+
+def fact(name):
+    """Return a fact whose id and text are a name."""
+    ends = {"subject": "a", "relation": "r", "object": "b"}
+    return Fact(id=name, text=f"Archer {name}", chunk_ids=(), candidate=1, depth=1, **ends)
+
+
+FACTS = tuple(map(fact, ("built Fram", "left Oslo", "drew ships", "saw Larvik")))
+GRAPH = EvidenceGraph(
+    groups=(
+        group("Archer", 0.75, "Colin Archer", "Archer", "Archer Street", "Archery", "Arch"),
+        group("the town", 0.25, "Larvik", kind="latent"),
+    ),
+    candidates=(
+        candidate(1, misses=("the town", "birth")),
+        candidate(2),
+        candidate(3, chosen=False),
+    ),
+    expansions=(
+        *(
+            Expansion(candidate=1, depth=1, triple=each.id, reason=f"because of {n}")
+            for n, each in enumerate(FACTS)
+        ),
+        Expansion(candidate=2, depth=2, triple=FACTS[0].id, reason="as well"),
+    ),
+    facts=FACTS,
+)
+SHOWN = """\
+Groups of anchors
+  0.75  Archer: Colin Archer, Archer, Archer Street and 2 more
+  0.25  the town (latent): Larvik
+
+Candidates (2 of 3)
+  1     5.432: covers Archer; misses the town, birth
+        + Archer built Fram (because of 0)
+        + Archer left Oslo (because of 1)
+        + Archer drew ships (because of 2)
+  … and 1 more
+  2     2.716: covers Archer
+        + Archer built Fram (as well)
+"""
 
 
 def open_with_llm(llm):
@@ -196,6 +268,45 @@ def test_json_has_tables_and_channels(clew):
     assert evidence["hits"][0]["channel"] == "graph"
     asked = json.loads(clew("ask", QUESTION, "--json", obj=opener).stdout)
     assert asked["context"]["tables"] == asked["evidence"]["tables"] == [table]
+
+
+def test_an_evidence_graph_is_shown_in_few_lines(clew):
+    """Groups by weight, chosen candidates, what they cover, miss and grew by; then the hits."""
+    shown = clew("search", QUESTION, obj=finds(graph=GRAPH, tables=(ENTITIES,))).stdout
+    assert shown.startswith(f"{SHOWN}\nEntities\n")
+    asked = clew("ask", QUESTION, obj=finds(graph=GRAPH, tables=(ENTITIES,))).stdout
+    assert asked.index(f'"{TEXT}"') < asked.index(SHOWN) < asked.index("Entities\n  id")
+
+
+def test_a_long_evidence_graph_is_cut(clew):
+    """Ten groups and ten candidates, then how many more there are; long lines are cut too."""
+    many = EvidenceGraph(
+        groups=tuple(group(f"concept {n} " * 40, 0.1, "Larvik") for n in range(11)),
+        candidates=tuple(candidate(n) for n in range(1, 13)),
+    )
+    env = {"COLUMNS": "60"}
+    lines = clew("search", QUESTION, obj=finds(graph=many, hits=()), env=env).stdout.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert len(lines) == len(
+        ["head", *"ab" * 10, "more", "", "head", *"c" * 10, "more", "", "cost"]
+    )
+    assert [line for line in lines if "more" in line] == ["  … and 1 more", "  … and 2 more"]
+
+
+def test_an_empty_evidence_graph_is_not_shown(clew):
+    """Where a method found no graph, nothing is said of one."""
+    shown = clew("search", QUESTION, obj=finds(graph=EvidenceGraph(), hits=())).stdout
+    assert shown.startswith("Nothing in the index fits")
+
+
+def test_json_has_the_evidence_graph(clew):
+    """All of it, as plain values, in searches and answers."""
+    opener = finds(graph=GRAPH)
+    searched = json.loads(clew("search", QUESTION, "--json", obj=opener).stdout)["graph"]
+    asked = json.loads(clew("ask", QUESTION, "--json", obj=opener).stdout)["evidence"]["graph"]
+    assert searched == asked == json.loads(json.dumps(asdict(GRAPH)))
+    assert len(searched["expansions"]) == 5
+    assert json.loads(clew("search", QUESTION, "--json", obj=finds()).stdout)["graph"] is None
 
 
 def test_threads_through_keywords_and_triples():

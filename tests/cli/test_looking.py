@@ -144,3 +144,41 @@ def test_every_parameter_has_a_default_and_a_meaning(clew, name):
 def test_choices_are_named(clew):
     """Where only some words are allowed they are listed."""
     assert "sets or chunks" in clew("methods", "clue").stdout
+
+
+def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
+    """A line says what the file has; the file is there."""
+    clew("index", articles, "--into", own_index, "--triples", "cooccurrence")
+    result = clew("export", "g.graphml", "--index", own_index)
+    assert result.exit_code == 0
+    assert re.fullmatch(r"g\.graphml has \d+ entities and \d+ triples\n", result.stdout)
+    assert (tmp_path / "g.graphml").read_text(encoding="utf-8").startswith("<?xml")
+    summary = json.loads(clew("export", "g.json", "--index", own_index, "--json").stdout)
+    written = json.loads((tmp_path / "g.json").read_text(encoding="utf-8"))
+    assert summary == {
+        "file": "g.json",
+        "n_nodes": len(written["nodes"]),
+        "n_edges": len(written["edges"]),
+    }
+    assert summary["n_edges"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["g.gexf"], "is written to .graphml, .json, .jsonl, .tsv, .parquet"),
+        (["g.json", "--query", "Who?", "--method", "bm25"], "the method 'bm25' finds no graph"),
+        (["g.json", "--query", "Who?", "--method", "bm25", "--param", "x=1"], "no parameter 'x'"),
+        (["g.json", "--param", "depth=2"], "there is none without --query"),
+        (
+            ["g.tsv", "--query", "Who?", "--method", "bm25"],
+            "what a question finds is written to .graphml, .json",
+        ),
+    ],
+)
+def test_export_says_what_cannot_be(clew, shared_index, tmp_path, arguments, message):
+    """A sentence, and no file."""
+    result = clew("export", *arguments, "--index", shared_index)
+    assert result.exit_code == 1
+    assert message in " ".join(result.stderr.split())
+    assert not list(tmp_path.glob("g.*"))

@@ -8,6 +8,7 @@ import pytest
 
 from clew import index, steps, testing
 from clew.algo.keywords import keyword_lengths
+from clew.algo.sketches import sketched
 from clew.errors import IndexLocked
 from clew.index import choose, keep
 from clew.index import extract as extraction
@@ -258,6 +259,64 @@ def test_where_nothing_is_missing_nobody_is_locked_out(store):
         index.finish(second)
         with pytest.raises(IndexLocked):
             second.claim()
+
+
+def everything_near(snapshot, layer):
+    """Return the nearest rows to some vectors of a layer, and to others than these."""
+    vectors = snapshot.layer(layer).vectors
+    return steps.near_rows(snapshot, layer, np.concatenate([vectors[:3], -vectors[:2]]), 3)
+
+
+def test_sketches_are_kept_of_large_layers_of_a_graph(store):
+    """Above a size, once there are triples; what is near is then found by them."""
+    add(store, DOCUMENTS)
+    store.freeze()
+    keep_derived(store, exact_up_to=1)
+    assert kept(store, "sketches-entity") is None
+    extract(store, 0, 1)
+    assert kept(store, "sketches-entity") is None
+    with closing(store.snapshot()) as snapshot:
+        exact = {name: everything_near(snapshot, name) for name in ("entity", "triple")}
+    keep_derived(store, exact_up_to=1)
+    with closing(store.snapshot()) as snapshot:
+        assert snapshot.kept("sketches-triple") is None
+        arrays = snapshot.kept("sketches-entity")
+        assert sorted(arrays) == ["axes", "codes", "digest"]
+        assert len(arrays["codes"]) == len(snapshot.layer("entity"))
+        assert everything_near(snapshot, "entity") == exact["entity"]
+        assert everything_near(snapshot, "triple") == exact["triple"]
+    store.keep("sketches-entity", {**arrays, "codes": arrays["codes"][:1]})
+    with closing(store.snapshot()) as snapshot:
+        assert {row for found in everything_near(snapshot, "entity") for row, _ in found} == {0}
+
+
+def test_sketches_of_the_same_vectors_are_taken_over(store, monkeypatch):
+    """Other vectors have other sketches, those of a fresh computation."""
+    add(store, DOCUMENTS)
+    extract(store, 0, 1)
+    store.freeze()
+    keep_derived(store, exact_up_to=0)
+    computed = []
+    monkeypatch.setattr(keep, "sketched", lambda v: computed.append(len(v)) or sketched(v))
+    with closing(store.snapshot()) as snapshot:
+        before = snapshot.kept("sketches-triple")
+    extract(store, 0, 1)
+    store.freeze()
+    keep_derived(store, exact_up_to=0)
+    assert computed == []
+    with closing(store.snapshot()) as snapshot:
+        after = snapshot.kept("sketches-triple")
+    assert {name: array.tolist() for name, array in after.items()} == {
+        name: array.tolist() for name, array in before.items()
+    }
+    add(store, [document("new", "Quinces ripen late in Orrin.")])
+    store.freeze()
+    keep_derived(store, exact_up_to=0)
+    with closing(store.snapshot()) as snapshot:
+        n_entities = len(snapshot.layer("entity"))
+        fresh = sketched(snapshot.layer("entity").vectors)
+        assert computed == [n_entities]
+        assert snapshot.kept("sketches-entity")["codes"].tobytes() == fresh.codes.tobytes()
 
 
 def test_an_empty_index_has_nothing_to_keep(store):

@@ -10,8 +10,16 @@ import click
 
 from clew import __version__
 from clew.cli.asking import ask, search
-from clew.cli.building import compact, import_triples, index, merge, remove, unmerge
-from clew.cli.looking import methods, show
+from clew.cli.building import (
+    compact,
+    import_graph,
+    import_triples,
+    index,
+    merge,
+    remove,
+    unmerge,
+)
+from clew.cli.looking import export, methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
 from clew.cli.planning import plan
@@ -43,7 +51,7 @@ def main(context: click.Context) -> None:
 
 
 for _command in (
-    index, ask, search, plan, show, methods, remove, compact, import_triples, merge, unmerge,
-    evaluation,
+    index, ask, search, plan, show, export, methods, remove, compact, import_graph, import_triples,
+    merge, unmerge, evaluation,
 ):  # fmt: skip
     main.add_command(_command)

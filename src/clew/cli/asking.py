@@ -64,8 +64,8 @@ def ask(
 def search(opener: Opener, text: str, query: Query, paid: Paid, *, as_json: bool) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
-    Tables of entities and relations come before them, where a method has such. Scores order the
-    chunks of one search; they do not compare between methods.
+    The graph that a method followed, and tables of entities and relations, come before them where
+    there are such. Scores order the chunks of one search; they do not compare between methods.
     """
     with _opened(opener, query, paid) as index:
         evidence = index.search(

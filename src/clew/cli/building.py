@@ -1,4 +1,4 @@
-"""`clew index`, `clew import-triples`, `clew remove`, ...: what writes to an index."""
+"""`clew index`, `clew import-kg`, `clew remove`, ...: what writes to an index."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_done
 from clew.cli.render import spent
 from clew.errors import BudgetSpent, InputError
-from clew.types import Skipped
+from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
     from clew.index.extract import Done
+    from clew.index.graph import Imported
 
 
+_MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
 extraction_options = gathered(
@@ -125,6 +127,41 @@ def index(
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     if added.report.skipped:
+        sys.exit(SKIPPED)
+
+
+@click.command("import-kg")
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option("--into", "Folder of the index; made if it is not there.")
+@build_options
+@json_option
+@click.pass_obj
+def import_graph(opener: Opener, *, file: Path, folder: Path, build: Build, as_json: bool) -> None:
+    """Take a knowledge graph from FILE into an index, or bring it up to date.
+
+    FILE has triples: TSV, CSV or JSON Lines, or N-Triples and Turtle with an extra package. What it
+    says of one subject becomes a document, FILE#SUBJECT, with a line for each triple; a triple that
+    names an indexed document goes to that one. No LLM reads anything.
+
+    Read again, FILE is mirrored: what did not change costs nothing, and what is gone from it is
+    removed. A line that cannot be used is named, and the rest is taken. After any crash the same
+    command goes on.
+    """
+    with (
+        opener(folder, specs=build.specs, settings=build.settings) as opened,
+        documents_done() as (on_progress, _),
+    ):
+        done = opened.import_graph(file, on_progress=on_progress)
+        layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
+    for each in done.skipped[:_MOST_SKIPPED]:
+        click.echo(f"clew: {one_line(str(each))}", err=True)
+    if len(done.skipped) > _MOST_SKIPPED:
+        click.echo(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
+    if as_json:
+        echo_json({"index": str(folder), **asdict(done)})
+    else:
+        click.echo(_graph_summary(done, layers, folder))
+    if done.skipped:
         sys.exit(SKIPPED)
 
 
@@ -259,15 +296,18 @@ def added_lines(added: Added) -> list[str]:
         "unchanged": report.n_unchanged,
         "skipped": len(report.skipped),
     }
-    stages = sorted(usage.seconds.items(), key=lambda stage: -stage[1])
-    shown = ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages if seconds >= 0.05)
-    cost = f"{usage.total_seconds:.1f} s" + (f" ({shown})" if shown else "")
     return [
         f"{_count(added.n_documents, 'document')}, {_count(added.n_chunks, 'chunk')}",
         ", ".join(f"{n:,} {what}" for what, n in done.items()),
-        f"{cost}, {spent(usage)}",
+        _cost(usage),
         *_extracted_lines(added.extracted),
     ]
+
+
+def _cost(usage: Usage) -> str:
+    stages = sorted(usage.seconds.items(), key=lambda stage: -stage[1])
+    shown = ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages if seconds >= 0.05)
+    return f"{usage.total_seconds:.1f} s" + (f" ({shown})" if shown else "") + f", {spent(usage)}"
 
 
 def _extracted_lines(done: Done) -> Iterator[str]:
@@ -307,6 +347,31 @@ def _summary(added: Added, folder: Path) -> str:
     if added.n_documents:
         lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
     return "\n".join(lines)
+
+
+def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> str:
+    kinds = ("triple", "triples"), ("entity", "entities"), ("document", "documents")
+    held = ", ".join(f"{layers[layer]:,} {what}" for layer, what in kinds)
+    subjects = {
+        "added": done.n_added,
+        "changed": done.n_changed,
+        "removed": done.n_removed,
+        "unchanged": done.n_unchanged,
+    }
+    lines = [
+        f"{heading(one_line(str(folder)))}: {held}",
+        f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
+    ]
+    if done.n_placed:
+        lines.append(f"  {_count(done.n_placed, 'triple')} went to texts of the index")
+    if done.n_unplaced:
+        lines.append(f"  {_count(done.n_unplaced, 'triple')} named texts that the index lacks")
+    if done.skipped:
+        lines.append(
+            f"  {_count(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
+        )
+    ask = command_line("clew ask --method bubble", '"..."', folder=folder)
+    return "\n".join([*lines, dim(f"  {_cost(done.usage)}"), "", f"Ask it:  {ask}"])
 
 
 def _count(n: int, what: str) -> str:

@@ -1,17 +1,25 @@
-"""`clew show` and `clew methods`: what there is."""
+"""`clew show`, `clew export` and `clew methods`: what there is."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from clew.cli.options import Opener, index_option, json_option
+from clew.cli.options import (
+    Opener,
+    Paid,
+    index_option,
+    json_option,
+    method_parameters,
+    paid_options,
+    reranker_option,
+)
 from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.errors import InputError
 
@@ -43,6 +51,56 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
         click.echo("\n".join(_index_lines(description)))
     else:
         click.echo("\n".join(_described(description)))
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
+@click.option(
+    "--method", default="bubble", show_default=True, help="Retrieval method that finds a graph."
+)
+@click.option(
+    "--param",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Parameter of the method, such as depth=2; may be repeated.",
+)
+@reranker_option
+@index_option()
+@paid_options
+@json_option
+@click.pass_obj
+def export(  # noqa: PLR0913 -- one argument for each option
+    opener: Opener,
+    file: Path,
+    folder: Path,
+    paid: Paid,
+    *,
+    query: str | None,
+    method: str,
+    given: Sequence[str],
+    reranker: str | None,
+    as_json: bool,
+) -> None:
+    """Write the graph of an index to FILE, or the graph that a question leads to.
+
+    FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl or .tsv,
+    which 'clew import-kg' reads, or .parquet. A FILE that is there is replaced.
+    """
+    from clew.specs import Specs
+
+    if query is None and given:
+        raise InputError("--param sets a method, and there is none without --query")
+    parameters = {} if query is None else method_parameters(method, given)
+    specs = Specs(llm=paid.llm, reranker=reranker)
+    with opener(folder, specs=specs, prices=paid.prices) as index:
+        exported = index.export(file, query=query, method=method, budget=paid.budget, **parameters)
+    if as_json:
+        echo_json(exported)
+    else:
+        counts = f"{exported.n_nodes:,} entities and {exported.n_edges:,} triples"
+        click.echo(f"{one_line(exported.file)} has {counts}")
 
 
 @click.command()
@@ -118,12 +176,12 @@ def _meaning(parameter: Mapping[str, Any]) -> str:
 
 def _aliases(index: Index, name: str | None) -> dict[str, Any]:
     """Return the names that stand for others and those that may, of one name if it is given."""
-    from clew.text.normalize import entity_key
+    from clew.text.keys import name_key
 
     found = index.aliases()
     if name is None:
         return found
-    key = entity_key(name)
+    key = name_key(name)
     merged = {one: other for one, other in found["merged"].items() if key in {one, other}}
     if not merged and index.snapshot().layer("entity").rows([key]) == [-1]:
         raise InputError(f"the index has no entity {name!r}")
@@ -134,7 +192,7 @@ def _aliases(index: Index, name: str | None) -> dict[str, Any]:
         "proposed": [
             pair
             for pair in found["proposed"]
-            if key in {entity_key(pair["name"]), entity_key(pair["into"])}
+            if key in {name_key(pair["name"]), name_key(pair["into"])}
         ],
     }
 

@@ -7,11 +7,24 @@ from collections.abc import Iterator, Sequence
 import click
 
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
-from clew.types import Answer, Citation, Evidence, Hit, Path, Step, Table, Usage
+from clew.types import (
+    Answer,
+    Candidate,
+    Citation,
+    Evidence,
+    EvidenceGraph,
+    Group,
+    Hit,
+    Path,
+    Step,
+    Table,
+    Usage,
+)
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
-_MOST_ROWS = 10  # of a table
+_MOST_ROWS = 10  # of a table, of groups of anchors, of candidates
+_MOST_NAMES = 3  # anchors of a group, triples that a candidate grew by
 _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
@@ -22,6 +35,7 @@ def answer(found: Answer) -> str:
         *_answer_text(found),
         *citations(found),
         *_thread_block(found.evidence),
+        *graph(found.evidence.graph),
         *map(table, found.context.tables),
         *_notes(found.evidence),
         dim(ledger(found.usage)),
@@ -30,8 +44,9 @@ def answer(found: Answer) -> str:
 
 
 def search(found: Evidence) -> str:
-    """Return the tables, the hits in order, and what they cost."""
-    blocks = [*map(table, found.tables), *(hit(*each) for each in enumerate(found.hits, 1))]
+    """Return the graph and tables, the hits in order, and what they cost."""
+    hits = (hit(*each) for each in enumerate(found.hits, 1))
+    blocks = [*graph(found.graph), *map(table, found.tables), *hits]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
     return "\n\n".join([*blocks, *_notes(found), dim(ledger(found.usage))])
 
@@ -55,6 +70,24 @@ def table(found: Table) -> str:
     lines = ["".join(map(_cell, row, widths)).rstrip() for row in rows]
     below = and_more(len(found.rows) - _MOST_ROWS)
     return "\n".join([heading(one_line(found.name)), *lines, *below])
+
+
+def graph(found: EvidenceGraph | None) -> Iterator[str]:
+    """Yield the groups of anchors with their weights, and the candidates that were chosen.
+
+    A candidate has its score, what it covers and misses, and the first triples that it grew by.
+    """
+    if found is None:
+        return
+    if found.groups:
+        groups = map(_group, found.groups[:_MOST_ROWS])
+        more = and_more(len(found.groups) - _MOST_ROWS)
+        yield "\n".join([heading("Groups of anchors"), *groups, *more])
+    chosen = [each for each in found.candidates if each.chosen]
+    if chosen:
+        head = heading(f"Candidates ({len(chosen)} of {len(found.candidates)})")
+        lines = (line for each in chosen[:_MOST_ROWS] for line in _candidate(each, found))
+        yield "\n".join([head, *lines, *and_more(len(chosen) - _MOST_ROWS)])
 
 
 def citations(found: Answer) -> Iterator[str]:
@@ -129,6 +162,30 @@ def _stop(step: Step, mark: str) -> str:
     last = lines.rpartition("\n")[2]
     fits = layer != "unit" and len(last) + len(where) + 2 <= columns()
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
+
+
+def _group(found: Group) -> str:
+    names = ", ".join(anchor.text for anchor in found.anchors[:_MOST_NAMES])
+    others = len(found.anchors) - _MOST_NAMES
+    said = f"{found.concept}{' (latent)' if found.kind == 'latent' else ''}: {names}"
+    return _item(f"{found.weight:.2f}", said + (f" and {others} more" if others > 0 else ""))
+
+
+def _candidate(found: Candidate, graph: EvidenceGraph) -> Iterator[str]:
+    """Yield a candidate's line, and one for each of the first triples that it grew by."""
+    kept = ("covers", found.covers), ("misses", found.misses)
+    said = "; ".join(f"{verb} {', '.join(concepts)}" for verb, concepts in kept if concepts)
+    yield _item(f"{found.rank}", f"{found.score:.3f}: {said}")
+    texts = {fact.id: fact.text for fact in graph.facts}
+    grown = [each for each in graph.expansions if each.candidate == found.rank]
+    for each in grown[:_MOST_NAMES]:
+        yield _item("", f"+ {texts[each.triple]} ({each.reason})")
+    yield from and_more(len(grown) - _MOST_NAMES)
+
+
+def _item(mark: str, text: str) -> str:
+    head = f"  {mark:<4}  "
+    return wrapped(text, first=head, rest=" " * len(head), max_lines=2)
 
 
 def _widths(wanted: Sequence[int]) -> list[int]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew import steps
 from clew.algo.keywords import Keywords, keyword_lengths, updated_lengths
+from clew.algo.sketches import EXACT_UP_TO, sketched
+from clew.types import GRAPH, IMPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -22,33 +26,35 @@ if TYPE_CHECKING:
 
 _K = 2  # neighbours of a chunk, as the methods that use the graph take by default
 _KEYWORDS, _NEIGHBOURS = "keywords", f"neighbours-{_K}"
+_SKETCHED = {f"sketches-{layer}": layer for layer in ("entity", "triple")}
 
 
-def keep_derived(store: Store, *, graph: bool = False) -> None:
+def keep_derived(store: Store, *, graph: bool = False, exact_up_to: int = EXACT_UP_TO) -> None:
     """Keep the keywords' lengths of the newest generation, which should be frozen.
 
-    Where the index has triples, or a `graph` is asked for, keep the graph of near chunks too.
-    What is kept of this generation already is left as it is; what did not change since an earlier
-    one is not computed again. Raises IndexLocked where something is to be kept and another
-    process writes.
+    Where the index has triples, or a `graph` is asked for, keep the graph of near chunks too,
+    unless no chunk is of a text; and sketches of entities and of triples, where there are triples
+    and more than `exact_up_to` rows. What is kept of this generation already is left as it is; what
+    did not change since an earlier one is not computed again. Raises IndexLocked where something is
+    to be kept and another process writes.
     """
     with closing(store.snapshot()) as snapshot:
-        if not _missing(snapshot, graph=graph):
+        if not _missing(snapshot, exact_up_to, graph=graph):
             return
     store.claim()  # or another session commits between a snapshot and what is kept of it
     store.freeze()  # for the same reason: one may just have done so
     with closing(store.snapshot()) as snapshot:
-        for name in _missing(snapshot, graph=graph):
-            compute = _keywords if name == _KEYWORDS else _neighbours
-            store.keep(name, compute(snapshot, store.kept(name)))
+        for name in _missing(snapshot, exact_up_to, graph=graph):
+            store.keep(name, _COMPUTE[name](snapshot, store.kept(name)))
 
 
-def _missing(snapshot: Snapshot, *, graph: bool) -> list[str]:
+def _missing(snapshot: Snapshot, exact_up_to: int, *, graph: bool) -> list[str]:
     """Return the names of what is to be kept of a generation and is not yet."""
-    n_sentences, n_chunks, n_triples = (
-        len(snapshot.layer(name)) for name in ("sentence", "chunk", "triple")
-    )
-    needed = {_KEYWORDS: n_sentences > 0, _NEIGHBOURS: n_triples > 0 or (graph and n_chunks > 0)}
+    n_sentences, n_triples = (len(snapshot.layer(name)) for name in ("sentence", "triple"))
+    n_texts = np.sum(snapshot.layer("chunk").columns[GRAPH] != IMPORTED)
+    needed = {_KEYWORDS: n_sentences > 0, _NEIGHBOURS: n_texts > 0 and (graph or n_triples > 0)}
+    for name, layer in _SKETCHED.items():
+        needed[name] = n_triples > 0 and len(snapshot.layer(layer)) > exact_up_to
     return [name for name in needed if needed[name] and snapshot.kept(name) is None]
 
 
@@ -79,6 +85,24 @@ def _neighbours(snapshot: Snapshot, last: Arrays | None) -> Arrays:
     return {**rows, "indptr": graph.indptr, "indices": graph.indices}
 
 
+def _sketches(layer: str, snapshot: Snapshot, last: Arrays | None) -> Arrays:
+    """Return the sketches of a layer's vectors, and the digest of these; `last` were kept last."""
+    vectors = snapshot.layer(layer).vectors
+    digest = hashlib.blake2b(vectors.reshape(-1).view(np.uint8).data, digest_size=16)
+    of = {"digest": np.frombuffer(digest.digest(), dtype=np.uint8)}
+    if last is not None and _are_of(last, of):
+        return last
+    made = sketched(vectors)
+    return {**of, "axes": made.axes, "codes": made.codes}
+
+
 def _are_of(arrays: Arrays, rows: Arrays) -> bool:
-    """Say whether what was kept was computed from these stored rows, in this order."""
+    """Say whether what was kept was computed from these rows, in this order."""
     return all(np.array_equal(arrays[name], numbers) for name, numbers in rows.items())
+
+
+_COMPUTE: Mapping[str, Callable[[Snapshot, Arrays | None], Arrays]] = {
+    _KEYWORDS: _keywords,
+    _NEIGHBOURS: _neighbours,
+    **{name: partial(_sketches, layer) for name, layer in _SKETCHED.items()},
+}

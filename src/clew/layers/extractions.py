@@ -67,7 +67,7 @@ def statement_batch(
                 label = LABELS.index(mention.label)
                 mentions.append((row, entities[key], mention.start, mention.end, label, term))
     table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
-    bytes_column, n_bytes = _texts(texts)
+    bytes_column, n_bytes = encoded(texts)
     columns: Columns = {
         **_extraction_columns(extracted, UNITS),
         "statement.extraction": np.asarray(owners, dtype=np.int32),
@@ -102,10 +102,10 @@ def graph_batch(
         for t in item.made.triples
         if _is_key(t.subject) and _is_key(t.object)
     ]
-    relations, n_relation = _texts([collapse(t.relation) for *_, t in triples])
-    said, n_said = _texts([collapse(t.description) for *_, t in triples])
-    names, n_name = _texts([collapse(each.name) for *_, each in descriptions])
-    about, n_about = _texts([collapse(each.description) for *_, each in descriptions])
+    relations, n_relation = encoded([collapse(t.relation) for *_, t in triples])
+    said, n_said = encoded([collapse(t.description) for *_, t in triples])
+    names, n_name = encoded([collapse(each.name) for *_, each in descriptions])
+    about, n_about = encoded([collapse(each.description) for *_, each in descriptions])
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
     profiled = [row for row, (*_, each) in enumerate(descriptions) if collapse(each.description)]
     profiles = [_profile(descriptions[row][-1]) for row in profiled]
@@ -211,7 +211,7 @@ def _ints(values: Iterable[int]) -> NDArray[np.int32]:
     return np.asarray(list(values), dtype=np.int32)
 
 
-def _texts(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+def encoded(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
     """Return texts as UTF-8 end to end, and each one's length in bytes."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     lengths = np.asarray([len(each) for each in encoded], dtype=np.int32)

@@ -15,8 +15,10 @@ of which nothing is left gives nothing: it would replace good triples by none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeGuard
 
@@ -27,7 +29,7 @@ from clew.readers.walk import File, os_reason
 from clew.text.normalize import collapse, entity_key
 from clew.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 
-_IDS = ("document_id", "passage_id", "id", "_id")
+IDS = ("document_id", "passage_id", "id", "_id")
 _RELATIONS = ("relation", "predicate")
 _TYPES = {name: name for name in ENTITY_TYPES} | {
     word: name
@@ -98,11 +100,11 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
     problems: list[str] = []
     recorded = None
     try:
-        document_id, lists = _fields(line)
-        entities = _entities(lists["entities"], lists["entity_types"], problems)
-        extraction = Extraction(entities=entities, triples=_triples(lists["triples"], problems))
-        if extraction != Extraction():
-            recorded = Recorded(document_id=document_id, extraction=extraction, line=number)
+        found = fields(json_value(line))
+        id_ = document_id(found)
+        extracted = extraction(found, _refused, problems)
+        if extracted != Extraction():
+            recorded = Recorded(document_id=id_, extraction=extracted, line=number)
     except InputError as error:
         problems.append(str(error))
     for reason in problems:
@@ -111,34 +113,66 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
         yield recorded
 
 
-def _fields(line: str) -> tuple[str, dict[str, list[object]]]:
-    """Return a line's document and its lists. Raises InputError with the reason."""
+def _refused(name: str) -> str:
+    return "" if entity_key(name) else "without a letter or digit"
+
+
+def json_value(line: str) -> object:
+    """Return what a line of JSON holds. Raises InputError with the reason if it is none."""
     if SURROGATE.search(line):
         raise InputError("is not valid UTF-8 text")
     try:
-        value = record.parse(line.rstrip())
+        return record.parse(line.rstrip())
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+def fields(value: object) -> dict[str, object]:
+    """Return what a JSON object has, keys in lower case, without nulls. Raises InputError."""
     if not isinstance(value, dict):
         raise InputError("is not a JSON object")
-    found = {key.strip().casefold(): item for key, item in value.items() if item is not None}
-    document_id = _document_id(found)
+    return {key.strip().casefold(): item for key, item in value.items() if item is not None}
+
+
+def extraction(
+    found: Mapping[str, object], refused: Callable[[str], str], problems: list[str]
+) -> Extraction:
+    """Return the triples and entities of a line, and add to `problems` what cannot be used.
+
+    `refused` says of a name why it cannot be an entity's, or nothing. Raises InputError with the
+    reason if the line has no lists, or empty ones.
+    """
     if not {"triples", "entities"} & found.keys():
         raise InputError("has neither 'triples' nor 'entities'")
-    lists = {}
-    for name in ("triples", "entities", "entity_types"):
-        lists[name] = items = found.get(name, [])
-        if not isinstance(items, list):
-            raise InputError(f"its {name!r} is of type {type(items).__name__}, not a list")
-    if not (lists["triples"] or lists["entities"]):
+    triples, entities, types = (_list(found, n) for n in ("triples", "entities", "entity_types"))
+    if not (triples or entities):
         raise InputError("has no triples")
-    return document_id, lists
+    if types and len(types) != len(entities):
+        problems.append(f"has {len(types)} entity_types for {len(entities)} entities; none is used")
+        types = []
+    described = (
+        entity(item, kind, f"its entity {place}", refused, problems)
+        for place, (item, kind) in enumerate(zip_longest(entities, types), 1)
+    )
+    stated = (
+        triple(item, f"its triple {place}", refused, problems)
+        for place, item in enumerate(triples, 1)
+    )
+    return Extraction(entities=tuple(filter(None, described)), triples=tuple(filter(None, stated)))
 
 
-def _document_id(found: Mapping[str, object]) -> str:
-    name = next((name for name in _IDS if name in found), None)
+def _list(found: Mapping[str, object], name: str) -> list[object]:
+    items = found.get(name, [])
+    if not isinstance(items, list):
+        raise InputError(f"its {name!r} is of type {type(items).__name__}, not a list")
+    return items
+
+
+def document_id(found: Mapping[str, object], names: Sequence[str] = IDS) -> str:
+    """Return the document that a line is about. Raises InputError if it names none."""
+    name = next((name for name in names if name in found), None)
     if name is None:
-        raise InputError(f"has no {', '.join(_IDS[:-1])} or {_IDS[-1]}")
+        raise InputError(f"has no {', '.join(names[:-1])} or {names[-1]}")
     value = found[name]
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InputError(f"its {name!r} is of type {type(value).__name__}, not a string")
@@ -147,27 +181,26 @@ def _document_id(found: Mapping[str, object]) -> str:
     return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
 
-def _triples(items: list[object], problems: list[str]) -> tuple[Triple, ...]:
-    found = []
-    for place, item in enumerate(items, 1):
-        ends = _ends(item)
-        if ends is None:
-            problems.append(f"its triple {place} is not three non-empty strings")
-        elif not (entity_key(ends[0]) and entity_key(ends[2])):
-            problems.append(f"its triple {place} has an end without a letter or digit")
-        else:
-            more = item if isinstance(item, dict) else {}
-            whose = f"its triple {place}"
-            found.append(
-                Triple(
-                    subject=ends[0],
-                    relation=ends[1],
-                    object=ends[2],
-                    description=_description(more, whose, problems),
-                    strength=_strength(more, whose, problems),
-                )
-            )
-    return tuple(found)
+def triple(
+    item: object, whose: str, refused: Callable[[str], str], problems: list[str]
+) -> Triple | None:
+    """Return the triple of a JSON value, or None; `problems` gets what is wrong with it."""
+    ends = _ends(item)
+    if ends is None:
+        problems.append(f"{whose} is not three non-empty strings")
+        return None
+    reason = refused(ends[0]) or refused(ends[2])
+    if reason:
+        problems.append(f"{whose} has an end {reason}")
+        return None
+    more = item if isinstance(item, dict) else {}
+    return Triple(
+        subject=ends[0],
+        relation=ends[1],
+        object=ends[2],
+        description=_description(more, whose, problems),
+        strength=_strength(more, whose, problems),
+    )
 
 
 def _ends(item: object) -> list[str] | None:
@@ -176,7 +209,7 @@ def _ends(item: object) -> list[str] | None:
         relation = next((item[name] for name in _RELATIONS if item.get(name)), None)
         item = [item.get("subject"), relation, item.get("object")]
     if isinstance(item, list) and len(item) == 3:
-        texts = [_clean(part) for part in item if _is_text(part)]
+        texts = [_name(part) for part in item if _is_text(part)]
         return texts if len(texts) == 3 else None
     return None
 
@@ -199,25 +232,23 @@ def _description(item: Mapping[str, object], whose: str, problems: list[str]) ->
     return ""
 
 
-def _entities(
-    items: list[object], types: list[object], problems: list[str]
-) -> tuple[Described, ...]:
-    if types and len(types) != len(items):
-        problems.append(f"has {len(types)} entity_types for {len(items)} entities; none is used")
-        types = []
-    found = []
-    for place, item in enumerate(items, 1):
-        more = item if isinstance(item, dict) else {"name": item}
-        name = more.get("name")
-        if not _is_text(name):
-            problems.append(f"its entity {place} has no name")
-        elif not entity_key(name):
-            problems.append(f"its entity {place} has a name without a letter or digit")
-        else:
-            kind = more.get("type") or (types[place - 1] if types else None)
-            said = _description(more, f"its entity {place}", problems)
-            found.append(Described(name=_clean(name), type=entity_type(kind), description=said))
-    return tuple(found)
+def entity(
+    item: object, kind: object, whose: str, refused: Callable[[str], str], problems: list[str]
+) -> Described | None:
+    """Return the entity of a JSON value, of type `kind` if it has none itself, or None."""
+    more = item if isinstance(item, dict) else {"name": item}
+    name = more.get("name")
+    if not _is_text(name):
+        problems.append(f"{whose} has no name")
+        return None
+    reason = refused(name)
+    if reason:
+        problems.append(f"{whose} has a name {reason}")
+        return None
+    said = _description(more, whose, problems)
+    return Described(
+        name=_clean(name), type=entity_type(more.get("type") or kind), description=said
+    )
 
 
 def _is_text(value: object) -> TypeGuard[str]:
@@ -227,3 +258,6 @@ def _is_text(value: object) -> TypeGuard[str]:
 def _clean(text: str) -> str:
     """Return one line of text that any encoding can write: JSON can hold half a character."""
     return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", collapse(text))
+
+
+_name = lru_cache(maxsize=1 << 16)(_clean)  # names come again and again, other texts do not

@@ -24,7 +24,7 @@ from clew.store.rows import (
     places,
     renumber,
 )
-from clew.types import DATE, ENTITY_TYPES, KINDS, LLM_MADE, TERM, UNITS
+from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -373,14 +373,16 @@ def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
 def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
     """Return what is known of each entity.
 
-    It is linkable where a text or a title names it with anything but a date, and extracted where
-    some extraction has it.
+    It is linkable where a text or a title names it with anything but a date, or an imported graph
+    has it, and extracted where some extraction has it.
     """
     entities, labels = columns["mention.entity"], columns["mention.label"]
     described, types = columns["description.entity"], columns["description.type"]
     linkable = np.zeros(n_entities, dtype=bool)
     linkable[entities[labels != DATE]] = True
     linkable[titles[titles >= 0]] = True
+    made_by = columns["chunk.graph"][columns["description.chunk"]]
+    linkable[described[made_by == IMPORTED]] = True
     extracted = np.zeros(n_entities, dtype=bool)
     extracted[described] = True
     votes = np.zeros((n_entities, len(ENTITY_TYPES)), dtype=np.int32)

@@ -155,11 +155,17 @@ def _pieces(parts: Sequence[NDArray[Any]], ranges: NDArray[np.int64]) -> Iterato
     starts = ends - [len(part) for part in parts]
     for begin in range(0, len(ranges), _BLOCK_ROWS):
         block = slice(begin, begin + _BLOCK_ROWS)
-        yield np.concatenate(
-            [
-                parts[owner][a - starts[owner] : b - starts[owner]]
-                for owner, (a, b) in zip(owners[block], ranges[block], strict=True)
-                if b > a
-            ]
-            or [parts[0][:0]]
-        )
+        runs = _runs(ranges[block], owners[block])
+        pieces = [parts[owner][a - starts[owner] : b - starts[owner]] for owner, a, b in runs]
+        yield np.concatenate(pieces or [parts[0][:0]])
+
+
+def _runs(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:
+    """Return the owner, begin and end of what is left of ranges when neighbours are one."""
+    some = ranges[:, 0] < ranges[:, 1]
+    (begins, ends), owners = ranges[some].T, owners[some]
+    apart = (begins[1:] != ends[:-1]) | (owners[1:] != owners[:-1])
+    first = np.concatenate([[True], apart])[: len(begins)]
+    last = np.concatenate([apart, [True]])[: len(begins)]
+    runs: list[list[int]] = np.stack([owners[first], begins[first], ends[last]], axis=1).tolist()
+    return runs

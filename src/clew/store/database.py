@@ -346,6 +346,8 @@ class Database:
         self._all("DELETE FROM segment")
         self._all("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
+            if list(rows) == list(range(self.count(table))):
+                continue
             self._place(rows)
             kept = "row IN (SELECT old FROM place)"
             self._all(f"DELETE FROM {table} WHERE NOT {kept}")

@@ -136,6 +136,8 @@ class EmbeddedStore:
         arrays: dict[str, NDArray[Any]] = {}
         for name, column in batch.columns.items():
             layer = REFERENCES.get(name)
+            if name == "extraction.chunk" and batch.documents:
+                layer = "chunk"
             if layer in rows:
                 local = column.astype(np.int64)
                 arrays[name] = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from clew.errors import MissingLayer
 from clew.store.database import resolved
 from clew.store.schema import TABLES
+from clew.text.keys import name_key
 from clew.text.names import title_span
-from clew.text.normalize import entity_key
 from clew.types import Document, Layer, Snapshot
 
 if TYPE_CHECKING:
@@ -344,13 +345,13 @@ class _Entities(_Keyed):
             chunk = int(self._parts.columns("unit")["chunk"][unit])
             document = self._parts.document(int(self._parts.columns("chunk")["document"][chunk]))
             return document.text[place]
+        if description >= 0:
+            stored = int(self._parts.assembly.stored["description"][description])
+            return self._parts.text("description", "n_name", stored)
         titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
-        if len(titles):
-            title = self._parts.document(int(titles[0])).title
-            start, end = title_span(title)
-            return title[start:end]
-        stored = int(self._parts.assembly.stored["description"][description])
-        return self._parts.text("description", "n_name", stored)
+        title = self._parts.document(int(titles[0])).title
+        start, end = title_span(title)
+        return title[start:end]
 
     def _vectors(self) -> NDArray[np.float32]:
         """Return (n, d) name vectors; zero for a date that no extraction has."""
@@ -377,14 +378,33 @@ class _Triples(_StoredLayer):
         subjects, objects = (
             self._entities.ids(self._columns[end][chosen].tolist()) for end in ("subject", "object")
         )
-        relations = map(entity_key, self.relations(rows))
+        relations = map(name_key, self.relations(rows))
         return ["|".join(words) for words in zip(subjects, relations, objects, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return [" ".join(self._words(row)) for row in rows]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        return [self._places.get(i, -1) for i in ids]
+        return [self._find(triple_id) for triple_id in ids]
+
+    def _find(self, triple_id: str) -> int:
+        """Return the first row of an id, whose keys may have the mark in them that joins them."""
+        words = triple_id.split("|")
+        order, begins = self._by_subject
+        for i, j in combinations(range(1, len(words)), 2):
+            subject, target = self._entities.rows(["|".join(words[:i]), "|".join(words[j:])])
+            if subject >= 0:
+                rows = order[begins[subject] : begins[subject + 1]]
+                rows = rows[self._columns["object"][rows] == target]
+                for row, found in zip(rows.tolist(), self.ids(rows), strict=True):
+                    if found == triple_id:
+                        return int(row)
+        return -1
+
+    @cached_property
+    def _by_subject(self) -> tuple[Rows, Rows]:
+        """The rows of all triples, subject after subject, and where each subject's begin."""
+        return _grouped(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
 
     def relations(self, rows: Sequence[int]) -> list[str]:
         return [self._relation(int(row)) for row in rows]
@@ -398,9 +418,7 @@ class _Triples(_StoredLayer):
     @cached_property
     def _occurrences(self) -> tuple[Rows, Rows]:
         """The rows of all occurrences, triple after triple, and where each triple's begin."""
-        triples = self._parts.columns("occurrence")["triple"]
-        order = np.argsort(triples, kind="stable")
-        return order, np.searchsorted(triples[order], np.arange(len(self) + 1))
+        return _grouped(self._parts.columns("occurrence")["triple"], len(self))
 
     def _words(self, row: int) -> tuple[str, str, str]:
         ends = (int(self._columns[end][row]) for end in ("subject", "object"))
@@ -417,10 +435,6 @@ class _Triples(_StoredLayer):
     @cached_property
     def _entities(self) -> _Entities:
         return _Entities(self._parts, "entity", self._parts.assembly.stored["entity"])
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: row for row, name in reversed(list(enumerate(self.ids(range(len(self))))))}
 
 
 class _Descriptions(_StoredLayer):
@@ -516,6 +530,12 @@ def _sentences(parts: Parts, units: _Units) -> _Ranges:
         return _Ranges(parts, "sentence", len(parts.assembly.stored["sentence"]))
     columns = {name: units.columns[name] for name in ("chunk", "start", "end")}
     return _SameRanges(units, "sentence", columns)
+
+
+def _grouped(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
+    """Return the rows in the order of their owners, and where those of each owner begin."""
+    order = np.argsort(owners, kind="stable")
+    return order, np.searchsorted(owners[order], np.arange(n_owners + 1))
 
 
 def _is_identity(rows: Rows) -> bool:

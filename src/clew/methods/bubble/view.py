@@ -56,7 +56,7 @@ class View:
         return cast("TripleLayer", self.snapshot.layer("triple"))
 
 
-def view(snapshot: Snapshot, query: steps.Query) -> View:
+def view_of(snapshot: Snapshot, query: steps.Query) -> View:
     """Return the graph of all triples of an index, as `query` sees it."""
     return View(snapshot, query, snapshot.derived("subdivided", lambda: _graph(snapshot)))
 

@@ -75,6 +75,8 @@ class Ket:
         others = rest.NOTHING
         if self.graph_share < 1:
             others = self._others(snapshot, asked, texts, self.tokens - graph.used)
+        if self.graph_share < 1 and self.rest == "keywords" and not len(snapshot.layer("sentence")):
+            notes += ("no sentences, so no keywords: an imported graph has none",)
         printed = _printed(texts, graph, others, self.tokens)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)

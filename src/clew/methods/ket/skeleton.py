@@ -13,7 +13,7 @@ from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import core_of, core_size
 from clew.algo.local_search import Relations, group_relations
-from clew.types import SOURCES, Snapshot
+from clew.types import IMPORTED, SOURCES, Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,12 +65,13 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
     core has, it chose the core.
     """
     made_by = np.asarray(snapshot.layer("chunk").columns["graph"])
-    extracted = np.flatnonzero(made_by)
-    n, size = len(made_by), core_size(len(made_by), share)
-    core = np.zeros(n, dtype=bool)
-    if not len(extracted):
+    core = made_by == IMPORTED  # its triples cost nothing, so there is nothing to choose
+    extracted = np.flatnonzero((made_by > 0) & ~core)
+    n = int(np.sum(~core))
+    size = core_size(n, share)
+    if not made_by.any():
         return _build(snapshot, core, (_NO_TRIPLES,))
-    if size == 0:
+    if size == 0 and not core.any():
         return _build(snapshot, core, ("a core of no chunk, so no graph",))
     told: tuple[str, ...] = ()
     if len(extracted) > size:

@@ -1,0 +1,384 @@
+"""Write a graph to a file for other programs: that of an index, or the one that a query found.
+
+A file is written beside its place and moved there when it is whole. Rows are written as they are
+read, so a graph need not fit into memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.readers.extras import needs
+from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scipy.sparse import csr_array
+
+    from clew.types import Evidence, Snapshot, TripleLayer
+
+    Row = Mapping[str, Any]
+
+_AT_ONCE = 8_192  # rows that are read at once
+_MOST_STRENGTH = 10  # of a triple in a file that is read again
+# What XML cannot hold: most control characters, halves of surrogate pairs, two that are none.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    file: str
+    n_nodes: int
+    n_edges: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Nodes with an "id", and edges with a "source", a "target" and a "key".
+
+    The types are GraphML's of what else is written of each; a list is a string there.
+    """
+
+    about: Row
+    node_types: Mapping[str, str]
+    edge_types: Mapping[str, str]
+    n_nodes: int
+    n_edges: int
+    nodes: Callable[[], Iterable[Row]]
+    edges: Callable[[], Iterable[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file that is to be written, in a format that its name says."""
+
+    path: Path
+    form: Callable[[Path, Graph], None]
+
+    def write(self, graph: Graph) -> Exported:
+        """Write `graph`, in place of what is there. Raises InputError where that cannot be."""
+        part = self.path.with_name(f"{self.path.name}.part")
+        try:
+            self.form(part, graph)
+            part.replace(self.path)
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be written ({error.strerror or error}): name another file"
+            ) from error
+        finally:
+            with suppress(OSError):
+                part.unlink()
+        return Exported(str(self.path), graph.n_nodes, graph.n_edges)
+
+
+def target(path: str | Path, *, whole: bool) -> Target:
+    """Return the file to write a `whole` graph to, or what a query found.
+
+    Raises InputError for a folder, and for a suffix of no such format.
+    """
+    path = Path(path)
+    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in (".graphml", ".json")}
+    if path.suffix.lower() not in forms:
+        what = "a graph" if whole else "what a question finds"
+        raise InputError(f"{what} is written to {', '.join(forms)}, and not to {str(path)!r}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file")
+    return Target(path, forms[path.suffix.lower()])
+
+
+# -- graphs ---------------------------------------------------------------------------------------
+
+
+def index_graph(snapshot: Snapshot) -> Graph:
+    """Return the entities of an index that an extraction has, and its triples."""
+    entities = np.flatnonzero(snapshot.layer("entity").columns["extracted"])
+    return Graph(
+        about={},
+        node_types={"name": "string", "type": "string", "description": "string", "n_chunks": "int"},
+        edge_types={
+            "relation": "string",
+            "strength": "double",
+            "description": "string",
+            "chunks": "string",
+        },
+        n_nodes=len(entities),
+        n_edges=len(snapshot.layer("triple")),
+        nodes=partial(_entities, snapshot, entities.tolist()),
+        edges=partial(_triples, snapshot),
+    )
+
+
+def _entities(snapshot: Snapshot, entities: Sequence[int]) -> Iterator[Row]:
+    layer, profiles = snapshot.layer("entity"), snapshot.layer("profile")
+    types, n_chunks = layer.columns["type"], np.diff(snapshot.link("entity", "chunk").indptr)
+    owners = profiles.columns["entity"]
+    order = np.argsort(owners, kind="stable")
+    begins = np.searchsorted(owners[order], np.arange(len(layer) + 1))
+    for start in range(0, len(entities), _AT_ONCE):
+        rows = entities[start : start + _AT_ONCE]
+        for row, key, name in zip(rows, layer.ids(rows), layer.texts(rows), strict=True):
+            texts = profiles.texts(order[begins[row] : begins[row + 1]].tolist())
+            yield {
+                "id": key,
+                "name": name,
+                "type": ENTITY_TYPES[types[row]],
+                "description": " ".join(dict.fromkeys(texts)),
+                "n_chunks": int(n_chunks[row]),
+            }
+
+
+def _triples(snapshot: Snapshot) -> Iterator[Row]:
+    """Yield the triples, with what a table or a line has of them beside what a graph has.
+
+    "places" are the document, None where it was made of triples, and the strength in each chunk.
+    """
+    layer = cast("TripleLayer", snapshot.layer("triple"))
+    entities, columns = snapshot.layer("entity"), layer.columns
+    link = snapshot.link("triple", "chunk")
+    for start in range(0, len(layer), _AT_ONCE):
+        rows = range(start, min(start + _AT_ONCE, len(layer)))
+        subjects, objects = columns["subject"][rows].tolist(), columns["object"][rows].tolist()
+        ends = list(dict.fromkeys([*subjects, *objects]))
+        keys = dict(zip(ends, entities.ids(ends), strict=True))
+        names = dict(zip(ends, entities.texts(ends), strict=True))
+        chunks = _chunks(snapshot, link, rows)
+        found = zip(rows, layer.ids(rows), layer.relations(rows), subjects, objects, strict=True)
+        for row, key, relation, subject, end in found:
+            own = slice(link.indptr[row], link.indptr[row + 1])
+            places = [chunks[chunk] for chunk in link.indices[own].tolist()]
+            yield {
+                "source": keys[subject],
+                "target": keys[end],
+                "key": key,
+                "subject": names[subject],
+                "relation": relation,
+                "object": names[end],
+                "strength": float(columns["strength"][row]),
+                "description": " ".join(layer.descriptions(row)),
+                "chunks": [chunk for chunk, _ in places],
+                "places": list(zip([d for _, d in places], link.data[own].tolist(), strict=True)),
+            }
+
+
+def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple[str, str | None]]:
+    """Return the chunks of some triples: their ids, and their documents where these are texts."""
+    layer = snapshot.layer("chunk")
+    chunks = np.unique(link.indices[link.indptr[rows.start] : link.indptr[rows.stop]])
+    is_text = layer.columns[GRAPH][chunks] != IMPORTED
+    documents = snapshot.layer("document").ids(layer.columns["document"][chunks].tolist())
+    ids = layer.ids(chunks.tolist())
+    found = zip(chunks.tolist(), ids, documents, is_text.tolist(), strict=True)
+    return {chunk: (key, document if text else None) for chunk, key, document, text in found}
+
+
+def evidence_graph(evidence: Evidence) -> Graph:
+    """Return the graph of what a query found. Raises InputError where its method finds none."""
+    found = evidence.graph
+    if found is None:
+        raise InputError(
+            f"the method {evidence.method!r} finds no graph: take one that does, as 'bubble'"
+        )
+    anchored: dict[tuple[str, str], list[str]] = {}
+    for group in found.groups:
+        for anchor in group.anchors:
+            anchored.setdefault((anchor.layer, anchor.id), []).append(group.concept)
+    reasons = {each.triple: each.reason for each in found.expansions}
+    nodes = [
+        {
+            "id": entity.id,
+            "name": entity.text,
+            "reason": entity.reason,
+            "score": entity.score,
+            "groups": anchored.get(("entity", entity.id), []),
+            "candidates": [c.rank for c in found.candidates if entity.id in c.entities],
+        }
+        for entity in found.entities
+    ]
+    edges = [
+        {
+            "source": fact.subject,
+            "target": fact.object,
+            "key": fact.id,
+            "relation": fact.relation,
+            "text": fact.text,
+            "reason": reasons.get(fact.id, ""),
+            "groups": anchored.get(("triple", fact.id), []),
+            "candidate": fact.candidate,
+            "depth": fact.depth,
+            "chunks": list(fact.chunk_ids),
+        }
+        for fact in found.facts
+    ]
+    listed = ("groups", "candidates", "expansions")
+    return Graph(
+        about={
+            "query": evidence.query,
+            "method": evidence.method,
+            **{name: [asdict(each) for each in getattr(found, name)] for name in listed},
+        },
+        node_types={
+            "name": "string",
+            "reason": "string",
+            "score": "double",
+            "groups": "string",
+            "candidates": "string",
+        },
+        edge_types={
+            "relation": "string",
+            "text": "string",
+            "reason": "string",
+            "groups": "string",
+            "candidate": "int",
+            "depth": "int",
+            "chunks": "string",
+        },
+        n_nodes=len(nodes),
+        n_edges=len(edges),
+        nodes=lambda: nodes,
+        edges=lambda: edges,
+    )
+
+
+# -- formats --------------------------------------------------------------------------------------
+
+
+def _opened(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _write_graphml(path: Path, graph: Graph) -> None:
+    """Write GraphML; what is empty is left out, and a list is a line for each of its members."""
+    about = {name: value for name, value in graph.about.items() if isinstance(value, str)}
+    kinds = {
+        "graph": dict.fromkeys(about, "string"),
+        "node": graph.node_types,
+        "edge": graph.edge_types,
+    }
+    with _opened(path) as file:
+        file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        file.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
+        for kind, types in kinds.items():
+            for name, form in types.items():
+                named = f'id="{kind}.{name}" for="{kind}" attr.name="{name}" attr.type="{form}"'
+                file.write(f"<key {named}/>\n")
+        file.write(f'<graph edgedefault="directed">{_data("graph", about, about)}\n')
+        for node in graph.nodes():
+            data = _data("node", graph.node_types, node)
+            file.write(f"<node id={_attribute(node['id'])}>{data}</node>\n")
+        for edge in graph.edges():
+            names = {"id": "key", "source": "source", "target": "target"}
+            places = " ".join(f"{name}={_attribute(edge[key])}" for name, key in names.items())
+            file.write(f"<edge {places}>{_data('edge', graph.edge_types, edge)}</edge>\n")
+        file.write("</graph>\n</graphml>\n")
+
+
+def _data(kind: str, names: Iterable[str], row: Row) -> str:
+    found = [(name, row[name]) for name in names if row[name] not in (None, "", [])]
+    return "".join(f'<data key="{kind}.{name}">{_element(value)}</data>' for name, value in found)
+
+
+def _element(value: object) -> str:
+    text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+    return escape(_in_xml(text), {"\r": "&#13;"})
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_in_xml(text))
+
+
+def _in_xml(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _write_json(path: Path, graph: Graph) -> None:
+    """Write JSON in node-link form, a line for each node and edge."""
+    node_names = ("id", *graph.node_types)
+    edge_names = ("source", "target", "key", *graph.edge_types)
+    with _opened(path) as file:
+        about = json.dumps(graph.about)
+        file.write(f'{{"directed": true, "multigraph": true, "graph": {about},\n"nodes": [')
+        _write_objects(file, node_names, graph.nodes())
+        file.write('],\n"edges": [')
+        _write_objects(file, edge_names, graph.edges())
+        file.write("]}\n")
+
+
+def _write_objects(file: TextIO, names: Sequence[str], rows: Iterable[Row]) -> None:
+    for place, row in enumerate(rows):
+        file.write(",\n" if place else "\n")
+        file.write(json.dumps({name: row[name] for name in names}))
+
+
+def _write_json_lines(path: Path, graph: Graph) -> None:
+    """Write what entities are and what triples say, as `clew.readers.graph_files` reads it."""
+    with _opened(path) as file:
+        for node in graph.nodes():
+            if node["type"] != ENTITY_TYPES[0] or node["description"]:
+                said = {name: node[name] for name in ("name", "type", "description")}
+                file.write(_json_line(said))
+        for edge in graph.edges():
+            said = {name: edge[name] for name in ("subject", "relation", "object", "description")}
+            for document, strength in edge["places"]:
+                whole = min(max(round(strength), 1), _MOST_STRENGTH)
+                file.write(_json_line({**said, "strength": whole, "document": document}))
+
+
+def _json_line(said: Row) -> str:
+    return json.dumps({name: each for name, each in said.items() if each not in (None, "")}) + "\n"
+
+
+def _write_table(path: Path, graph: Graph) -> None:
+    """Write subject, relation and object, with tabs between them."""
+    columns = ("subject", "relation", "object")
+    with _opened(path) as file:
+        file.write("\t".join(columns) + "\n")
+        file.writelines("\t".join(_cell(e[c]) for c in columns) + "\n" for e in graph.edges())
+
+
+def _cell(text: str) -> str:
+    """Return a cell in quotes where it would seem to be in quotes otherwise."""
+    quoted = len(text) > 1 and text.startswith('"') and text.endswith('"')
+    return '"' + text.replace('"', '""') + '"' if quoted else text
+
+
+def _write_parquet(path: Path, graph: Graph) -> None:
+    """Write a row for each triple."""
+    with needs("pyarrow", "parquet", "writing a Parquet file"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    text = pa.string()
+    types = dict.fromkeys(("subject", "relation", "object"), text)
+    types |= {"strength": pa.float64(), "description": text, "chunks": pa.list_(text)}
+    schema = pa.schema(list(types.items()))
+    with pq.ParquetWriter(path, schema) as writer:
+        rows: list[Row] = []
+        for edge in graph.edges():
+            rows.append({name: edge[name] for name in types})
+            if len(rows) == _AT_ONCE:
+                writer.write_table(pa.Table.from_pylist(rows, schema))
+                rows.clear()
+        writer.write_table(pa.Table.from_pylist(rows, schema))
+
+
+_FORMS: Mapping[str, Callable[[Path, Graph], None]] = {
+    ".graphml": _write_graphml,
+    ".json": _write_json,
+    ".jsonl": _write_json_lines,
+    ".tsv": _write_table,
+    ".parquet": _write_parquet,
+}

@@ -1,0 +1,229 @@
+"""Import a knowledge graph: the triples of a file become documents of their own, or go to texts.
+
+A file is mirrored: what it says of a subject replaces what it said of it before, and subjects that
+are gone from it go from the index. A commit adds some subjects with all their rows, so a run that
+stopped at any instant goes on where its last commit ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.errors import UnreadableSource
+from clew.index import LATE, check_recipe, chunking, model_recipe
+from clew.index.extract import Corpus
+from clew.layers.extractions import Extracted, graph_batch
+from clew.layers.imported import Graph, Statements, Subject, imported_batch
+from clew.layers.recorded import placed
+from clew.models import Models, gives_tokens
+from clew.models.metered import Meter, metered
+from clew.readers.graph_files import read_graph
+from clew.readers.walk import File, files
+from clew.text.normalize import entity_key
+from clew.types import Extraction, Skipped, Usage
+
+if TYPE_CHECKING:
+    from clew.index import OnProgress
+    from clew.readers.stated import Stated
+    from clew.store import Store
+
+BATCH_TRIPLES = 20_000
+_MARK = "graph:"  # before the hash of a document that is made of triples
+_CHUNKS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What importing a graph did; subjects are the documents that are made of its triples."""
+
+    n_triples: int  # distinct ones that these documents have now
+    n_added: int
+    n_changed: int
+    n_removed: int  # which the file has no more
+    n_unchanged: int
+    n_placed: int = 0  # triples that went to the texts they name
+    n_unplaced: int = 0  # triples that named a text which the index lacks
+    skipped: list[Skipped] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A file that was read: what it states, and what of it cannot be used."""
+
+    file: File
+    stated: Statements
+    skipped: list[Skipped]
+
+
+def read(path: Path) -> Read:
+    """Return what a file states.
+
+    Raises InputError where there is no such file, or of no known format, and UnreadableSource
+    where nothing in it can be used.
+    """
+    lines = read_graph(path)
+    [file] = (each for each in files([path]) if isinstance(each, File))
+    stated, skipped = Statements(), []
+    for each in lines:
+        if isinstance(each, Skipped):
+            skipped.append(each)
+        elif each.described is not None:
+            stated.describe(each.described, _text_of(each, each.described.name))
+        elif each.triple is not None:
+            document_id = _text_of(each, each.triple.subject, each.triple.object)
+            if not stated.add(each.triple, document_id):
+                reason = f"says of {each.triple.subject!r} something about itself"
+                skipped.append(Skipped(source=file.source, reason=reason, line=each.line))
+    if not len(stated):
+        why = f": {skipped[0]}" if skipped else ""
+        raise UnreadableSource(file.source, f"holds no triple that can be used{why}")
+    return Read(file, stated, skipped)
+
+
+def _text_of(line: Stated, *names: str) -> str:
+    """Return the document that a line names; none for names that texts do not have, such as "$"."""
+    return line.document_id if line.document_id and all(map(entity_key, names)) else ""
+
+
+def import_graph(
+    store: Store,
+    read: Read,
+    models: Models,
+    *,
+    meter: Meter | None = None,
+    on_progress: OnProgress | None = None,
+) -> Imported:
+    """Bring what the index has of a file to what the file states, a commit per batch.
+
+    What names a document that the index has goes to the chunks of that one, and replaces what was
+    extracted from them before. `on_progress` is told how many more subjects are done with.
+    Raises RecipeMismatch where the index was not built with `models`.
+    """
+    check_recipe(store.recipe, model_recipe(models))
+    models, tell = metered(models, meter or Meter()), on_progress or (lambda _: None)
+    known = store.hashes()
+    named = read.stated.documents()
+    n_named = sum(named.values()) - named.pop("", 0)
+    texts = [i for i in named if i in known and not known[i].startswith(_MARK)]
+    _place(store, read.stated, texts, models)
+    graph = read.stated.graph(without=texts)
+    before = {i for i in known if i.startswith(f"{read.file.id}#") and known[i].startswith(_MARK)}
+    done: Counter[str] = Counter()
+    changed = _changed(graph, read.file, known, before, done, tell)
+    for batch in _batches(_not_restored(changed, store, tell)):
+        _commit(store, graph, batch, models)
+        tell(len(batch))
+    if before:  # what the file has no more
+        store.remove(sorted(before))
+    n_placed = sum(named[i] for i in texts)
+    return Imported(
+        n_triples=len(graph),
+        n_added=done["added"],
+        n_changed=done["changed"],
+        n_removed=len(before),
+        n_unchanged=done["unchanged"],
+        n_placed=n_placed,
+        n_unplaced=n_named - n_placed,
+        skipped=read.skipped,
+    )
+
+
+def _changed(
+    graph: Graph,
+    file: File,
+    known: Mapping[str, str],
+    before: set[str],
+    done: Counter[str],
+    tell: OnProgress,
+) -> Iterator[Subject]:
+    """Yield the subjects that the index does not have as they are; take all from `before`."""
+    for subject in graph.subjects(file.id, file.source):
+        before.discard(subject.document.id)
+        old = known.get(subject.document.id)
+        if old == _hash(subject):
+            done["unchanged"] += 1
+            tell(1)
+        else:
+            done["changed" if old else "added"] += 1
+            yield subject
+
+
+def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
+    batch: list[Subject] = []
+    size = 0
+    for subject in subjects:
+        batch.append(subject)
+        size += max(len(subject.rows), 1)
+        if size >= BATCH_TRIPLES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _not_restored(subjects: Iterable[Subject], store: Store, tell: OnProgress) -> Iterator[Subject]:
+    """Bring back what the store still holds as removed; yield the rest.
+
+    This comes before batches are cut, so that a resumed run cuts them at the same places.
+    """
+    for group in _batches(subjects):
+        back = set(store.revive({subject.document.id: _hash(subject) for subject in group}))
+        tell(len(back))
+        yield from (subject for subject in group if subject.document.id not in back)
+
+
+def _hash(subject: Subject) -> str:
+    return _MARK + subject.content
+
+
+def _commit(store: Store, graph: Graph, subjects: Sequence[Subject], models: Models) -> None:
+    store.claim()  # what is built refers to what the store has now
+    recipe = store.recipe
+    batch = imported_batch(
+        graph,
+        subjects,
+        chunking(recipe),
+        models.embedder,
+        store.unnamed,
+        late=recipe["vectors"] == LATE and gives_tokens(models.embedder),
+    )
+    store.commit(batch, [_hash(subject) for subject in subjects])
+
+
+# -- triples of texts -----------------------------------------------------------------------------
+
+
+def _place(store: Store, stated: Statements, ids: Sequence[str], models: Models) -> None:
+    """Give what names a text to the chunks of that text, a commit for some chunks at a time."""
+    if not ids:
+        return
+    with closing(Corpus(store)) as corpus:
+        waiting: list[Extracted[Extraction]] = []
+        for document_id, extraction in stated.by_document(ids):
+            waiting += _placed(corpus, document_id, extraction)
+            if len(waiting) >= _CHUNKS_AT_ONCE:
+                store.commit(graph_batch(waiting, models, store.unnamed), ())
+                waiting = []
+        if waiting:
+            store.commit(graph_batch(waiting, models, store.unnamed), ())
+
+
+def _placed(
+    corpus: Corpus, document_id: str, extraction: Extraction
+) -> Iterator[Extracted[Extraction]]:
+    """Yield the part of a document's extraction that belongs to each of its chunks."""
+    owners = corpus.snapshot.layer("chunk").columns["document"]
+    [row] = corpus.snapshot.layer("document").rows([document_id])
+    chunks = range(*np.searchsorted(owners, [row, row + 1]).tolist())
+    parts = placed(extraction, steps.titled_texts(corpus.snapshot, chunks))
+    for chunk, part in zip(chunks, parts, strict=True):
+        yield Extracted(int(corpus.stored[chunk]), "recorded", part)

@@ -1,0 +1,506 @@
+"""A knowledge graph to documents and rows: a document for each subject, with a line per triple.
+
+Triples are columns of numbers from the moment they are read, so that a million of them take little
+room. No model reads the chunks: a chunk's vector is the mean of its triples'.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.layers.chunks import (
+    Chunks,
+    chunk_columns,
+    sentence_columns,
+    subchunk_columns,
+    text_key,
+)
+from clew.layers.extractions import encoded
+from clew.layers.terms import count_columns
+from clew.layers.vectors import name_columns
+from clew.text import tokens
+from clew.text.chunking import Window
+from clew.text.keys import name_key
+from clew.text.normalize import collapse
+from clew.types import (
+    ENTITY_TYPES,
+    GRAPH,
+    IMPORTED,
+    KINDS,
+    Batch,
+    Described,
+    Document,
+    Extraction,
+    Triple,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from clew.layers.chunks import Columns
+    from clew.layers.extractions import Unnamed
+    from clew.models import Embedder
+    from clew.text.chunking import Chunking
+
+    Numbers = NDArray[np.int32]
+
+_OTHER = ENTITY_TYPES[0]
+_STOPS = (".", "!", "?")
+_TINY = 1e-6  # the length of a sum of vectors that has no direction
+
+
+# -- what a file states ---------------------------------------------------------------------------
+
+
+class _Strings:
+    """Numbers for strings, by first occurrence."""
+
+    def __init__(self, form: Callable[[str], str] = collapse) -> None:
+        self._form = form  # brings spellings of one string together
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, text: str) -> int:
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers.setdefault(self._form(text), len(self._numbers))
+        return number
+
+    def texts(self) -> list[str]:
+        return list(self._numbers)
+
+
+_COLUMNS = ("subject", "relation", "object", "description", "strength", "document")
+
+
+class Statements:
+    """Triples and descriptions as a file gives them, each with the document that it names."""
+
+    def __init__(self) -> None:
+        self._names, self._relations, self._said = _Strings(), _Strings(), _Strings()
+        self._documents, self._keys = _Strings(str), _Strings(str)
+        self._key_of = array("i")  # the key of each name
+        self._columns = {name: array("i") for name in _COLUMNS}
+        self._described: list[tuple[int, int, Described]] = []  # behind document and key
+
+    def __len__(self) -> int:
+        return len(self._described) + len(self._columns["subject"])
+
+    def add(self, triple: Triple, document_id: str) -> bool:
+        """Take a triple; return False, and leave it, where both its ends are one entity."""
+        subject, target = self._name(triple.subject), self._name(triple.object)
+        if self._key_of[subject] == self._key_of[target]:
+            return False
+        columns = self._columns
+        columns["subject"].append(subject)
+        columns["relation"].append(self._relations[triple.relation])
+        columns["object"].append(target)
+        columns["description"].append(self._said[triple.description])
+        columns["strength"].append(triple.strength)
+        columns["document"].append(self._documents[document_id])
+        return True
+
+    def describe(self, described: Described, document_id: str) -> None:
+        """Take what is said of one entity."""
+        key = self._key_of[self._name(described.name)]
+        self._described.append((self._documents[document_id], key, described))
+
+    def _name(self, text: str) -> int:
+        number = self._names[text]
+        if number == len(self._key_of):
+            self._key_of.append(self._keys[name_key(text)])
+        return number
+
+    def documents(self) -> dict[str, int]:
+        """Return how many triples name each document; an empty id stands for none."""
+        numbers = np.asarray(self._columns["document"])
+        counts = np.bincount(numbers, minlength=len(self._documents))
+        return dict(zip(self._documents.texts(), counts.tolist(), strict=True))
+
+    def by_document(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
+        """Yield each of the documents that are named, with what names it, as the file has it."""
+        names, relations, said = (s.texts() for s in (self._names, self._relations, self._said))
+        owners = np.asarray(self._columns["document"])
+        order = np.argsort(owners, kind="stable")
+        begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
+        columns = [self._columns[name] for name in _COLUMNS[:-1]]
+        entities: dict[int, list[Described]] = {}
+        for owner, _, described in self._described:
+            entities.setdefault(owner, []).append(described)
+        for document_id in ids:
+            number = self._documents[document_id]
+            triples = []
+            for row in order[begins[number] : begins[number + 1]].tolist():
+                subject, relation, target, about, strength = (column[row] for column in columns)
+                triples.append(
+                    Triple(
+                        subject=names[subject],
+                        relation=relations[relation],
+                        object=names[target],
+                        description=said[about],
+                        strength=strength,
+                    )
+                )
+            named = tuple(entities.get(number, ()))
+            yield document_id, Extraction(entities=named, triples=tuple(triples))
+
+    def graph(self, without: Sequence[str] = ()) -> Graph:
+        """Return what names none of the documents in `without`, equal triples once."""
+        left = {self._documents[document_id] for document_id in without}
+        kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
+        columns = {name: np.asarray(self._columns[name])[kept] for name in _COLUMNS[:-1]}
+        keys, key_of = self._keys.texts(), np.asarray(self._key_of, dtype=np.int32)
+        relations = self._relations.texts()
+        relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
+        owner = key_of[columns["subject"]]
+        rows = _first_of_equal(
+            [
+                owner,
+                relation_keys[columns["relation"]],
+                key_of[columns["object"]],
+                columns["description"],
+                columns["strength"],
+            ]
+        )
+        described: dict[int, list[Described]] = {}
+        for number, key, each in self._described:
+            if number not in left:
+                described.setdefault(key, []).append(each)
+        subjects = sorted({*owner.tolist(), *described}, key=keys.__getitem__)
+        place = np.zeros(len(keys), dtype=np.int64)
+        place[subjects] = np.arange(len(subjects))
+        rows = rows[np.argsort(place[owner[rows]], kind="stable")]
+        return Graph(
+            names=self._names.texts(),
+            keys=keys,
+            key_of=key_of,
+            relations=relations,
+            relation_keys=relation_keys,
+            said=self._said.texts(),
+            columns={name: column[rows] for name, column in columns.items()},
+            owners=subjects,
+            begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
+            described={key: _merged(several) for key, several in described.items()},
+        )
+
+
+def _first_of_equal(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.intp]:
+    """Return where each distinct row of (n,) columns first stands, ascending."""
+    order = np.lexsort(columns)
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+    return np.sort(order[is_new])
+
+
+def _merged(several: Sequence[Described]) -> Described:
+    """Return what several places of a file say of one entity."""
+    said = dict.fromkeys(collapse(each.description) for each in several)
+    return Described(
+        name=collapse(several[0].name),
+        type=next((each.type for each in several if each.type != _OTHER), _OTHER),
+        description=" ".join(filter(None, said)),
+    )
+
+
+# -- subjects -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a graph says of one entity, as a document."""
+
+    document: Document
+    key: int  # of the entity, a place in the graph's `keys`
+    described: Described | None
+    rows: range  # its triples; each is a line of the text, behind that of the description
+    content: str  # changes whenever the rows would
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Distinct triples as columns of numbers: by the keys of their subjects, then as in the file.
+
+    "subject" and "object" count into `names`, "relation" into `relations` and "description" into
+    `said`.
+    """
+
+    names: Sequence[str]  # as written
+    keys: Sequence[str]  # of entities
+    key_of: Numbers  # (n_names,) the entity of each name
+    relations: Sequence[str]
+    relation_keys: NDArray[np.uint64]  # (n_relations,)
+    said: Sequence[str]
+    columns: Mapping[str, Numbers]  # each (n,)
+    owners: Sequence[int]  # the entities that have a document, in the order of their keys
+    begins: NDArray[np.intp]  # where the triples of each begin, and at last n
+    described: Mapping[int, Described]  # by entity
+
+    def __len__(self) -> int:
+        return len(self.columns["subject"])
+
+    def subjects(self, file_id: str, source: str) -> Iterator[Subject]:
+        """Yield a document for each entity that is described or a subject, in the order of ids."""
+        for place, key in enumerate(self.owners):
+            rows = range(int(self.begins[place]), int(self.begins[place + 1]))
+            described = self.described.get(key)
+            triples = self._triples(rows)
+            title = triples[0][0] if described is None else described.name
+            lines = [*_about(described, alone=not triples), *(_line(*each) for each in triples)]
+            fields = [title, described and [described.type, described.description], triples]
+            yield Subject(
+                document=Document(
+                    id=f"{file_id}#{self.keys[key]}",
+                    title=title,
+                    text="\n".join(lines),
+                    source=source,
+                ),
+                key=key,
+                described=described,
+                rows=rows,
+                content=hashlib.sha256(json.dumps(fields).encode()).hexdigest(),
+            )
+
+    def _triples(self, rows: range) -> list[tuple[str, str, str, str, int]]:
+        """Return subject, relation, object, description and strength of each row."""
+        some = slice(rows.start, rows.stop)
+        columns = (self.columns[name][some].tolist() for name in _COLUMNS[:-1])
+        return [
+            (self.names[s], self.relations[r], self.names[o], self.said[about], strength)
+            for s, r, o, about, strength in zip(*columns, strict=True)
+        ]
+
+
+def _about(described: Described | None, *, alone: bool) -> Iterator[str]:
+    """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
+    if described and described.description:
+        yield f"{described.name}: {described.description}"
+    elif described and alone:
+        yield described.name if described.type == _OTHER else f"{described.name}: {described.type}"
+
+
+def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
+    """Return a triple as a line of text: "Fram built by Colin Archer." and its description."""
+    said = f"{subject} {relation} {target}"
+    said = said if said.endswith(_STOPS) else f"{said}."
+    return f"{said} {description}" if description else said
+
+
+def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[int]]:
+    """Return windows of whole lines of at most `size` tokens, and the window of each line.
+
+    They are of the lines joined by line breaks, and have no sentences. Only a window of one line
+    may have more tokens.
+    """
+    begins = _begins(lines, size) if tokens.count("\n".join(lines)) > size else [0]
+    windows: list[Window] = []
+    of_line: list[int] = []
+    start = 0
+    for begin, end in pairwise([*begins, len(lines)]):
+        text = "\n".join(lines[begin:end])
+        of_line += [len(windows)] * (end - begin)
+        windows.append(Window(start, start + len(text), tokens.count(text), ()))
+        start += len(text) + 1
+    return windows, of_line
+
+
+def _begins(lines: Sequence[str], size: int) -> list[int]:
+    """Return the first line of each window. A line break ends a token, so that counts add up."""
+    begins, used = [0], 0
+    for place, line in enumerate(lines):
+        n = tokens.count(f"{line}\n")
+        if used and used + n > size:
+            begins.append(place)
+            used = 0
+        used += n
+    return begins
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def imported_batch(
+    graph: Graph,
+    subjects: Sequence[Subject],
+    chunking: Chunking,
+    embedder: Embedder,
+    unnamed: Unnamed,
+    *,
+    late: bool,
+) -> Batch:
+    """Return the rows of some subjects of `graph`, documents and extractions together.
+
+    A chunk is not halved: where others are, it is its own only sub-chunk. `late` says that chunks
+    have token vectors; these have none of them.
+    """
+    cut, chunk = _cut(subjects, chunking)
+    rows = np.concatenate([np.arange(s.rows.start, s.rows.stop) for s in subjects])
+    triples = {name: column[rows] for name, column in graph.columns.items()}
+    ends = [graph.key_of[triples[end]] for end in ("subject", "object")]
+    described = _described(graph, subjects, cut, triples, chunk)
+    keys, numbers = _numbered(described.entity)
+    counted, terms = count_columns(cut)
+    vectors = embedder.embed(_statements(graph, triples), kind="document")
+    chunk_vectors = _chunk_vectors(cut, chunk, vectors, embedder)
+    columns: Columns = {
+        "document.title_entity": numbers([subject.key for subject in subjects]),
+        **chunk_columns(cut),
+        "chunk.vectors": chunk_vectors,
+        **sentence_columns(cut),
+        "sentence.vectors": np.zeros((0, embedder.dimension), dtype=np.float32),
+        **counted,
+        **_extraction_columns(len(cut.windows)),
+        **_triple_columns(graph, triples),
+        "triple.extraction": chunk,
+        "triple.subject": numbers(ends[0]),
+        "triple.object": numbers(ends[1]),
+        "triple.vectors": vectors,
+        **described.columns(),
+        "description.entity": numbers(described.entity),
+        "profile.vectors": embedder.embed(described.profiles(), kind="document"),
+    }
+    if cut.parts is not None:
+        columns |= {**subchunk_columns(cut), "subchunk.vectors": chunk_vectors}
+    if late:
+        columns["chunk.n_stored"] = np.zeros(len(cut.windows), dtype=np.int32)
+        columns["token.vectors"] = np.zeros((0, embedder.dimension), dtype=np.int8)
+    entities = [graph.keys[key] for key in keys.tolist()]
+    new = unnamed(entities)
+    columns |= name_columns(new, [entities[i] for i in new], embedder)
+    documents = [subject.document for subject in subjects]
+    return Batch(documents=documents, entities=entities, terms=terms, columns=columns)
+
+
+def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Numbers]:
+    """Return the chunks of subjects, and the chunk of each of their triples."""
+    owners: list[int] = []
+    windows: list[Window] = []
+    chunk: list[int] = []
+    for place, subject in enumerate(subjects):
+        found, of_line = line_windows(subject.document.text.split("\n"), chunking.size)
+        of_triple = of_line[len(of_line) - len(subject.rows) :]
+        chunk += [len(windows) + window for window in of_triple]
+        owners += [place] * len(found)
+        windows += found
+    parts = [[(w.start, w.end)] for w in windows] if chunking.halvings else None
+    documents = [subject.document for subject in subjects]
+    return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
+
+
+def _statements(graph: Graph, triples: Mapping[str, Numbers]) -> list[str]:
+    """Return triples in words."""
+    columns = (triples[name].tolist() for name in _COLUMNS[:3])
+    return [
+        f"{graph.names[subject]} {graph.relations[relation]} {graph.names[target]}"
+        for subject, relation, target in zip(*columns, strict=True)
+    ]
+
+
+def _chunk_vectors(
+    cut: Chunks, chunk: Numbers, vectors: NDArray[np.float32], embedder: Embedder
+) -> NDArray[np.float32]:
+    """Return the unit mean of each chunk's triples; of one without any, its own vector."""
+    sums = np.zeros((len(cut.windows), embedder.dimension), dtype=np.float32)
+    with_triples, begins = np.unique(chunk, return_index=True)
+    if len(begins):
+        sums[with_triples] = np.add.reduceat(vectors, begins, axis=0)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    bare = np.flatnonzero(lengths < _TINY)
+    texts = cut.texts()
+    sums[bare] = embedder.embed([texts[row] for row in bare], kind="document")
+    lengths[bare] = 1.0
+    return np.asarray(sums / lengths, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Descriptions:
+    """The entities of chunks: in each its subject first, then the ends of its triples, once."""
+
+    chunk: NDArray[np.integer]
+    entity: NDArray[np.integer]  # places in the graph's `keys`
+    names: Sequence[str]
+    about: Sequence[Described | None]
+
+    def columns(self) -> Columns:
+        names, n_name = encoded(self.names)
+        said, n_text = encoded([each.description if each else "" for each in self.about])
+        types = [ENTITY_TYPES.index(each.type) if each else 0 for each in self.about]
+        return {
+            "description.extraction": self.chunk.astype(np.int32),
+            "description.type": np.asarray(types, dtype=np.uint8),
+            "description.n_name": n_name,
+            "description_name.bytes": names,
+            "description.n_text": n_text,
+            "description_text.bytes": said,
+            "profile.description": np.flatnonzero(n_text).astype(np.int32),
+        }
+
+    def profiles(self) -> list[str]:
+        """Return what is embedded of each description with a text."""
+        pairs = zip(self.names, self.about, strict=True)
+        return [f"{name}: {each.description}" for name, each in pairs if each and each.description]
+
+
+def _described(
+    graph: Graph,
+    subjects: Sequence[Subject],
+    cut: Chunks,
+    triples: Mapping[str, Numbers],
+    chunk: Numbers,
+) -> _Descriptions:
+    """Return the entities of each chunk. What is said of a subject stands in its first chunk."""
+    n = len(subjects)
+    first = np.searchsorted(np.asarray(cut.owners), np.arange(n))
+    ends = np.stack([triples["subject"], triples["object"]], axis=1).ravel()
+    chunks = np.concatenate([first, np.repeat(chunk, 2)])
+    entities = np.concatenate([[subject.key for subject in subjects], graph.key_of[ends]])
+    order = np.argsort(chunks, kind="stable")
+    rows = order[_first_of_equal([chunks[order], entities[order]])]
+    names = graph.names
+    return _Descriptions(
+        chunk=chunks[rows],
+        entity=entities[rows],
+        names=[subjects[r].document.title if r < n else names[ends[r - n]] for r in rows.tolist()],
+        about=[subjects[r].described if r < n else None for r in rows.tolist()],
+    )
+
+
+def _numbered(
+    values: NDArray[np.integer],
+) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Numbers]]:
+    """Return the distinct values by first occurrence, and what gives the place of each of them."""
+    ascending, first = np.unique(values, return_index=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return ascending[order], lambda some: place[np.searchsorted(ascending, some)]
+
+
+def _extraction_columns(n_chunks: int) -> Columns:
+    return {
+        "extraction.chunk": np.arange(n_chunks, dtype=np.int32),
+        "extraction.kind": np.full(n_chunks, KINDS.index(GRAPH), dtype=np.uint8),
+        "extraction.source": np.full(n_chunks, IMPORTED, dtype=np.uint8),
+    }
+
+
+def _triple_columns(graph: Graph, triples: Mapping[str, Numbers]) -> Columns:
+    relations, n_relation = encoded([graph.relations[i] for i in triples["relation"].tolist()])
+    said, n_said = encoded([graph.said[i] for i in triples["description"].tolist()])
+    return {
+        "triple.relation_key": graph.relation_keys[triples["relation"]],
+        "triple.strength": triples["strength"].astype(np.uint8),
+        "triple.n_relation": n_relation,
+        "triple_relation.bytes": relations,
+        "triple.n_description": n_said,
+        "triple_description.bytes": said,
+    }

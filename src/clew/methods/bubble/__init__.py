@@ -1,0 +1,185 @@
+"""BubbleRAG: anchors of a question's concepts, grown towards each other until they meet.
+
+arXiv:2603.20309. The search runs on the triples of the index, whoever made them: an LLM, rules, or
+a knowledge graph that was imported. Choices where the paper is silent: docs/methods/bubble.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+import numpy as np
+
+from clew import steps
+from clew.algo.bubble import Ranked, diverse, expand, ranked
+from clew.algo.topk import top_k
+from clew.errors import InputError
+from clew.methods.bubble.analysis import analyse
+from clew.methods.bubble.anchors import anchor_groups
+from clew.methods.bubble.evidence import merged_evidence
+from clew.methods.bubble.expansion import grow
+from clew.methods.bubble.merged import Found
+from clew.methods.bubble.view import View, view_of
+from clew.types import IMPORTED, Evidence, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.methods.bubble.anchors import Anchors
+    from clew.models import Models
+
+Semantics = Literal["auto", "default", "and", "or", "comparison"]
+
+_STRICT = 10.0  # the least α of a question whose concepts are all required
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubble:
+    """BubbleRAG's retrieval, over texts with triples or over a graph alone."""
+
+    layers: ClassVar = frozenset({"chunk", "entity", "triple"})
+    name: ClassVar[str] = "bubble"
+
+    chunks: int = 15  # returned, those that were shown to the LLM on the way among them
+    shown: int = 5  # nearest to the question, which the LLM reads first [k]
+    anchors: int = 10  # of each concept [k_a]
+    budget: int = 10  # candidates to find [B]
+    hops: int = 6  # from an anchor [h]
+    candidates: int = 3  # chosen of them [n]
+    alpha: float = 1.0  # how much a missing concept counts [α]
+    penalty: float = 1.1  # on the cost of what connects anchors of one group [γ]
+    semantics: Semantics = "auto"  # which concepts are required; auto: as the question says
+    depth: int = 6  # expansions of a candidate [d]
+    width: int = 30  # triples to choose from at each
+    early: bool = True  # an LLM may answer from the first chunks alone
+    latent: bool = True  # concepts that the question needs and does not say
+    specialise: bool = True  # generic concepts are bound to the others
+    relax: bool = True  # concepts are also searched in words of the first chunks
+    validate: bool = True  # the LLM sorts the anchors into groups
+    full: bool = True  # go on after the budget until a candidate has all concepts
+    intra: bool = True  # connections within a group too
+    ranking: bool = True  # or the first candidates that were found
+    entities_only: bool = False  # costs of candidates leave their triples out
+    states: int = 5_000  # pairs of a node and a group that the search may settle
+    seconds: float = 0.0  # after which no further expansion begins; 0: no limit
+
+    def __post_init__(self) -> None:
+        if self.semantics not in get_args(Semantics):
+            options = " or ".join(map(repr, get_args(Semantics)))
+            raise InputError(f"semantics is {options}, not {self.semantics!r}")
+        for name in ("chunks", "anchors", "budget", "hops", "candidates", "states"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
+        if self.penalty < 1:
+            raise InputError(f"penalty is at least 1, not {self.penalty}")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        if not len(snapshot.layer("triple")):
+            note = "the index has no triples: the chunks nearest to the question instead"
+            scores = steps.dense_scores(snapshot, "chunk", asked)
+            return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(note,))
+        retrieved, scores = self._retrieved(snapshot, asked)
+        first = steps.hits(snapshot, retrieved, scores)
+        show = models.llm is not None and self.relax
+        analysis = analyse(
+            query,
+            snapshot,
+            models,
+            first if show else (),
+            early=self.early,
+            latent=self.latent,
+            specialise=self.specialise,
+            relax=self.relax,
+        )
+        if analysis.answer is not None:
+            note = "the LLM answered from the chunks nearest to the question, without the graph"
+            return Evidence(
+                query=query,
+                method=self.name,
+                hits=first,
+                answer=analysis.answer,
+                notes=(*analysis.notes, note),
+            )
+        seen = view_of(snapshot, asked)
+        anchors = anchor_groups(seen, models, analysis, k=self.anchors, validate=self.validate)
+        pieces, notes = self._candidates(seen, anchors, analysis.query_type)
+        chosen = self._chosen(pieces, anchors, analysis.query_type)
+        found = Found(
+            groups=anchors.groups,
+            ranked=pieces,
+            chosen=chosen,
+            grown=grow(
+                seen,
+                models,
+                [pieces[place].piece.nodes for place in chosen],
+                phrases=analysis.phrases,
+                depth=self.depth,
+                width=self.width,
+                seconds=self.seconds,
+            ),
+            retrieved=retrieved,
+            shown=show,
+            notes=(*analysis.notes, *anchors.notes, *notes),
+        )
+        return merged_evidence(seen, found, method=self.name, chunks=self.chunks)
+
+    def _retrieved(
+        self, snapshot: Snapshot, query: steps.Query
+    ) -> tuple[list[int], NDArray[np.float64]]:
+        """Return the chunks of texts that are nearest to the query, and their cosines."""
+        texts = np.flatnonzero(snapshot.layer("chunk").columns["graph"] != IMPORTED)
+        cosines = steps.dense_scores(snapshot, "chunk", query)[texts]
+        best = top_k(cosines, min(self.shown, self.chunks))
+        return texts[best].tolist(), cosines[best]
+
+    def _candidates(
+        self, seen: View, anchors: Anchors, query_type: str
+    ) -> tuple[list[Ranked], tuple[str, ...]]:
+        """Return the candidates in order, and notes."""
+        groups = [group.nodes for group in anchors.groups]
+        search = expand(
+            seen.graph,
+            seen.costs,
+            groups,
+            budget=self.budget,
+            hops=self.hops,
+            full=self.full,
+            intra=self.intra,
+            limit=self.states,
+        )
+        found = ranked(
+            search.pieces,
+            seen.costs,
+            groups,
+            [group.weight for group in anchors.groups],
+            alpha=self._alpha(query_type),
+            penalty=self.penalty,
+            n_entities=seen.graph.n_entities,
+            entities_only=self.entities_only,
+        )
+        if not self.ranking:
+            place = {piece.nodes: i for i, piece in enumerate(search.pieces)}
+            found.sort(key=lambda each: place[each.piece.nodes])
+        stopped = f"the search for candidates ended after {search.settled:,} states"
+        return found, (stopped,) if search.stopped else ()
+
+    def _alpha(self, query_type: str) -> float:
+        meaning = query_type if self.semantics == "auto" else self.semantics
+        return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
+
+    def _chosen(self, found: Sequence[Ranked], anchors: Anchors, query_type: str) -> list[int]:
+        """Return the places of the candidates to go on with.
+
+        What is compared needs a candidate each, so those of a comparison differ.
+        """
+        meaning = query_type if self.semantics == "auto" else self.semantics
+        if meaning == "comparison" and self.ranking:
+            return diverse(found, self.candidates)
+        return list(range(min(self.candidates, len(found))))
+
+
+METHOD = Bubble

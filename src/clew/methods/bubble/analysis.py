@@ -1,0 +1,293 @@
+"""What a question asks for: its concepts and its type, by an LLM or by its names and phrases.
+
+BubbleRAG (arXiv:2603.20309, §3.2) infers concepts that a question leaves unsaid, specialises
+generic ones and relaxes those that the graph may word differently, with a preview of chunks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from string import punctuation
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew import steps
+from clew.layers.packing import closed, numbered
+from clew.prompts import prompt
+from clew.text.normalize import collapse, entity_key, title_head
+from clew.text.phrases import Span, bound, overlap, phrase_spans
+from clew.types import DirectAnswer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models import Models, Prompt
+    from clew.types import Hit, Snapshot
+
+QUERY_TYPES = ("default", "and", "or", "comparison")
+
+_MOST_CONCEPTS = 8
+_MOST_RELAXED = 4  # of one concept
+_STRING = {"type": "string"}
+_CONCEPT = closed(
+    {
+        "text": _STRING,
+        "kind": {"type": "string", "enum": ["explicit", "latent"]},
+        "specialised": _STRING,
+        "relaxed": {"type": "array", "items": _STRING},
+    }
+)
+_SCHEMA = closed(
+    {
+        "sufficient": {"type": "boolean"},
+        "answer": _STRING,
+        "passage": {"type": "integer"},
+        "quote": _STRING,
+        "query_type": {"type": "string", "enum": list(QUERY_TYPES)},
+        "concepts": {"type": "array", "items": _CONCEPT},
+    }
+)
+
+_PUNCTUATION = punctuation + "“”‘’„«»‹›…¿¡。，、；：？！「」『』《》（）"  # around a word
+
+# What stands between two names: "Oslo or Bergen", "Oslo, or the Bay of Whales".
+_JOINED = re.compile(r"\W*\b(and|or)\b\W*(?:the\b\W*)?", re.IGNORECASE)
+_COMPARING = re.compile(
+    r"\b(?:both|same|older|younger|earlier|later|sooner|taller|higher|longer|larger|bigger|smaller"
+    r"|shorter|nearer|closer|farther)\b",
+    re.IGNORECASE,
+)
+_ANY = re.compile(r"\b(?:any|either|at least one) of\b", re.IGNORECASE)
+_ALL = re.compile(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concept:
+    """Something that a question needs, in words to search for."""
+
+    text: str
+    latent: bool = False  # the question needs it and does not say it
+    specialised: str = ""  # bound to another concept, where the text alone is generic
+    relaxed: tuple[str, ...] = ()  # as the graph may word it
+
+    @property
+    def searches(self) -> tuple[str, ...]:
+        """The distinct words to search for: relaxed forms only add some."""
+        first = self.specialised or self.text
+        return tuple(dict.fromkeys(filter(None, (first, *self.relaxed))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """A question taken apart."""
+
+    concepts: tuple[Concept, ...]
+    phrases: tuple[str, ...] = ()  # what is asked, in the words between the names
+    query_type: str = "default"  # one of `QUERY_TYPES`
+    answer: DirectAnswer | None = None  # where the chunks shown hold it
+    notes: tuple[str, ...] = ()
+
+
+def analyse(
+    query: str,
+    snapshot: Snapshot,
+    models: Models,
+    shown: Sequence[Hit],
+    *,
+    early: bool,
+    latent: bool,
+    specialise: bool,
+    relax: bool,
+) -> Analysis:
+    """Return the concepts of a question, and with `early` its answer where `shown` proves one.
+
+    The switches drop latent concepts, specialised forms and relaxed forms. They leave the prompt
+    as it is, so that a recorded reply serves them all. Without an LLM, or a usable reply, concepts
+    are names and phrases of the question and the question itself.
+    """
+    if models.llm is None:
+        return _by_words(query, snapshot, models, specialise=specialise)
+    reply = steps.bought(models.llm, _prompt(query, shown))
+    if not reply.error:
+        answer, notes = _answer(reply.data, shown) if early else (None, ())
+        concepts = tuple(
+            replace(
+                concept,
+                specialised=concept.specialised if specialise else "",
+                relaxed=concept.relaxed if relax and shown else (),
+            )
+            for concept in _concepts(reply.data["concepts"], latent=latent)
+        )
+        if concepts or answer:
+            query_type = reply.data["query_type"]
+            return Analysis(concepts=concepts, query_type=query_type, answer=answer, notes=notes)
+    fault = reply.error or "it found no concept"
+    note = f"the LLM did not analyse the question ({fault}): its names and phrases instead"
+    return replace(_by_words(query, snapshot, models, specialise=specialise), notes=(note,))
+
+
+def connected(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Return (n_entities,): which entities have a triple."""
+
+    def compute() -> NDArray[np.bool_]:
+        columns = snapshot.layer("triple").columns
+        found = np.zeros(len(snapshot.layer("entity")), dtype=bool)
+        found[columns["subject"]] = True
+        found[columns["object"]] = True
+        return found
+
+    return snapshot.derived("connected entities", compute)
+
+
+# -- by an LLM ------------------------------------------------------------------------------------
+
+
+def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
+    texts = [title_head(hit.title, hit.text) + hit.text for hit in shown]
+    return prompt(
+        "bubble_analysis",
+        schema=_SCHEMA,
+        max_tokens=1024,
+        question=collapse(query),
+        passages="\n".join(numbered(texts)) or "(none)",
+    )
+
+
+def _concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concept]:
+    """Return the concepts of a reply, without empty ones and repeats."""
+    found: dict[str, Concept] = {}
+    for row in rows:
+        text, is_latent = collapse(row["text"]), row["kind"] == "latent"
+        key = entity_key(text)
+        if not key or key in found or (is_latent and not latent):
+            continue
+        specialised = collapse(row["specialised"])
+        forms = {entity_key(form): collapse(form) for form in reversed(row["relaxed"])}
+        others = [form for form_key, form in reversed(forms.items()) if form_key]
+        found[key] = Concept(
+            text=text,
+            latent=is_latent,
+            specialised=specialised if entity_key(specialised) != key else "",
+            relaxed=tuple(others[:_MOST_RELAXED]),
+        )
+    return list(found.values())[:_MOST_CONCEPTS]
+
+
+def _answer(
+    data: Mapping[str, Any], shown: Sequence[Hit]
+) -> tuple[DirectAnswer | None, tuple[str, ...]]:
+    """Return the answer of a reply where a chunk proves it; else a note where it has one."""
+    answer = collapse(data["answer"])
+    if not data["sufficient"] or not answer:
+        return None, ()
+    named = data["passage"] - 1
+    order = sorted(range(len(shown)), key=lambda place: place != named)
+    for hit in (shown[place] for place in order):
+        quote = _quoted(data["quote"], hit.text)
+        if quote and entity_key(quote) != entity_key(answer):
+            return DirectAnswer(text=answer, chunk_id=hit.chunk_id, quote=quote), ()
+    return None, ("the LLM answered at once, but no chunk that it was shown has its quote",)
+
+
+def _quoted(quote: str, text: str) -> str:
+    """Return a quote as it stands in `text`, whatever its white space and case; else nothing.
+
+    A line break of the text is a bar in the prompt.
+    """
+    words = [re.escape(word) for word in quote.split() if word != "|"]
+    match = re.search(r"[\s|]+".join(words), text, re.IGNORECASE) if words else None
+    return match.group() if match else ""
+
+
+# -- without one ----------------------------------------------------------------------------------
+
+
+def _by_words(query: str, snapshot: Snapshot, models: Models, *, specialise: bool) -> Analysis:
+    """Return the names and phrases of a question, each in order, and the whole question.
+
+    A phrase is specialised by all words from it to the nearest name.
+    """
+    names = _names(query, snapshot, models)
+    spans = sorted(names)
+    found = [Concept(text=names[span]) for span in spans]
+    phrases = list(phrase_spans(query, spans))
+    for start, end in phrases:
+        first, last = bound((start, end), spans)
+        specialised = collapse(query[first:last]) if specialise and spans else ""
+        found.append(Concept(text=collapse(query[start:end]), specialised=specialised))
+    distinct: dict[str, Concept] = {}
+    for concept in found:
+        distinct.setdefault(entity_key(concept.text), concept)
+    concepts = list(distinct.values())[: _MOST_CONCEPTS - 1]
+    if entity_key(query) not in distinct:
+        concepts.append(Concept(text=collapse(query)))
+    return Analysis(concepts=tuple(concepts), query_type=_query_type(query, spans))
+
+
+def _names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, str]:
+    """Return the names in a query by where they stand, none over another.
+
+    Those of entities that have triples come first, then what the tagger finds; of either the
+    longest first.
+    """
+    names: dict[Span, str] = {}
+    for span, name in (*_linked(query, snapshot), *_tagged(query, snapshot, models)):
+        if not any(overlap(span, other) for other in names):
+            names[span] = name
+    return names
+
+
+def _linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
+    """Yield where the names of entities that have triples stand in a query, and the names."""
+    in_graph = connected(snapshot)
+    found = [each for each in steps.named_entities(snapshot, query) if in_graph[each.row]]
+    names = snapshot.layer("entity").texts([each.row for each in found])
+    places = list(_key_words(query))
+    words = [word for word, _, _ in places]
+    for each, name in zip(found, names, strict=True):
+        key = each.mention.split()
+        first = next(i for i in range(len(words)) if words[i : i + len(key)] == key)
+        yield (places[first][1], places[first + len(key) - 1][2]), name
+
+
+def _key_words(query: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a query's entity key and where they stand, without punctuation."""
+    for match in re.finditer(r"\S+", query):
+        word = match.group().strip(_PUNCTUATION)
+        start = match.start() + match.group().index(word)
+        for part in entity_key(match.group()).split():
+            yield part, start, start + len(word)
+
+
+def _tagged(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple[Span, str]]:
+    """Yield the tagger's mentions, those of entities that have triples first, without dates.
+
+    A term of a script without capitals is a name only where it is such an entity's.
+    """
+    [mentions] = models.tagger.tag([query])
+    found = [mention for mention in mentions if mention.label != "DATE"]
+    rows = snapshot.layer("entity").rows([entity_key(query[m.start : m.end]) for m in found])
+    in_graph = connected(snapshot)
+    ranked = sorted(
+        (row < 0 or not in_graph[row], m.start - m.end, m.start, m.label)
+        for m, row in zip(found, rows, strict=True)
+    )
+    for unknown, minus_length, start, label in ranked:
+        if not (unknown and label == "TERM"):
+            end = start - minus_length
+            yield (start, end), query[start:end]
+
+
+def _query_type(query: str, names: Sequence[Span]) -> str:
+    """Return the type that the words of a question show, the default unless they are plain."""
+    between = [_JOINED.fullmatch(query[end:start]) for (_, end), (start, _) in pairwise(names)]
+    joints = {match[1].lower() for match in between if match}
+    if "or" in joints or (joints and _COMPARING.search(query)):
+        return "comparison"
+    if _ANY.search(query):
+        return "or"
+    return "and" if _ALL.search(query) else "default"

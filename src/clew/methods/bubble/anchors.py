@@ -1,0 +1,200 @@
+"""Groups of anchors: for each concept of a question the entities and triples that may stand for it.
+
+BubbleRAG (arXiv:2603.20309, §3.2): candidates by similarity, grouped and weighed by an LLM.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew import steps
+from clew.layers.packing import closed, numbered
+from clew.methods.bubble.analysis import connected
+from clew.prompts import prompt
+from clew.text import tokens
+from clew.text.normalize import collapse, entity_key
+
+if TYPE_CHECKING:
+    from clew.methods.bubble.analysis import Analysis, Concept
+    from clew.methods.bubble.view import View
+    from clew.models import LLM, Models, Prompt
+
+Found = tuple[float, str]  # the similarity of a candidate, above zero, and the words that found it
+
+_MARGIN = 0.1  # a candidate that is further below the best of its concept is noise
+_UNLIKE: Found = (0.0, "")  # no candidate: nothing in common with the words
+_LINE_TOKENS = 40  # of a candidate in a prompt
+_SCHEMA = closed(
+    {
+        "groups": {
+            "type": "array",
+            "items": closed(
+                {
+                    "concept": {"type": "integer"},
+                    "candidates": {"type": "array", "items": {"type": "integer"}},
+                    "weight": {"type": "number"},
+                }
+            ),
+        }
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorGroup:
+    """Nodes that stand for a concept, any of them."""
+
+    concept: Concept
+    weight: float  # those of all groups add up to 1
+    nodes: Mapping[int, Found]  # best first
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The groups of a question, in the order of its concepts."""
+
+    groups: tuple[AnchorGroup, ...]
+    notes: tuple[str, ...] = ()
+
+
+def anchor_groups(
+    view: View, models: Models, analysis: Analysis, *, k: int = 10, validate: bool = True
+) -> Anchors:
+    """Return groups of anchors for the concepts of a question, none of them empty, no two equal.
+
+    Candidates of a concept are the `k` entities and triples most similar to any of its searches.
+    With `validate`, an LLM chooses among them and weighs the groups. Without one, or a usable
+    reply, each concept is a group, of the candidates that come near its best one in similarity,
+    and all weigh the same.
+    """
+    found = _candidates(view, models, analysis.concepts, k)
+    notes: tuple[str, ...] = ()
+    if models.llm is not None and validate and any(found):
+        groups, fault = _chosen(view, models.llm, analysis.concepts, found)
+        if not fault:
+            return Anchors(_weighed(groups))
+        notes = (f"the LLM did not group the anchors ({fault}): one group for each concept",)
+    pairs = zip(analysis.concepts, map(_near_best, found), strict=True)
+    groups = [AnchorGroup(concept, 1.0, nodes) for concept, nodes in pairs if nodes]
+    return Anchors(_weighed(groups), notes)
+
+
+def _weighed(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
+    """Return groups with weights that add up to 1, equal where none has one.
+
+    Groups of the same nodes become the first of them, with the weight of all.
+    """
+    weights = [group.weight if 0 < group.weight < math.inf else 0.0 for group in groups]
+    total = sum(weights)
+    kept: dict[frozenset[int], AnchorGroup] = {}
+    for group, weight in zip(groups, weights, strict=True):
+        share = weight / total if 0 < total < math.inf else 1 / len(groups)
+        nodes = frozenset(group.nodes)
+        before = kept[nodes].weight if nodes in kept else 0.0
+        kept[nodes] = replace(kept.get(nodes, group), weight=before + share)
+    return tuple(kept.values())
+
+
+# -- candidates -----------------------------------------------------------------------------------
+
+
+def _candidates(
+    view: View, models: Models, concepts: Sequence[Concept], k: int
+) -> list[dict[int, Found]]:
+    """Return the candidates of each concept, best first.
+
+    An entity that has the very name counts as 1; of equal ones the first node comes first.
+    """
+    words = list(dict.fromkeys(search for each in concepts for search in each.searches))
+    nodes = dict(zip(words, _nodes(view, models, words, k), strict=True))
+    found = []
+    for concept in concepts:
+        best: dict[int, Found] = {}
+        for search in concept.searches:
+            for node, similarity in nodes[search]:
+                if similarity > best.get(node, _UNLIKE)[0]:
+                    best[node] = similarity, search
+        found.append(dict(_best_first(best)[:k]))
+    return found
+
+
+def _nodes(
+    view: View, models: Models, words: Sequence[str], k: int
+) -> list[list[tuple[int, float]]]:
+    """Return for each of some words the nodes like them: `k` entities and `k` triples, or more."""
+    snapshot, n = view.snapshot, view.graph.n_entities
+    in_graph = connected(snapshot)
+    vectors = models.embedder.embed(words, kind="document")
+    entities = steps.near_rows(snapshot, "entity", vectors, k, only=in_graph)
+    triples = steps.near_rows(snapshot, "triple", vectors, k)
+    named = snapshot.layer("entity").rows([entity_key(each) for each in words])
+    return [
+        [
+            *([(row, 1.0)] if row >= 0 and in_graph[row] else []),
+            *near,
+            *((n + triple, cosine) for triple, cosine in said),
+        ]
+        for row, near, said in zip(named, entities, triples, strict=True)
+    ]
+
+
+def _best_first(nodes: Mapping[int, Found]) -> list[tuple[int, Found]]:
+    return sorted(nodes.items(), key=lambda item: (-item[1][0], item[0]))
+
+
+def _near_best(nodes: Mapping[int, Found]) -> dict[int, Found]:
+    """Return the candidates without those that are far less similar than the best one."""
+    least = max((similarity for similarity, _ in nodes.values()), default=0.0) - _MARGIN
+    return {node: found for node, found in nodes.items() if found[0] >= least}
+
+
+# -- groups by an LLM -----------------------------------------------------------------------------
+
+
+def _chosen(
+    view: View, llm: LLM, concepts: Sequence[Concept], found: Sequence[Mapping[int, Found]]
+) -> tuple[list[AnchorGroup], str]:
+    """Return the groups that an LLM makes, in the order of the concepts, or why there are none."""
+    listed = _listed(found)
+    nodes = list(listed)
+    reply = steps.bought(llm, _prompt(view, concepts, nodes))
+    if reply.error:
+        return [], reply.error
+    weights: dict[int, float] = {}
+    members: dict[int, dict[int, Found]] = {}
+    for row in reply.data["groups"]:
+        place = row["concept"] - 1
+        named = [nodes[number - 1] for number in row["candidates"] if 1 <= number <= len(nodes)]
+        if named and 0 <= place < len(concepts):
+            weights[place] = weights.get(place, 0.0) + row["weight"]
+            own = ((node, found[place].get(node, listed[node])) for node in named)
+            members.setdefault(place, {}).update(own)
+    groups = [
+        AnchorGroup(concepts[place], weights[place], dict(_best_first(members[place])))
+        for place in sorted(members)
+    ]
+    return groups, "" if groups else "it chose none of the candidates"
+
+
+def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
+    """Return the candidates of all concepts, each once, as its most similar concept has it."""
+    listed: dict[int, Found] = {}
+    for node, (similarity, search) in (item for nodes in found for item in nodes.items()):
+        if similarity > listed.get(node, _UNLIKE)[0]:
+            listed[node] = similarity, search
+    return listed
+
+
+def _prompt(view: View, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
+    texts = [tokens.truncate(collapse(text), _LINE_TOKENS) for text in view.texts(nodes)]
+    return prompt(
+        "bubble_groups",
+        schema=_SCHEMA,
+        max_tokens=1024,
+        question=collapse(view.query.text),
+        concepts="\n".join(numbered([each.specialised or each.text for each in concepts])),
+        candidates="\n".join(numbered(texts)),
+    )

@@ -1,0 +1,86 @@
+"""What stands beside a candidate in the graph, within what a query may take."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import top_k
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.methods.bubble.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A triple that a candidate grew by."""
+
+    triple: int  # row
+    depth: int  # from 1
+    reason: str
+    score: float | None = None  # what the way to it says of what is asked; none by an LLM
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What a candidate grew by, in the order in which it was added."""
+
+    candidate: int  # its rank, from 1
+    triples: tuple[Added, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Beside:
+    """The triples beside what is held, each entity's read once."""
+
+    def __init__(self, view: View, width: int, seconds: float) -> None:
+        self.view = view
+        self._width = width
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds if seconds else math.inf
+        self._cosines: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
+
+    def candidate(self, nodes: Sequence[int]) -> tuple[list[int], set[int]]:
+        """Return the triples of a candidate, and its entities with the ends of these."""
+        n = self.view.graph.n_entities
+        held = [node - n for node in nodes if node >= n]
+        return held, {node for node in nodes if node < n} | self.ends(held)
+
+    def ends(self, triples: Iterable[int]) -> set[int]:
+        """Return the entities that triples join."""
+        return {end for triple in triples for end in self.view.graph.ends_of(triple)}
+
+    def over(self) -> str:
+        """Say why nothing more may be looked at, if so."""
+        return f"{self._seconds:g} seconds are over" if time.monotonic() > self._until else ""
+
+    def options(self, frontier: Iterable[int], held: Sequence[int]) -> list[int]:
+        """Return the triples of entities that are not held, the best of them by cosine."""
+        enough = self._width + len(held)  # of each entity: no more of its triples can be held
+        cosines: dict[int, float] = {}
+        for entity in frontier:
+            rows, values = self._of(entity)
+            best = top_k(values, enough)
+            cosines |= zip(rows[best].tolist(), values[best].tolist(), strict=True)
+        new = sorted(cosines.keys() - set(held))
+        order = top_k(np.array([cosines[row] for row in new]), self._width)
+        return [new[place] for place in order.tolist()]
+
+    def _of(self, entity: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the triples of an entity, and their cosines to the query, computed once."""
+        if entity not in self._cosines:
+            rows = self.view.graph.triples_of(entity)
+            self._cosines[entity] = rows, self.view.values(rows + self.view.graph.n_entities)
+        return self._cosines[entity]
+
+
+def ended(rank: int, depth: int, reason: str) -> str:
+    """Say why a candidate does not grow on."""
+    return f"the expansion of candidate {rank} ended at depth {depth}: {reason}"

@@ -1,0 +1,132 @@
+"""Candidates grow by what an LLM chooses among the triples beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew import steps
+from clew.algo.pool import fitting
+from clew.layers.packing import closed, numbered
+from clew.methods.bubble.beside import Added, Beside, Grown, ended
+from clew.prompts import prompt
+from clew.text import tokens
+from clew.text.normalize import collapse
+
+if TYPE_CHECKING:
+    from clew.models import LLM, Prompt, Reply
+
+_MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
+_LINE_TOKENS = 40  # of a triple there
+_SCHEMA = closed(
+    {
+        "select": {"type": "array", "items": {"type": "integer"}},
+        "sufficient": {"type": "boolean"},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What was chosen at one depth."""
+
+    added: tuple[Added, ...] = ()
+    enough: bool = False  # the question is answered
+    fault: str = ""  # why nothing could be chosen
+    over: bool = False  # nor can it for other candidates
+
+
+def grow_by_llm(
+    beside: Beside, llm: LLM, chosen: Sequence[Sequence[int]], depth: int
+) -> list[Grown]:
+    """Return what each candidate grows by; the LLM is called once a level at most."""
+    guide = _Guide(beside, llm)
+    return [guide.grown(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+
+
+class _Guide:
+    """An LLM chooses by number and says when it has enough; it is asked nothing twice."""
+
+    def __init__(self, beside: Beside, llm: LLM) -> None:
+        self._beside = beside
+        self._llm = llm
+        self._over = False
+        self._texts: dict[int, str] = {}
+        self._replies: dict[str, Reply] = {}
+
+    def grown(self, rank: int, nodes: Sequence[int], most: int) -> Grown:
+        """Return what a candidate grows by at `most` levels."""
+        held, entities = self._beside.candidate(nodes)
+        frontier, fault = entities, ""
+        added: list[Added] = []
+        for depth in range(1, most + 1):
+            options = [] if self._over else self._beside.options(frontier, held)
+            choice = self._choice(held, options, depth) if options else _Choice()
+            added += choice.added
+            new = [each.triple for each in choice.added]
+            held += new
+            frontier = self._beside.ends(new) - entities
+            entities |= frontier
+            if choice.fault:
+                fault = ended(rank, depth, choice.fault)
+            self._over = self._over or choice.over
+            if choice.enough or not frontier:
+                break
+        return Grown(rank, tuple(added), (fault,) if fault else ())
+
+    def _choice(self, held: Sequence[int], options: Sequence[int], depth: int) -> _Choice:
+        if reason := self._beside.over():
+            return _Choice(fault=reason, over=True)
+        lines = numbered([_short(text) for text in self._words(options)])
+        listed = fitting(lines, tokens.count, _MOST_TOKENS // 2)
+        reply = self._asked(self._prompt(held, listed))
+        if reply.error:
+            return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
+        numbers = dict.fromkeys(reply.data["select"])
+        valid = [number for number in numbers if 1 <= number <= len(listed)]
+        reason = f"the LLM chose it among {len(listed)}"
+        return _Choice(
+            tuple(Added(options[number - 1], depth, reason) for number in valid),
+            enough=reply.data["sufficient"],
+            fault="the LLM chose only numbers of no triple" if numbers and not valid else "",
+        )
+
+    def _prompt(self, held: Sequence[int], listed: Sequence[str]) -> Prompt:
+        beside = "\n".join(listed)
+        room = _MOST_TOKENS - tokens.count(beside)
+        lines = (f"- {_short(text)}" for text in self._words(held))
+        found = "\n".join(fitting(lines, tokens.count, room))
+        return prompt(
+            "bubble_expansion",
+            schema=_SCHEMA,
+            max_tokens=256,
+            question=collapse(self._beside.view.query.text),
+            found=found or "(nothing)",
+            beside=beside,
+        )
+
+    def _asked(self, asked: Prompt) -> Reply:
+        if asked.user not in self._replies:
+            self._replies[asked.user] = steps.bought(self._llm, asked)
+        return self._replies[asked.user]
+
+    def _words(self, triples: Sequence[int]) -> list[str]:
+        """Return the texts of triples, each read once."""
+        new = [triple for triple in dict.fromkeys(triples) if triple not in self._texts]
+        self._texts |= zip(new, self._beside.view.triples.texts(new), strict=True)
+        return [self._texts[triple] for triple in triples]
+
+
+def _short(text: str) -> str:
+    return tokens.truncate(collapse(text), _LINE_TOKENS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A candidate's triples, and those that one went along from it."""
+
+    triples: tuple[int, ...]
+    entities: frozenset[int]  # of all of these triples
+    ends: frozenset[int]  # where it goes on
+    score: float  # the reranker's, of all triples together

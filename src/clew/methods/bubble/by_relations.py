@@ -1,0 +1,120 @@
+"""Candidates grow without an LLM: along relations that say more of what is asked.
+
+A path leads from a candidate on. What is asked are the phrases of the question, and a path says of
+each as much as the relation on it that is nearest to it. Each path is judged by itself, so what one
+says already does not hold up another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import top_k
+from clew.methods.bubble.beside import Added, Beside, Grown, ended
+from clew.text.normalize import collapse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models import Embedder
+
+_LEAST_GAIN = 0.01  # in what a path says, for a triple to be added
+_MARGIN = 0.1  # a path that says this much less than the best one leads elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A candidate's triples, and those that one went along from it."""
+
+    triples: tuple[int, ...]
+    entities: frozenset[int]  # of all of these triples
+    ends: frozenset[int]  # where it goes on
+    said: NDArray[np.float64]  # (n_phrases,) how much it says of each
+
+    @property
+    def score(self) -> float:
+        return float(self.said.mean())
+
+
+def grow_by_relations(
+    beside: Beside,
+    embedder: Embedder,
+    chosen: Sequence[Sequence[int]],
+    depth: int,
+    phrases: Sequence[str],
+) -> list[Grown]:
+    """Return what each candidate grows by."""
+    guide = _Guide(beside, embedder, phrases)
+    return [guide.grown(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+
+
+class _Guide:
+    """Compares relations with phrases, each relation once."""
+
+    def __init__(self, beside: Beside, embedder: Embedder, phrases: Sequence[str]) -> None:
+        self._beside = beside
+        self._embedder = embedder
+        self._phrases = embedder.embed(list(phrases), kind="document")
+        self._said: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
+
+    def grown(self, rank: int, nodes: Sequence[int], most: int) -> Grown:
+        """Return what a candidate grows by at `most` levels."""
+        held, entities = self._beside.candidate(nodes)
+        ends = frozenset(entities)
+        nothing = np.zeros((1, len(self._phrases)))
+        said = np.concatenate([nothing, self._relations(held)]).max(axis=0)
+        paths = [_Path(tuple(held), ends, ends, said)]
+        added: list[Added] = []
+        for depth in range(1, most + 1):
+            if reason := self._beside.over():
+                return Grown(rank, tuple(added), (ended(rank, depth, reason),))
+            frontier = {end for path in paths for end in path.ends}
+            ways = self._further(paths, self._beside.options(frontier, held))
+            added += [_added(before, path, depth) for before, path in ways]
+            held += [path.triples[-1] for _, path in ways]
+            paths = [path for _, path in ways if path.ends]
+            if not paths:
+                break
+        return Grown(rank, tuple(added))
+
+    def _further(self, paths: Sequence[_Path], options: Sequence[int]) -> list[tuple[_Path, _Path]]:
+        """Return the best way to go on to each of some triples, best first, with the path before.
+
+        A way that gains nothing is none, nor is one that says far less than the best.
+        """
+        ends = {option: self._beside.ends([option]) for option in options}
+        ways = [(p, o) for p in paths for o in options if not p.ends.isdisjoint(ends[o])]
+        if not ways:
+            return []
+        said = dict(zip(options, self._relations(options), strict=True))
+        after = np.stack([np.maximum(path.said, said[option]) for path, option in ways])
+        scores = after.mean(axis=1)
+        kept: dict[int, tuple[_Path, _Path]] = {}
+        for place in top_k(scores, len(ways)).tolist():
+            path, option = ways[place]
+            if scores[place] < scores.max() - _MARGIN:
+                break
+            if option not in kept and scores[place] >= path.score + _LEAST_GAIN:
+                triples = (*path.triples, option)
+                new = frozenset(ends[option] - path.entities)
+                kept[option] = path, _Path(triples, path.entities | new, new, after[place])
+        return list(kept.values())
+
+    def _relations(self, triples: Sequence[int]) -> NDArray[np.float64]:
+        """Return (n, n_phrases): how near the relations of triples come to the phrases."""
+        relations = [collapse(each) for each in self._beside.view.triples.relations(triples)]
+        new = [each for each in dict.fromkeys(relations) if each not in self._said]
+        if new:
+            vectors = self._embedder.embed(new, kind="document")
+            self._said |= zip(new, (vectors @ self._phrases.T).astype(np.float64), strict=True)
+        return np.array([self._said[each] for each in relations]).reshape(-1, len(self._phrases))
+
+
+def _added(before: _Path, path: _Path, depth: int) -> Added:
+    gained = f", {before.score:.2f} before" if before.triples else ""
+    reason = f"its way says {path.score:.2f} of what is asked{gained}"
+    return Added(path.triples[-1], depth, reason, path.score)

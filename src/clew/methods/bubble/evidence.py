@@ -1,0 +1,150 @@
+"""What a search found as evidence: its graph, the chunks where that stands, and threads to them.
+
+BubbleRAG's union of candidates and their provenance (arXiv:2603.20309, §3.6).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.links import neighbours
+from clew.methods.bubble.merged import Found, Merged, by_weight, merge, why
+from clew.methods.bubble.sources import Source, sources
+from clew.methods.bubble.threads import Threads
+from clew.types import Candidate, Evidence, EvidenceGraph, Expansion, Fact, Group, Hit, Step, Table
+
+if TYPE_CHECKING:
+    from clew.methods.bubble.anchors import AnchorGroup
+    from clew.methods.bubble.view import View
+
+_COLUMNS = ("subject", "relation", "object")
+
+
+def merged_evidence(view: View, found: Found, *, method: str, chunks: int) -> Evidence:
+    """Return the union of the chosen candidates as evidence with at most `chunks` hits.
+
+    Where an LLM was shown the retrieved chunks, these and the hits together are at most `chunks`.
+    """
+    merged = merge(view, found)
+    chosen = sources(view, merged, found, chunks)
+    threads = Threads(view, merged)
+    graph = _graph(view, merged, found)
+    notes = (*found.notes, *(note for grown in found.grown for note in grown.notes))
+    return Evidence(
+        query=view.query.text,
+        method=method,
+        tables=_tables(graph),
+        hits=_hits(view, chosen),
+        paths=tuple(threads.to(source) for source in chosen),
+        seeds=_seeds(graph.groups),
+        graph=graph,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _tables(graph: EvidenceGraph) -> tuple[Table, ...]:
+    """Return the facts as rows of names, so that an answer can be read from them."""
+    names = {step.id: step.text for step in graph.entities}
+    rows = tuple((names[f.subject], f.relation, names[f.object]) for f in graph.facts)
+    return (Table(name="Triples", columns=_COLUMNS, rows=rows),) if rows else ()
+
+
+def _hits(view: View, chosen: list[Source]) -> tuple[Hit, ...]:
+    scores = np.array([source.score for source in chosen])
+    found = steps.hits(view.snapshot, [source.chunk for source in chosen], scores)
+    return tuple(replace(h, channel=s.channel) for h, s in zip(found, chosen, strict=True))
+
+
+def _seeds(groups: tuple[Group, ...]) -> tuple[Step, ...]:
+    """Return the anchors, those of the heaviest group first, each once."""
+    seeds: dict[tuple[str, str], Step] = {}
+    for step in (step for group in groups for step in group.anchors):
+        seeds.setdefault((step.layer, step.id), step)
+    return tuple(seeds.values())
+
+
+# -- the graph ------------------------------------------------------------------------------------
+
+
+def _graph(view: View, merged: Merged, found: Found) -> EvidenceGraph:
+    return EvidenceGraph(
+        groups=tuple(_group(merged, group) for group in by_weight(found.groups)),
+        candidates=tuple(_candidates(merged, found)),
+        expansions=tuple(
+            Expansion(
+                candidate=grown.candidate,
+                depth=added.depth,
+                triple=merged.ids[merged.n_entities + added.triple],
+                reason=added.reason,
+                score=added.score,
+            )
+            for grown in found.grown
+            for added in grown.triples
+        ),
+        entities=tuple(_entities(view, merged)),
+        facts=tuple(_facts(view, merged)),
+    )
+
+
+def _group(merged: Merged, group: AnchorGroup) -> Group:
+    anchors = [
+        merged.stop(node, why(similarity, words), similarity)
+        for node, (similarity, words) in group.nodes.items()
+    ]
+    return Group(
+        concept=group.concept.text,
+        kind="latent" if group.concept.latent else "explicit",
+        weight=group.weight,
+        anchors=tuple(anchors),
+    )
+
+
+def _candidates(merged: Merged, found: Found) -> Iterator[Candidate]:
+    """Yield the chosen pieces, then the others, best first."""
+    concepts = [group.concept.text for group in found.groups]
+    others = [place for place in range(len(found.ranked)) if place not in found.chosen]
+    for rank, place in enumerate((*found.chosen, *others), 1):
+        each = found.ranked[place]
+        covered = list(zip(concepts, each.covers, strict=True))
+        n_own = bisect_left(each.piece.nodes, merged.n_entities)
+        own = [merged.ids[node] for node in each.piece.nodes]
+        yield Candidate(
+            rank=rank,
+            chosen=rank <= len(found.chosen),
+            kind=each.piece.kind,
+            score=each.score,
+            cost=each.cost,
+            missing=each.missing,
+            covers=tuple(concept for concept, covers in covered if covers),
+            misses=tuple(concept for concept, covers in covered if not covers),
+            entities=tuple(own[:n_own]),
+            triples=tuple(own[n_own:]),
+        )
+
+
+def _entities(view: View, merged: Merged) -> Iterator[Step]:
+    cosines = view.values(list(merged.entities)).tolist()
+    for (row, rank), cosine in zip(merged.entities.items(), cosines, strict=True):
+        yield merged.stop(row, merged.anchors.get(row, f"of candidate {rank}"), cosine)
+
+
+def _facts(view: View, merged: Merged) -> Iterator[Fact]:
+    link = view.snapshot.link("triple", "chunk")
+    chunks, relations = view.snapshot.layer("chunk"), view.triples.relations(list(merged.facts))
+    for (row, origin), relation in zip(merged.facts.items(), relations, strict=True):
+        yield Fact(
+            id=merged.ids[merged.n_entities + row],
+            subject=merged.ids[int(view.graph.subjects[row])],
+            relation=relation,
+            object=merged.ids[int(view.graph.objects[row])],
+            text=merged.texts[merged.n_entities + row],
+            chunk_ids=tuple(chunks.ids(neighbours(link, row).tolist())),
+            candidate=origin.candidate,
+            depth=origin.depth,
+        )

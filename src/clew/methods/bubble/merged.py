@@ -1,0 +1,134 @@
+"""The chosen candidates as one graph: which triples and entities they have, and from where."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import DECIMALS, top_k
+from clew.types import Step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.algo.bubble import Piece, Ranked
+    from clew.methods.bubble.anchors import AnchorGroup
+    from clew.methods.bubble.beside import Grown
+    from clew.methods.bubble.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """All that a search came to."""
+
+    groups: Sequence[AnchorGroup] = ()
+    ranked: Sequence[Ranked] = ()  # every piece, best first
+    chosen: Sequence[int] = ()  # places in `ranked`; the first is candidate 1
+    grown: Sequence[Grown] = ()  # for each of the chosen; none where nothing was to grow
+    retrieved: Sequence[int] = ()  # rows of chunks near the query, nearest first
+    shown: bool = False  # an LLM has read these, so they count among the chunks
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a triple of the evidence comes from."""
+
+    candidate: int  # the rank of the first that has it
+    depth: int = 0  # of the expansion; 0: the candidate had it
+    reason: str = ""  # of the expansion
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The union of the chosen candidates; everything is in the order in which it came."""
+
+    pieces: Mapping[int, Piece]  # by rank, as they were before they grew
+    triples: Mapping[int, Mapping[int, Origin]]  # by rank: its own, the cheapest first, then added
+    facts: Mapping[int, Origin]  # the triples of all
+    weights: NDArray[np.float64]  # (n_facts,), cosine to the query over the candidate's rank
+    entities: Mapping[int, int]  # of all, and the rank of the first candidate that has each
+    anchors: Mapping[int, str]  # nodes, those of the heaviest group first, and why they are ones
+    n_entities: int  # of the whole graph: nodes below are entities, the others triples
+    ids: Mapping[int, str]  # of all nodes that were found
+    texts: Mapping[int, str]  # of the same
+
+    def stop(self, node: int, reason: str, score: float) -> Step:
+        """Return an entity or triple as a stop of a path."""
+        layer = "entity" if node < self.n_entities else "triple"
+        name, text = self.ids[node], self.texts[node]
+        return Step(layer=layer, id=name, text=text, reason=reason, score=score)
+
+
+def merge(view: View, found: Found) -> Merged:
+    """Return the union of the chosen candidates."""
+    n = view.graph.n_entities
+    pieces = {rank: found.ranked[place].piece for rank, place in enumerate(found.chosen, 1)}
+    triples = {rank: _own(view, rank, piece) for rank, piece in pieces.items()}
+    for grown in found.grown:
+        triples[grown.candidate] |= {
+            added.triple: Origin(grown.candidate, added.depth, added.reason)
+            for added in grown.triples
+        }
+    facts: dict[int, Origin] = {}
+    entities: dict[int, int] = {}
+    for rank, piece in pieces.items():
+        for triple, origin in triples[rank].items():
+            facts.setdefault(triple, origin)
+            for end in view.graph.ends_of(triple):
+                entities.setdefault(end, rank)
+        for node in piece.nodes:
+            if node < n:
+                entities.setdefault(node, rank)
+    anchors = _anchors(found.groups)
+    stated = [n + triple for triple in facts]
+    parts = (node for each in found.ranked for node in each.piece.nodes)
+    nodes = sorted({*stated, *entities, *anchors, *parts})
+    ranks = np.array([origin.candidate for origin in facts.values()])
+    return Merged(
+        pieces=pieces,
+        triples=triples,
+        facts=facts,
+        weights=np.maximum(view.values(stated), 0.0) / ranks,
+        entities=entities,
+        anchors=anchors,
+        n_entities=n,
+        ids=dict(zip(nodes, _ids(view, nodes), strict=True)),
+        texts=dict(zip(nodes, view.texts(nodes), strict=True)),
+    )
+
+
+def _own(view: View, rank: int, piece: Piece) -> dict[int, Origin]:
+    n = view.graph.n_entities
+    nodes = np.array([node for node in piece.nodes if node >= n], dtype=np.intp)
+    rows = nodes[top_k(view.values(nodes), len(nodes))] - n
+    return dict.fromkeys(rows.tolist(), Origin(rank))
+
+
+def _ids(view: View, nodes: Sequence[int]) -> list[str]:
+    """Return the ids of ascending nodes."""
+    first = bisect_left(nodes, view.graph.n_entities)
+    triples = [node - view.graph.n_entities for node in nodes[first:]]
+    return view.snapshot.layer("entity").ids(nodes[:first]) + view.triples.ids(triples)
+
+
+def by_weight(groups: Sequence[AnchorGroup]) -> list[AnchorGroup]:
+    """Return groups, the heaviest first."""
+    return sorted(groups, key=lambda group: -round(group.weight, DECIMALS))
+
+
+def why(similarity: float, words: str) -> str:
+    """Say why a node is an anchor: it has the name that was searched for, or a similar text."""
+    return f"named “{words}”" if similarity >= 1 else f"like “{words}” ({similarity:.2f})"
+
+
+def _anchors(groups: Sequence[AnchorGroup]) -> dict[int, str]:
+    anchors: dict[int, str] = {}
+    for group in by_weight(groups):
+        for node, (similarity, words) in group.nodes.items():
+            anchors.setdefault(node, why(similarity, words))
+    return anchors

@@ -1,0 +1,88 @@
+"""The chunks where evidence stands, in order: of triples, then of entities, then near the query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import top_k
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.methods.bubble.merged import Found, Merged
+    from clew.methods.bubble.view import View
+
+TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
+_FIRST = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A chunk that is shown, and what led to it."""
+
+    chunk: int  # row
+    channel: str
+    score: float
+
+
+def sources(view: View, merged: Merged, found: Found, limit: int) -> list[Source]:
+    """Return at most `limit` chunks, best first.
+
+    Where an LLM was shown the retrieved chunks, both together are at most `limit`.
+    """
+    shown = frozenset(found.retrieved if found.shown else ())
+    room = max(limit - len(shown), 0)
+    kept: dict[int, Source] = {}
+    for source in _ordered(view, merged, found):
+        if len(kept) == limit:
+            break
+        is_new = source.chunk not in shown
+        if source.chunk not in kept and (room or not is_new):
+            kept[source.chunk] = source
+            room -= is_new
+    return list(kept.values())
+
+
+def _ordered(view: View, merged: Merged, found: Found) -> Iterator[Source]:
+    """Yield chunks in order; one that several channels lead to comes from each."""
+    if merged.facts:
+        yield from _listed(TRIPLE, *_of_facts(view, merged))
+    if merged.entities:
+        yield from _listed(ENTITY, *_by_cosine(view, _of_entities(view, merged)))
+    if found.retrieved:
+        yield from _listed(TEXT, *_by_cosine(view, np.array(sorted(found.retrieved))))
+
+
+def _listed(
+    channel: str, rows: NDArray[np.integer], scores: NDArray[np.floating]
+) -> Iterator[Source]:
+    for i in top_k(scores, len(scores)).tolist():
+        yield Source(int(rows[i]), channel, _FIRST[channel] + float(scores[i]))
+
+
+def _of_facts(view: View, merged: Merged) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    """Return the (n,) chunks where facts stand, and the sums of the facts' weights."""
+    link = view.snapshot.link("triple", "chunk")[list(merged.facts)]
+    rows, places = np.unique(link.indices, return_inverse=True)
+    weights = np.repeat(merged.weights, np.diff(link.indptr))
+    return rows, np.asarray(np.bincount(places, weights=weights), dtype=np.float64)
+
+
+def _of_entities(view: View, merged: Merged) -> NDArray[np.integer]:
+    """Return the chunks whose extraction has an entity, or of which a unit mentions one."""
+    entities, snapshot = list(merged.entities), view.snapshot
+    units = np.unique(snapshot.link("entity", "unit")[entities].indices)
+    extracted = snapshot.link("entity", "chunk")[entities].indices
+    return np.union1d(extracted, snapshot.link("unit", "chunk")[units].indices)
+
+
+def _by_cosine(
+    view: View, rows: NDArray[np.integer]
+) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    """Return chunks with their cosines to the query, those below zero as zero."""
+    cosines = view.snapshot.layer("chunk").vectors[rows] @ view.query.vector
+    return rows, np.maximum(cosines, 0.0)

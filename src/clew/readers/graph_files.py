@@ -1,0 +1,254 @@
+"""Files of a knowledge graph that something else has made: triples, and what their ends are.
+
+| suffix, also with `.gz` | a line is |
+|---|---|
+| `.tsv`, `.csv` | subject, relation and object, or what the header names |
+| `.jsonl`, `.ndjson` | an object or list that is a triple, an entity, or recorded triples |
+| `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.readers.rdf` |
+
+In the first four an `_` of a relation is a space, and names are kept as they are written. A row is
+one line, also where quotes are around a cell, so that one quote too many costs one line. Whatever
+cannot be used is reported with its line number, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from clew.errors import InputError, UnreadableSource
+from clew.readers import rdf
+from clew.readers.decode import SURROGATE, open_text
+from clew.readers.stated import Stated, refused
+from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
+from clew.readers.walk import File, os_reason
+from clew.text.normalize import collapse
+from clew.types import Extraction, Skipped, Triple
+
+_COLUMNS = {
+    "subject": ("subject", "head", "source", "from"),
+    "relation": ("relation", "predicate", "type", "edge"),
+    "object": ("object", "tail", "target", "to"),
+    "description": ("description",),
+    "strength": ("strength", "weight"),
+    "document": ("document", "document_id", "passage_id", "source_id"),
+}
+_NEEDED = ("subject", "relation", "object")
+_ENTITIES = ("entity", "name")
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+T = TypeVar("T")
+Parse = Callable[[list[str]], tuple[str, Extraction]]  # problems -> document id, what is said
+
+
+def read_graph(path: str | Path) -> Iterator[Stated | Skipped]:
+    """Yield what a file states, line by line, after a report of each thing that cannot be used.
+
+    Tables and JSON lines are read as the caller iterates. RDF is read twice: names first. A file
+    that ends with `.gz` is first unpacked into a temporary one.
+
+    Raises InputError at once if there is no such file or its suffix is that of no format. On the
+    way it raises UnreadableSource if the file cannot be read, is no text, or holds no triple, and
+    MissingExtra if RDF is to be read without the extra `rdf`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r} of a knowledge graph")
+    is_packed = path.suffix.lower() == ".gz"
+    suffix = Path(path.stem if is_packed else path.name).suffix.lower()
+    if suffix not in _READERS:
+        raise InputError(
+            f"{str(path)!r} is in no format of knowledge graphs that Clew knows. "
+            f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz"
+        )
+    file = File(path=path, id=path.name, source=path.as_posix(), named=True)
+    return _read(file, _READERS[suffix], is_packed=is_packed)
+
+
+def _read(
+    file: File, reader: Callable[[File], Iterator[Stated | Skipped]], *, is_packed: bool
+) -> Iterator[Stated | Skipped]:
+    is_empty = True
+    try:
+        with _unpacked(file) if is_packed else nullcontext(file) as plain:
+            for item in reader(plain):
+                is_empty = False
+                yield item
+    except OSError as error:
+        raise UnreadableSource(file.source, os_reason(error)) from None
+    if is_empty:
+        raise UnreadableSource(file.source, "is empty: it holds no triples")
+
+
+@contextmanager
+def _unpacked(file: File) -> Iterator[File]:
+    with TemporaryDirectory(prefix="clew-") as folder:
+        path = Path(folder) / file.path.stem
+        try:
+            with gzip.open(file.path) as packed, path.open("wb") as plain:
+                shutil.copyfileobj(packed, plain)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise UnreadableSource(file.source, "is a broken gzip file, or none") from None
+        yield replace(file, path=path)
+
+
+def _said(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
+    """Yield what a line is found to say, after its problems."""
+    problems: list[str] = []
+    document, found = "", Extraction()
+    try:
+        document, found = parse(problems)
+    except InputError as error:
+        problems.append(str(error))
+    for reason in problems:
+        yield Skipped(source=file.source, reason=reason, line=line)
+    for described in found.entities:
+        yield Stated(described=described, document_id=document, line=line)
+    for stated in found.triples:
+        yield Stated(triple=_spaced(stated), document_id=document, line=line)
+
+
+def _spaced(stated: Triple) -> Triple:
+    if "_" not in stated.relation:
+        return stated
+    words = collapse(stated.relation.replace("_", " "))
+    return replace(stated, relation=words or stated.relation)
+
+
+def _read_json_lines(file: File) -> Iterator[Stated | Skipped]:
+    with open_text(file, guess=False) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield from _said(file, number, partial(_of_json, line))
+
+
+def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
+    value = json_value(line)
+    if isinstance(value, list):
+        return "", _one_triple(value, problems)
+    found = fields(value)
+    if {"triples", "entities"} & found.keys():
+        document = document_id(found) if set(IDS) & found.keys() else ""
+        return document, extraction(found, refused, problems)
+    item = {column: _first(found, names) for column, names in _COLUMNS.items()}
+    if any(item[end] is not None for end in ("subject", "object")):
+        return _document(item), _one_triple(item, problems)
+    name = _first(found, _ENTITIES)
+    if name is None:
+        raise InputError("is neither a triple nor an entity")
+    described = entity({**found, "name": name}, None, "its entity", refused, problems)
+    return _document(item), Extraction(entities=(described,) if described else ())
+
+
+def _first(found: Mapping[str, T], names: Sequence[str]) -> T | None:
+    return next((found[name] for name in names if name in found), None)
+
+
+def _document(item: Mapping[str, object]) -> str:
+    return "" if item.get("document") is None else document_id(item, ("document",))
+
+
+def _one_triple(item: object, problems: list[str]) -> Extraction:
+    found = triple(item, "its triple", refused, problems)
+    return Extraction(triples=(found,) if found else ())
+
+
+def _read_table(file: File) -> Iterator[Stated | Skipped]:
+    columns: Sequence[str] = ()
+    delimiter = "\t"
+    with open_text(file, guess=False) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            if not columns:
+                if file.path.suffix.lower() == ".csv":
+                    delimiter = max(",;\t", key=line.count)
+                columns, unused = _header(line, delimiter)
+                for name in unused:
+                    reason = f"its column {name!r} is not used"
+                    yield Skipped(source=file.source, reason=reason, line=number)
+                if columns:
+                    continue
+                columns = _NEEDED
+            yield from _said(file, number, partial(_of_row, line, delimiter, columns))
+
+
+def _header(line: str, delimiter: str) -> tuple[Sequence[str], list[str]]:
+    """Return what each column of a header holds, and the names of those that hold nothing known.
+
+    Both are empty if the line names no subject, no relation or no object: then it is a row.
+    """
+    try:
+        cells = [cell.strip() for cell in _cells(line, delimiter)]
+    except InputError:
+        return (), []
+    named = {cell.casefold(): place for place, cell in reversed(list(enumerate(cells)))}
+    columns = [""] * len(cells)
+    for column, names in _COLUMNS.items():
+        place = _first(named, names)
+        if place is not None:
+            columns[place] = column
+    if not set(_NEEDED) <= set(columns):
+        return (), []
+    pairs = zip(cells, columns, strict=True)
+    return columns, [cell for cell, column in pairs if cell and not column]
+
+
+def _of_row(
+    line: str, delimiter: str, columns: Sequence[str], problems: list[str]
+) -> tuple[str, Extraction]:
+    cells = _cells(line, delimiter)
+    if len(cells) != len(columns):
+        raise InputError(f"has {len(cells)} columns, not {len(columns)}")
+    pairs = zip(columns, cells, strict=True)
+    item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
+    if "strength" in item:
+        item["strength"] = _number(item["strength"])
+    return _document(item), _one_triple(item, problems)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line. Raises InputError if it is none.
+
+    In CSV a cell with a quote or delimiter stands in quotes, and quotes are doubled. In TSV
+    quotes around a cell mean the same, but others may stand anywhere.
+    """
+    if SURROGATE.search(line):
+        raise InputError("is not valid UTF-8 text")
+    line = line.rstrip("\r\n")
+    if '"' not in line:
+        return line.split(delimiter)
+    if delimiter == "\t":
+        cells = line.split(delimiter)
+        return [c[1:-1].replace('""', '"') if _QUOTED.fullmatch(c) else c for c in cells]
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"is not valid CSV: {error}") from None
+
+
+def _number(cell: object) -> object:
+    try:
+        return float(str(cell))
+    except ValueError:
+        return cell
+
+
+_READERS: dict[str, Callable[[File], Iterator[Stated | Skipped]]] = {
+    ".tsv": _read_table,
+    ".csv": _read_table,
+    ".jsonl": _read_json_lines,
+    ".ndjson": _read_json_lines,
+    ".nt": rdf.read,
+    ".ttl": rdf.read,
+}

@@ -1,0 +1,310 @@
+"""N-Triples and Turtle: named things and literals to triples of names. Needs the extra `rdf`.
+
+A thing is called by its label, in English or no language where it can be, else by the end of its
+IRI; so is a relation, with `birthPlace` as `birth place`. Two things stay two: where their names
+have the same key, the one whose IRI comes later has the end of its IRI behind its name, or
+all of it. `rdf:type` gives a triple, and the entity's type if it is one of Clew's. Comments and
+abstracts become descriptions. Of literals with a language only the English ones are read, or where
+a file has none, those of its first language. A blank node has no name, so triples with one are only
+counted.
+
+The parser is given one line at a time, so what it yields is of the line that it was given last. One
+line cannot spoil the others: after an error it begins anew behind the line that it stopped at,
+always in N-Triples, and in Turtle if it read on, as it does behind a quote that is not closed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, count, takewhile
+from textwrap import shorten
+from typing import IO, TYPE_CHECKING, cast
+from urllib.parse import quote, unquote
+
+from clew.readers.decode import SURROGATE, open_text
+from clew.readers.extras import needs
+from clew.readers.stated import TOO_LONG, Stated, refused
+from clew.readers.triples import entity_type
+from clew.readers.walk import File
+from clew.text.keys import name_key
+from clew.text.normalize import collapse
+from clew.types import Described, Skipped, Triple
+
+if TYPE_CHECKING:
+    from pyoxigraph import Literal, Quad, QuadParser
+
+_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_SCHEMA = ("http://schema.org/", "https://schema.org/")
+_LABELS = {
+    iri: place
+    for place, iri in enumerate(
+        (
+            "http://www.w3.org/2000/01/rdf-schema#label",
+            "http://www.w3.org/2004/02/skos/core#prefLabel",
+            *(f"{schema}name" for schema in _SCHEMA),
+            "http://xmlns.com/foaf/0.1/name",
+        )
+    )
+}
+_DESCRIPTIONS = {
+    "http://www.w3.org/2000/01/rdf-schema#comment",
+    "http://purl.org/dc/terms/description",
+    "http://purl.org/dc/elements/1.1/description",
+    *(f"{schema}description" for schema in _SCHEMA),
+    "http://www.w3.org/2004/02/skos/core#definition",
+    "http://dbpedia.org/ontology/abstract",
+}
+_NO_CHARACTER = r"\uNONE"  # in the place of what is none: the parser then refuses what it is in
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
+_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+Rank = tuple[str, int, str]  # language, place in `_LABELS`, text: the least is the name
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How the IRIs of a file are called, and the language of its literals."""
+
+    entities: Mapping[str, str]  # nothing for one whose name would be too long
+    relations: Mapping[str, str]
+    types: Mapping[str, str]  # one of `ENTITY_TYPES` for each class
+    language: str
+
+
+class _Feed:
+    """Give a parser one line for each read, and again those that it has to read anew."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.line = 0  # the number of the last one that was given
+        self._lines = iter(lines)
+        self._given: list[str] = []  # the last ones, up to `line`
+        self._again: list[str] = []  # to be given before the next of `_lines`, the last one first
+        self._rest = memoryview(b"")  # of a line that was too long for one read
+
+    def read(self, size: int) -> bytes:
+        """Return the next line, or as much of it as may be read; nothing at the end."""
+        part = self._rest or memoryview(self._next())
+        self._rest = part[size:]
+        return bytes(part[:size])
+
+    def _next(self) -> bytes:
+        line = self._again.pop() if self._again else next(self._lines, "")
+        if line:
+            self.line += 1
+            self._given.append(line)
+        if not line.isascii():
+            line = SURROGATE.sub(lambda _: _NO_CHARACTER, line)
+        return line.replace("\r", "\n").encode() if line.endswith("\r") else line.encode()
+
+    def forget(self) -> None:
+        """Keep no more than the last line: what came before has been understood."""
+        del self._given[:-1]
+
+    def go_back(self, line: int, head: str) -> None:
+        """Go on behind a line that was not forgotten, with `head` before what follows it."""
+        while self.line > line:
+            self._again.append(self._given.pop())
+            self.line -= 1
+        self._rest = memoryview(head.encode())
+
+
+def read(file: File) -> Iterator[Stated | Skipped]:
+    """Yield what a file states. Raises MissingExtra if there is no pyoxigraph."""
+    with needs("pyoxigraph", "rdf", "reading N-Triples or Turtle"):
+        from pyoxigraph import Literal, NamedNode
+
+    names = _names(file)
+    n_nameless = n_foreign = 0
+    for statement in _statements(file):
+        if isinstance(statement, Skipped):
+            yield statement
+            continue
+        line, quad = statement
+        subject, predicate, target = quad.subject, quad.predicate.value, quad.object
+        if not (isinstance(subject, NamedNode) and isinstance(target, NamedNode | Literal)):
+            n_nameless += 1
+        elif isinstance(target, NamedNode):
+            yield from _said(file, line, _of_thing(subject.value, predicate, target.value, names))
+        elif predicate in _LABELS or _language(target) in ("", names.language):
+            yield from _said(file, line, _of_text(subject.value, predicate, target.value, names))
+        else:
+            n_foreign += 1
+    if n_nameless:
+        reason = f"{n_nameless} triples are left out: an end is a blank node or a triple"
+        yield Skipped(source=file.source, reason=reason)
+    if n_foreign:
+        kept = names.language or "en"
+        reason = f"{n_foreign} literals are left out: their language is not {kept!r}"
+        yield Skipped(source=file.source, reason=reason)
+
+
+def _said(
+    file: File, line: int, found: Iterable[Triple | Described | str]
+) -> Iterator[Stated | Skipped]:
+    for item in found:
+        if isinstance(item, Triple):
+            yield Stated(triple=item, line=line)
+        elif isinstance(item, Described):
+            yield Stated(described=item, line=line)
+        else:
+            yield Skipped(source=file.source, reason=item, line=line)
+
+
+def _of_thing(
+    subject: str, predicate: str, target: str, names: _Names
+) -> Iterator[Triple | Described | str]:
+    """Yield what a triple of three IRIs says, or why it cannot be used."""
+    name, end = names.entities[subject], names.entities[target]
+    if not (name and end):
+        yield f"has an end {TOO_LONG}"
+        return
+    if predicate == _TYPE and names.types[target] != "other":
+        yield Described(name=name, type=names.types[target])
+    yield Triple(subject=name, relation=names.relations[predicate], object=end)
+
+
+def _of_text(
+    subject: str, predicate: str, literal: str, names: _Names
+) -> Iterator[Triple | Described | str]:
+    """Yield what a triple says whose object is a text; nothing if that is a name."""
+    text = collapse(literal)
+    if not text:
+        yield "its object is empty"
+    elif predicate in _LABELS:
+        if refused(text):
+            yield f"has a name {TOO_LONG}"
+    else:
+        name = names.entities[subject]
+        is_description = predicate in _DESCRIPTIONS
+        if not name or (refused(text) and not is_description):
+            yield f"has an end {TOO_LONG}"
+        elif is_description:
+            yield Described(name=name, description=text)
+        else:
+            yield Triple(subject=name, relation=names.relations[predicate], object=text)
+
+
+def _names(file: File) -> _Names:
+    """Read a file for its names alone. Errors are reported when it is read for its triples."""
+    from pyoxigraph import Literal, NamedNode
+
+    labels: dict[str, Rank] = {}
+    ends: set[str] = set()
+    predicates: set[str] = set()
+    classes: set[str] = set()
+    languages: set[str] = set()
+    for statement in _statements(file):
+        if isinstance(statement, Skipped):
+            continue
+        quad = statement[1]
+        subject, predicate, target = quad.subject, quad.predicate.value, quad.object
+        if not isinstance(subject, NamedNode):
+            continue
+        if isinstance(target, Literal) and predicate in _LABELS:
+            text = collapse(target.value)
+            if text and not refused(text):
+                rank = (_language(target), _LABELS[predicate], text)
+                labels[subject.value] = min(rank, labels.get(subject.value, rank))
+        elif isinstance(target, Literal):
+            ends.add(subject.value)
+            predicates.add(predicate)
+            if target.language:
+                languages.add(_language(target))
+        elif isinstance(target, NamedNode):
+            ends.update((subject.value, target.value))
+            predicates.add(predicate)
+            if predicate == _TYPE:
+                classes.add(target.value)
+    return _Names(
+        entities=_entities(ends, labels),
+        relations={iri: _called(iri, labels) or _words(_end(iri)) for iri in predicates}
+        | {_TYPE: "is a"},
+        types={iri: entity_type(_called(iri, labels) or _words(_end(iri))) for iri in classes},
+        language=min(languages, default=""),
+    )
+
+
+def _language(literal: Literal) -> str:
+    """Return a literal's language without its country: nothing for English or none."""
+    language = (literal.language or "").lower().partition("-")[0]
+    return "" if language == "en" else language
+
+
+def _called(iri: str, labels: Mapping[str, Rank]) -> str:
+    return labels[iri][2] if iri in labels else ""
+
+
+def _end(iri: str) -> str:
+    """Return the end of an IRI as a name: what stands behind its last `/` or `#`."""
+    path = iri.rstrip("/#")
+    end = path[max(path.rfind("/"), path.rfind("#")) + 1 :]
+    return collapse(unquote(end).replace("_", " ")) or iri
+
+
+def _words(name: str) -> str:
+    """Return a name like birthPlace as words."""
+    return _CAPITALS.sub(" ", _CAPITAL.sub(lambda capital: f" {capital[0].lower()}", name))
+
+
+def _entities(ends: Iterable[str], labels: Mapping[str, Rank]) -> dict[str, str]:
+    """Return a name for each IRI, of which no two have the same key."""
+    taken: set[str] = set()
+    return {iri: _distinct(iri, _called(iri, labels), taken) for iri in sorted(ends)}
+
+
+def _distinct(iri: str, label: str, taken: set[str]) -> str:
+    """Return an IRI's name, and take its key; nothing if all that are free are too long."""
+    end = _end(iri)
+    name = label or end
+    numbered = takewhile(lambda text: not refused(text), (f"{name} ({n})" for n in count(2)))
+    longer = [f"{name} ({end})", f"{name} ({iri})"] if end != name else [f"{name} ({iri})"]
+    for text in chain((name, *longer), numbered):
+        key = name_key(text)
+        if key not in taken and not refused(text):
+            taken.add(key)
+            return text
+    return ""
+
+
+def _statements(file: File) -> Iterator[tuple[int, Quad] | Skipped]:
+    """Yield each triple with its line, and each line at which the parser stopped, once."""
+    is_turtle = file.path.suffix.lower() == ".ttl"
+    kind = "Turtle" if is_turtle else "N-Triples"
+    with open_text(file, guess=False) as lines:
+        feed = _Feed(lines)
+        parser = _parser(feed, f"file:///{quote(file.id)}" if is_turtle else None)
+        n_before = reported = 0  # lines that this parser has not seen; the last one reported
+        while True:
+            try:
+                quad = next(parser)
+            except StopIteration:
+                return
+            except SyntaxError as error:
+                line = min(n_before + (error.lineno or 0), feed.line)
+                if line > reported:
+                    reported = line
+                    yield Skipped(source=file.source, reason=_reason(kind, error), line=line)
+                if not is_turtle or feed.line > line:
+                    declared = parser.prefixes.items()
+                    head = "".join(f"@prefix {name}: <{iri}> . " for name, iri in declared)
+                    feed.go_back(line, head)
+                    parser, n_before = _parser(feed, parser.base_iri), line
+                continue
+            yield feed.line, quad
+            feed.forget()
+
+
+def _parser(feed: _Feed, base: str | None) -> QuadParser:
+    from pyoxigraph import RdfFormat, parse
+
+    kind = RdfFormat.TURTLE if base else RdfFormat.N_TRIPLES
+    return parse(cast("IO[bytes]", feed), kind, base_iri=base)  # which only reads
+
+
+def _reason(kind: str, error: SyntaxError) -> str:
+    """Return what a parser says, without the place, which is told beside it."""
+    if _NO_CHARACTER in error.msg:
+        return "is not valid UTF-8 text"
+    return f"is not valid {kind}: {shorten(error.msg.partition(': ')[2], 200, placeholder=' ...')}"

@@ -1,0 +1,12 @@
+"""The key of whatever a graph names, also where the name has no letter or digit."""
+
+from clew.text.normalize import collapse, entity_key
+
+
+def name_key(name: str) -> str:
+    """Return the entity key of a name, and the folded name itself where that key is empty.
+
+    >>> name_key("Pourquoi-Pas?"), name_key(" $ ")
+    ('pourquoi pas', '$')
+    """
+    return entity_key(name) or collapse(name).casefold()

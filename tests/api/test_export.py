@@ -1,0 +1,467 @@
+"""A graph in files of other programs: networkx and pyarrow read what was written."""
+
+import json
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import chain, pairwise
+
+import networkx as nx
+import pyarrow.parquet as pq
+import pytest
+
+import clew
+from clew.api import Index
+from clew.errors import InputError, MissingExtra
+from clew.export import Graph, evidence_graph, index_graph, target
+from clew.readers.graph_files import read_graph
+from clew.testing import models
+from clew.types import (
+    Candidate,
+    Document,
+    Evidence,
+    EvidenceGraph,
+    Expansion,
+    Fact,
+    Group,
+    Skipped,
+    Step,
+)
+
+TEXTS = {
+    "fram": "Colin Archer built the Fram. Nansen sailed her.",
+    "kit": "Kit Vane saw the Fram at sea.",
+}
+TRIPLES = [
+    {
+        "id": "fram",
+        "triples": [
+            {
+                "subject": "Colin Archer",
+                "relation": "built",
+                "object": "Fram",
+                "description": "He built her.",
+                "strength": 7,
+            },
+            ["Nansen", "sailed", "Fram"],
+        ],
+        "entities": [{"name": "Fram", "type": "product", "description": "A ship."}],
+    },
+    {
+        "id": "kit",
+        "triples": [["Kit Vane", "saw", "Fram"], ["Nansen", "sailed", "Fram"]],
+        "entities": [{"name": "Fram", "type": "product", "description": "A ship."}],
+    },
+]
+NAMES = ['"Quotes" & <tags>', "🧶 ball", "שלום עולם", "tab\tand\x01more", '"whole"', "𝔘nicode"]
+
+
+@pytest.fixture
+def index(tmp_path):
+    """Give an index of two texts with triples that another program extracted."""
+    (tmp_path / "recorded.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in TRIPLES), encoding="utf-8"
+    )
+    with clew.open(tmp_path / "my.clew", models=models()) as opened:
+        opened.add([Document(id=name, text=text) for name, text in TEXTS.items()])
+        opened.import_triples(tmp_path / "recorded.jsonl")
+        yield opened
+
+
+def stated(path):
+    """Return the distinct triples and descriptions of a file, as the import reads them."""
+    found = list(read_graph(path))
+    assert not [each for each in found if isinstance(each, Skipped)]
+    triples = {(s.triple, s.document_id) for s in found if s.triple}
+    return triples, {s.described for s in found if s.described}
+
+
+def made(names):
+    """Return a graph in which each name is joined to the next one."""
+    nodes = [
+        {"id": name, "name": name, "type": "other", "description": "", "n_chunks": 1}
+        for name in names
+    ]
+    edges = [
+        {
+            "source": a,
+            "target": b,
+            "key": f"{a}|to|{b}",
+            "subject": a,
+            "relation": "to",
+            "object": b,
+            "strength": 1.5,
+            "description": f"{a}\r\nto {b}",
+            "chunks": [f"{a}:0-1", f"{b}:2-3"],
+            "places": [(None, 1.5)],
+        }
+        for a, b in pairwise(names)
+    ]
+    types = {"relation": "string", "description": "string", "chunks": "string"}
+    return Graph(
+        about={},
+        node_types={"name": "string", "n_chunks": "int"},
+        edge_types={**types, "strength": "double"},
+        n_nodes=len(nodes),
+        n_edges=len(edges),
+        nodes=lambda: iter(nodes),
+        edges=lambda: iter(edges),
+    )
+
+
+def read_json(path):
+    return nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
+
+
+def test_graphml_is_the_graph_of_the_index(index, tmp_path):
+    """Entities have what is known of them, triples where they stand."""
+    exported = index.export(tmp_path / "g.graphml")
+    assert (exported.file, exported.n_nodes, exported.n_edges) == (
+        str(tmp_path / "g.graphml"),
+        4,
+        3,
+    )
+    graph = nx.read_graphml(tmp_path / "g.graphml", force_multigraph=True)
+    assert graph.is_directed()
+    assert graph.nodes["fram"] == {
+        "name": "Fram",
+        "type": "product",
+        "description": "A ship.",
+        "n_chunks": 2,
+    }
+    key = "nansen|sailed|fram"
+    assert graph.edges["nansen", "fram", key] == {
+        "relation": "sailed",
+        "strength": 2.0,
+        "chunks": "\n".join(index.show(key)["chunks"]),
+    }
+    built = graph.edges["colin archer", "fram", "colin archer|built|fram"]
+    assert (built["strength"], built["description"]) == (7.0, "He built her.")
+
+
+def test_json_is_the_same_graph(index, tmp_path):
+    """Lists are lists, and what is empty is there."""
+    index.export(tmp_path / "g.json")
+    index.export(tmp_path / "g.graphml")
+    graph = read_json(tmp_path / "g.json")
+    other = nx.read_graphml(tmp_path / "g.graphml", force_multigraph=True)
+    assert graph.is_multigraph()
+    assert set(graph.nodes) == set(other.nodes)
+    assert set(graph.edges) == set(other.edges)
+    key = "nansen|sailed|fram"
+    assert graph.edges["nansen", "fram", key] == {
+        "relation": "sailed",
+        "strength": 2.0,
+        "description": "",
+        "chunks": index.show(key)["chunks"],
+    }
+
+
+def test_json_lines_are_read_back(index, tmp_path):
+    """Into a copy of the index they bring the same graph."""
+    index.export(tmp_path / "g.jsonl")
+    index.export(tmp_path / "g.json")
+    triples, described = stated(tmp_path / "g.jsonl")
+    assert {(t.subject, t.relation, t.object, t.strength, d) for t, d in triples} == {
+        ("Colin Archer", "built", "Fram", 7, "fram"),
+        ("Nansen", "sailed", "Fram", 1, "fram"),
+        ("Nansen", "sailed", "Fram", 1, "kit"),
+        ("Kit Vane", "saw", "Fram", 1, "kit"),
+    }
+    assert [(d.name, d.type, d.description) for d in described] == [("Fram", "product", "A ship.")]
+    with clew.open(tmp_path / "copy.clew", models=models()) as copy:
+        copy.add([Document(id=name, text=text) for name, text in TEXTS.items()])
+        copy.import_graph(tmp_path / "g.jsonl")
+        copy.export(tmp_path / "copy.json")
+    graphs = [read_json(tmp_path / name) for name in ("g.json", "copy.json")]
+    assert set(graphs[0].edges) <= set(graphs[1].edges)
+
+
+def test_a_table_has_the_triples(index, tmp_path):
+    """Three columns below a header."""
+    index.export(tmp_path / "g.tsv")
+    lines = (tmp_path / "g.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "subject\trelation\tobject"
+    assert sorted(lines[1:]) == [
+        "Colin Archer\tbuilt\tFram",
+        "Kit Vane\tsaw\tFram",
+        "Nansen\tsailed\tFram",
+    ]
+
+
+def test_parquet_has_a_row_for_each_triple(index, tmp_path):
+    """With strength, description and chunks."""
+    index.export(tmp_path / "g.parquet")
+    rows = pq.read_table(tmp_path / "g.parquet").to_pylist()
+    assert len(rows) == 3
+    [built] = [row for row in rows if row["relation"] == "built"]
+    assert built.pop("chunks") == index.show("colin archer|built|fram")["chunks"]
+    assert built == {
+        "subject": "Colin Archer",
+        "relation": "built",
+        "object": "Fram",
+        "strength": 7.0,
+        "description": "He built her.",
+    }
+
+
+def test_parquet_needs_its_extra(index, tmp_path, monkeypatch):
+    """The message says which; no file is left."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'clew\[parquet\]'"):
+        index.export(tmp_path / "g.parquet")
+    assert not list(tmp_path.glob("g.parquet*"))
+
+
+def test_an_imported_graph_comes_back(tmp_path):
+    """What was read from a file is what is written, without the documents that were made of it."""
+    rows = [("Ann Lee", "knows", "Bo Dahl"), ("Bo Dahl", "knows", "Ann Lee"), ("$", "is a", "sign")]
+    (tmp_path / "kg.tsv").write_text("".join("\t".join(r) + "\n" for r in rows), encoding="utf-8")
+    with clew.open(tmp_path / "kg.clew", models=models()) as index:
+        index.import_graph(tmp_path / "kg.tsv")
+        for name in ("out.tsv", "out.jsonl"):
+            assert index.export(tmp_path / name).n_edges == 3
+            triples, _ = stated(tmp_path / name)
+            assert {(t.subject, t.relation, t.object) for t, _ in triples} == set(rows)
+            assert {document for _, document in triples} == {""}
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    def write(name):
+        target(tmp_path / name, whole=True).write(made(NAMES))
+        return tmp_path / name
+
+    return write
+
+
+def test_graphml_holds_every_name(hostile):
+    """A control character that XML cannot hold is replaced, the others are kept."""
+    graph = nx.read_graphml(hostile("g.graphml"), force_multigraph=True)
+    shown = [name.replace("\x01", "\N{REPLACEMENT CHARACTER}") for name in NAMES]
+    assert list(graph.nodes) == shown
+    assert [graph.nodes[name]["name"] for name in shown] == shown
+    [first, *_] = graph.edges(data=True)
+    assert first[2]["description"] == f"{shown[0]}\r\nto {shown[1]}"
+    assert first[2]["chunks"] == f"{shown[0]}:0-1\n{shown[1]}:2-3"
+
+
+def test_json_holds_every_name(hostile):
+    """All of them, control characters too."""
+    graph = read_json(hostile("g.json"))
+    assert list(graph.nodes) == NAMES
+    assert [data["chunks"][0] for _, _, data in graph.edges(data=True)] == [
+        f"{name}:0-1" for name in NAMES[:-1]
+    ]
+
+
+def test_tables_and_lines_hold_every_name(tmp_path):
+    """The import reads names with quotes around them and inside; entities hold no tabs."""
+    names = [name.replace("\t", " ").replace("\x01", "") for name in NAMES]
+    for suffix in (".tsv", ".jsonl"):
+        path = tmp_path / f"g{suffix}"
+        target(path, whole=True).write(made(names))
+        triples, _ = stated(path)
+        ends = set(chain.from_iterable((t.subject, t.object) for t, _ in triples))
+        assert ends == set(names)
+
+
+def test_strengths_of_lines_can_be_read_again(tmp_path):
+    """They are whole numbers from 1 to 10, whatever is summed up in a chunk."""
+    graph = made(["a", "b"])
+    [edge] = graph.edges()
+    edge["places"] = [("one", 12.0), ("two", 0.3), (None, 3.0)]
+    target(tmp_path / "g.jsonl", whole=True).write(graph)
+    triples, _ = stated(tmp_path / "g.jsonl")
+    assert {(document, t.strength) for t, document in triples} == {("one", 10), ("two", 1), ("", 3)}
+
+
+# -- what a question found ------------------------------------------------------------------------
+
+
+def entity(name, **more):
+    return Step(layer="entity", id=name.lower(), text=name, **more)
+
+
+EVIDENCE = Evidence(
+    query='Who built the "Fram"?',
+    method="by hand",
+    graph=EvidenceGraph(
+        groups=(
+            Group(concept="Fram", weight=0.6, anchors=(entity("Fram"),)),
+            Group(
+                concept="who built",
+                weight=0.4,
+                anchors=(
+                    Step(layer="triple", id="archer|built|fram", text="Archer built Fram"),
+                    entity("Archer"),
+                ),
+            ),
+        ),
+        candidates=(
+            Candidate(
+                rank=1,
+                chosen=True,
+                kind="inter",
+                score=0.7,
+                cost=0.2,
+                missing=0.0,
+                covers=("Fram", "who built"),
+                misses=(),
+                entities=("fram", "archer"),
+                triples=("archer|built|fram",),
+            ),
+        ),
+        expansions=(
+            Expansion(candidate=1, depth=1, triple="archer|of|larvik", reason="says where"),
+        ),
+        entities=(
+            entity("Fram", reason="anchor", score=1.0),
+            entity("Archer"),
+            entity("Larvik"),
+        ),
+        facts=(
+            Fact(
+                id="archer|built|fram",
+                subject="archer",
+                relation="built",
+                object="fram",
+                text="Archer built Fram",
+                chunk_ids=("a:0-9", "b:0-9"),
+                candidate=1,
+            ),
+            Fact(
+                id="archer|of|larvik",
+                subject="archer",
+                relation="of",
+                object="larvik",
+                text="Archer of Larvik",
+                chunk_ids=(),
+                candidate=1,
+                depth=1,
+            ),
+        ),
+    ),
+)
+
+
+def test_evidence_as_graphml(tmp_path):
+    """Nodes have the groups that they anchor, edges where they come from."""
+    exported = target(tmp_path / "e.graphml", whole=False).write(evidence_graph(EVIDENCE))
+    assert (exported.n_nodes, exported.n_edges) == (3, 2)
+    graph = nx.read_graphml(tmp_path / "e.graphml", force_multigraph=True)
+    assert graph.graph["query"] == 'Who built the "Fram"?'
+    assert graph.graph["method"] == "by hand"
+    assert graph.nodes["fram"] == {
+        "name": "Fram",
+        "reason": "anchor",
+        "score": 1.0,
+        "groups": "Fram",
+        "candidates": "1",
+    }
+    assert graph.nodes["larvik"] == {"name": "Larvik"}
+    assert graph.edges["archer", "fram", "archer|built|fram"] == {
+        "relation": "built",
+        "text": "Archer built Fram",
+        "groups": "who built",
+        "candidate": 1,
+        "depth": 0,
+        "chunks": "a:0-9\nb:0-9",
+    }
+    added = graph.edges["archer", "larvik", "archer|of|larvik"]
+    assert (added["depth"], added["reason"]) == (1, "says where")
+
+
+def test_evidence_as_json(tmp_path):
+    """The groups, candidates and expansions stand beside the graph."""
+    target(tmp_path / "e.json", whole=False).write(evidence_graph(EVIDENCE))
+    graph = read_json(tmp_path / "e.json")
+    assert graph.graph["groups"][1]["anchors"][0]["id"] == "archer|built|fram"
+    assert graph.graph["candidates"][0]["covers"] == ["Fram", "who built"]
+    assert graph.graph["expansions"][0]["reason"] == "says where"
+    assert graph.nodes["archer"]["groups"] == ["who built"]
+    assert graph.nodes["larvik"]["candidates"] == []
+    assert graph.edges["archer", "fram", "archer|built|fram"]["chunks"] == ["a:0-9", "b:0-9"]
+
+
+class Searched(Index):
+    """An index whose method found something by hand."""
+
+    def search(self, query, **chosen):
+        return replace(EVIDENCE, query=query, method=chosen["method"])
+
+
+def test_a_question_is_searched_for(tmp_path):
+    """By the method that is named; what it found is written."""
+    with Searched(tmp_path / "my.clew", models()) as index:
+        exported = index.export(tmp_path / "e.json", query="Who?", method="some", depth=2)
+    assert (exported.n_nodes, exported.n_edges) == (3, 2)
+    graph = read_json(tmp_path / "e.json").graph
+    assert (graph["query"], graph["method"]) == ("Who?", "some")
+
+
+def test_a_method_without_a_graph_says_so(index, tmp_path):
+    """The message names one that has one, and no file is written."""
+    with pytest.raises(InputError, match="the method 'dense' finds no graph.*'bubble'"):
+        index.export(tmp_path / "e.json", query="Who built the Fram?", method="dense")
+    assert not (tmp_path / "e.json").exists()
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def test_unknown_suffixes(index, tmp_path):
+    """The formats are named, those of a question are fewer, and nothing is searched for before."""
+    with pytest.raises(InputError, match=r"\.graphml, \.json, \.jsonl, \.tsv, \.parquet"):
+        index.export(tmp_path / "g.gexf")
+    with pytest.raises(InputError, match=r"to \.graphml, \.json, and not to '.*e\.tsv'"):
+        index.export(tmp_path / "e.tsv", query=" ", method="no such method")
+
+
+def test_places_that_cannot_be_written(index, tmp_path):
+    """A folder, and a file in no folder."""
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InputError, match=r"folder\.json is a folder: name a file"):
+        index.export(tmp_path / "folder.json")
+    with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\)"):
+        index.export(tmp_path / "nowhere" / "g.json")
+    with pytest.raises(InputError, match=r"cannot be written \(Not a directory\)"):
+        index.export(tmp_path / "recorded.jsonl" / "g.json")
+
+
+def test_an_export_that_breaks_leaves_the_old_file(tmp_path):
+    """Until the new one is whole, the old one stays, and nothing is left beside it."""
+    path = tmp_path / "g.graphml"
+    target(path, whole=True).write(made(["a", "b"]))
+    before = path.read_bytes()
+    graph = made(["a", "b", "c"])
+    broken = replace(graph, edges=lambda: (1 / 0 for _ in range(1)))
+    with pytest.raises(ZeroDivisionError):
+        target(path, whole=True).write(broken)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["g.graphml"]
+    target(path, whole=True).write(graph)
+    assert len(ET.parse(path).findall(".//{*}node")) == 3  # noqa: S314 -- our own file
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".json", ".jsonl", ".tsv", ".parquet"])
+def test_an_index_without_triples(tmp_path, suffix):
+    """An empty graph is a file too."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add([Document(id="fram", text=TEXTS["fram"])])
+        exported = index.export(tmp_path / f"g{suffix}")
+    assert (exported.n_nodes, exported.n_edges) == (0, 0)
+    assert (tmp_path / f"g{suffix}").exists()
+
+
+def test_the_same_index_gives_the_same_bytes(index, tmp_path):
+    """Nothing depends on the time or on an order by chance."""
+    for name in ("a.graphml", "b.graphml"):
+        index.export(tmp_path / name)
+    assert (tmp_path / "a.graphml").read_bytes() == (tmp_path / "b.graphml").read_bytes()
+
+
+def test_rows_of_the_graph_are_counted_before_they_are_read(index):
+    """The counts are those of what is written."""
+    graph = index_graph(index.snapshot())
+    assert (len(list(graph.nodes())), len(list(graph.edges()))) == (graph.n_nodes, graph.n_edges)

@@ -1,0 +1,484 @@
+"""A knowledge graph becomes documents of its own, beside texts or alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew import index, methods, testing
+from clew.api import build_method, open_index
+from clew.errors import InputError, RecipeMismatch, UnreadableSource
+from clew.index import choose, graph
+from clew.index.choose import Wanted
+from clew.index.extract import extract
+from clew.layers.imported import line_windows
+from clew.store.embedded import EmbeddedStore
+from clew.text import tokens
+from clew.text.chunking import Chunking
+from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Document
+from tests.index.build import MODELS, add, contents, create, scratch
+from tests.index.graphs import SHIPS, take, write
+from tests.index.reads import ReadsChat
+
+
+@pytest.fixture
+def folder():
+    with scratch() as folder:
+        yield folder
+
+
+@pytest.fixture
+def store(folder):
+    with create(folder / "index") as store:
+        yield store
+
+
+def held(store):
+    """Return the documents' texts by id, and the triples in words."""
+    found = contents(store)  # checks every reference
+    return {d.id: d.text for d in found["documents"]}, found["triple"]["texts"]
+
+
+def columns(store, layer):
+    snapshot = store.snapshot()
+    found = {name: np.array(column) for name, column in snapshot.layer(layer).columns.items()}
+    snapshot.close()
+    return found
+
+
+# -- documents ------------------------------------------------------------------------------------
+
+
+def test_a_subject_is_a_document(store, folder):
+    """Each subject has one, with a line for each of its triples; equal triples count once."""
+    path = write(folder / "ships.jsonl", *SHIPS, ["fram", "built  by", "COLIN ARCHER"])
+    done = take(store, path)
+    texts, triples = held(store)
+    assert texts == {
+        "ships.jsonl#colin archer": "Colin Archer born in Larvik.",
+        "ships.jsonl#fram": "Fram built by Colin Archer.\nFram sailed by Fridtjof Nansen.",
+        "ships.jsonl#larvik": "Larvik lies in Norway.",
+    }
+    assert triples == [
+        "Colin Archer born in Larvik",
+        "Fram built by Colin Archer",
+        "Fram sailed by Fridtjof Nansen",
+        "Larvik lies in Norway",
+    ]
+    assert (done.n_triples, done.n_added, done.skipped) == (4, 3, [])
+    [document] = contents(store)["documents"][1:2]
+    assert (document.title, document.source) == ("Fram", str(path))
+    assert document.metadata == {}
+
+
+def test_what_a_file_says_of_a_triple_is_kept(store, folder):
+    """A description stands behind its triple; the strength is the triple's."""
+    path = write(
+        folder / "ships.jsonl",
+        {"subject": "Fram", "relation": "left", "object": "Vardø Inc.", "strength": 7,
+         "description": "She left Vardø in 1893."},
+    )  # fmt: skip
+    take(store, path)
+    texts, _ = held(store)
+    assert texts["ships.jsonl#fram"] == "Fram left Vardø Inc. She left Vardø in 1893."
+    assert columns(store, "triple")["strength"].tolist() == [7.0]
+    snapshot = store.snapshot()
+    assert snapshot.layer("triple").descriptions(0) == ["She left Vardø in 1893."]
+    snapshot.close()
+
+
+def test_described_entities(store, folder):
+    """What is said of a subject is the first line; one without triples has a document as well."""
+    path = write(
+        folder / "ships.jsonl",
+        {"entity": "Fram", "type": "ship", "description": "A polar ship."},
+        {"entity": "Oslo", "description": "A capital."},
+        {"entity": "Vardø", "type": "place"},
+        {"entity": "FRAM", "description": "Of oak."},
+        {"entity": "Hut"},
+        *SHIPS[:1],
+    )
+    assert take(store, path).n_added == 4
+    texts, _ = held(store)
+    assert texts == {
+        "ships.jsonl#fram": "Fram: A polar ship. Of oak.\nFram built by Colin Archer.",
+        "ships.jsonl#hut": "Hut",
+        "ships.jsonl#oslo": "Oslo: A capital.",
+        "ships.jsonl#vardø": "Vardø: place",
+    }
+    snapshot = store.snapshot()
+    assert snapshot.layer("profile").texts([0, 1]) == ["A polar ship. Of oak.", "A capital."]
+    layer = snapshot.layer("entity")
+    types = [ENTITY_TYPES[t] for t in layer.columns["type"][layer.rows(["fram", "vardø"])]]
+    assert types == ["product", "place"]
+    snapshot.close()
+
+
+def test_entities_may_be_asked_for(store, folder):
+    """All of them are linkable, and have the names that the file gives them."""
+    path = write(folder / "ships.jsonl", *SHIPS, ["Mercury (planet)", "orbits", "the Sun"])
+    take(store, path)
+    snapshot = store.snapshot()
+    layer = snapshot.layer("entity")
+    assert layer.columns["linkable"].all()
+    rows = layer.rows(["mercury planet", "the sun", "fram"])
+    assert layer.texts(rows) == ["Mercury (planet)", "the Sun", "Fram"]
+    assert snapshot.layer("document").rows(["ships.jsonl#mercury planet"]) != [-1]
+    snapshot.close()
+
+
+def test_names_without_a_letter(store, folder):
+    """Names and relations of marks alone are told apart by these."""
+    path = write(folder / "marks.jsonl", ["$", "=", "!!!"], ["$", "<", "!!!"], ["$", "=", "$ $"])
+    assert take(store, path).n_triples == 3
+    found = contents(store)
+    assert found["entity"]["ids"] == ["$", "!!!", "$ $"]
+    assert found["triple"]["ids"] == ["$|=|!!!", "$|<|!!!", "$|=|$ $"]
+
+
+def test_a_key_with_the_mark_that_joins_keys(store, folder):
+    """A triple is found by its id also where a name has a bar in it."""
+    take(store, write(folder / "bars.jsonl", ["|", "|", "||"], ["|", "x", "y"]))
+    found = contents(store)["triple"]["ids"]
+    assert found == ["||||||", "||x|y"]
+    snapshot = store.snapshot()
+    assert snapshot.layer("triple").rows([*found, "no|such|triple", "|x|y", ""]) == [
+        0,
+        1,
+        *[-1] * 3,
+    ]
+    snapshot.close()
+
+
+def test_what_says_nothing_is_reported(store, folder):
+    """A triple of one thing alone is no triple; the rest goes on."""
+    done = take(
+        store, write(folder / "a.jsonl", ["Fram", "is", "the fram"], ["Fram", "is", "FRAM"], *SHIPS)
+    )
+    assert done.n_triples == 5
+    [skipped] = done.skipped
+    assert (skipped.line, skipped.reason) == (2, "says of 'Fram' something about itself")
+
+
+def test_nothing_to_import(store, folder):
+    """A file of which no line can be used changes nothing, and says why."""
+    take(store, write(folder / "a.jsonl", *SHIPS))
+    before = contents(store)
+    with pytest.raises(
+        UnreadableSource, match="holds no triple that can be used: .*a.jsonl, line 1: "
+    ):
+        graph.read(write(folder / "a.jsonl", ["Fram", "is", "Fram"]))
+    with pytest.raises(InputError, match="no file"):
+        graph.read(folder / "none.jsonl")
+    assert contents(store) == before
+
+
+# -- chunks ---------------------------------------------------------------------------------------
+
+
+def test_chunks_are_whole_lines(folder):
+    """A long subject has several chunks, each with the triples of its lines."""
+    recipe = index.Settings(chunking=Chunking(size=24, overlap=0)).recipe(MODELS)
+    lines = [["Fram", "visited", f"Harbour {i}"] for i in range(12)]
+    lines.append(["Fram", "carried " + "ever more " * 12, "dogs"])
+    with EmbeddedStore.create(folder / "index", recipe) as store:
+        take(store, write(folder / "ships.jsonl", *lines))
+        snapshot = store.snapshot()
+        chunks, link = snapshot.layer("chunk"), snapshot.link("chunk", "triple")
+        texts = chunks.texts(range(len(chunks)))
+        assert "\n".join(texts) == snapshot.documents([0])[0].text
+        assert len(texts) > 3
+        sizes = chunks.columns["n_tokens"]
+        assert sizes[:-1].max() <= 24 < sizes[-1]
+        for row, text in enumerate(texts):
+            triples = snapshot.layer("triple").texts(link[[row]].indices)
+            assert text == "\n".join(f"{words}." for words in triples)
+        assert (chunks.columns[GRAPH] == IMPORTED).all()
+        assert not len(snapshot.layer("sentence"))
+        testing.check_consistent(snapshot)
+        snapshot.close()
+
+
+def test_a_chunk_is_the_mean_of_its_triples(store, folder):
+    """No model reads it; one of a description alone has the vector of its own text."""
+    take(store, write(folder / "ships.jsonl", *SHIPS, {"entity": "Oslo", "description": "A town."}))
+    snapshot = store.snapshot()
+    chunks, triples = snapshot.layer("chunk"), snapshot.layer("triple").vectors
+    link = snapshot.link("chunk", "triple")
+    for row in range(3):
+        total = triples[link[[row]].indices].sum(axis=0)
+        expected = total / np.linalg.norm(total)
+        np.testing.assert_allclose(chunks.vectors[row], expected, atol=1e-6)
+    [alone] = MODELS.embedder.embed(["Oslo: A town."], kind="document")
+    np.testing.assert_allclose(chunks.vectors[3], alone, atol=1e-6)
+    assert [chunks.tokens(row).shape for row in range(4)] == [(0, 64)] * 4
+    snapshot.close()
+
+
+def test_chunks_are_not_halved(folder):
+    """Where other chunks are halved, one of a graph is its own only part."""
+    recipe = index.Settings(chunking=Chunking(size=64, halvings=1)).recipe(MODELS)
+    with EmbeddedStore.create(folder / "index", recipe) as store:
+        add(store, [Document(id="oslo", text="Oslo lies on a fjord. " * 12)])
+        take(store, write(folder / "ships.jsonl", *SHIPS))
+        found = contents(store)
+        parts = [i for i in found["subchunk"]["ids"] if i.startswith("ships.jsonl")]
+        assert parts == [i for i in found["chunk"]["ids"] if i.startswith("ships.jsonl")]
+        assert len(found["subchunk"]["ids"]) > len(found["chunk"]["ids"])
+
+
+@given(
+    lines=st.lists(st.text("ab .!?\u0437\u5c71\U0001f600-'", min_size=1).map(" ".join), min_size=1),
+    size=st.integers(1, 12),
+)
+def test_windows_of_lines(lines, size):
+    """Windows have all lines in order, and none but those of one line are too long."""
+    lines = [f"x{line.strip()}" for line in lines]
+    text = "\n".join(lines)
+    windows, of_line = line_windows(lines, size)
+    assert "\n".join(text[w.start : w.end] for w in windows) == text
+    assert of_line == sorted(of_line)
+    for place, window in enumerate(windows):
+        inside = text[window.start : window.end]
+        assert inside.split("\n") == [a for a, b in zip(lines, of_line, strict=True) if b == place]
+        assert window.n_tokens == tokens.count(inside)
+        assert window.n_tokens <= size or of_line.count(place) == 1
+
+
+# -- a file is mirrored ---------------------------------------------------------------------------
+
+
+def test_the_same_file_again_costs_nothing(store, folder):
+    """What did not change is left as it is; nothing is committed."""
+    path = write(folder / "ships.jsonl", *SHIPS)
+    take(store, path)
+    generation = store.generation
+    done = take(store, path)
+    assert (done.n_added, done.n_changed, done.n_removed, done.n_unchanged) == (0, 0, 0, 3)
+    assert store.generation == generation
+
+
+CHANGED = (
+    ["Fram", "built by", "Colin Archer"],
+    {"subject": "Colin Archer", "relation": "born in", "object": "Larvik", "strength": 5},
+    ["Belgica", "built in", "Svelvik"],
+)
+
+
+def test_a_file_is_mirrored(store, folder):
+    """Subjects are added, replaced and removed, those of this file alone."""
+    others = write(folder / "others.jsonl", ["Larvik", "has", "a spring"])
+    take(store, others)
+    add(store, [Document(id="ships.jsonl#note", text="A note on ships.")])
+    take(store, write(folder / "ships.jsonl", *SHIPS))
+    done = take(store, write(folder / "ships.jsonl", *CHANGED))
+    assert (done.n_added, done.n_changed, done.n_removed, done.n_unchanged) == (1, 2, 1, 0)
+    texts, _ = held(store)
+    assert list(texts) == [
+        "others.jsonl#larvik",
+        "ships.jsonl#belgica",
+        "ships.jsonl#colin archer",
+        "ships.jsonl#fram",
+        "ships.jsonl#note",
+    ]
+
+
+def test_an_update_equals_a_fresh_build(folder):
+    """Whatever came before, the rows are those of the file as it is now."""
+    with create(folder / "updated") as updated, create(folder / "fresh") as fresh:
+        for lines in (SHIPS, CHANGED, SHIPS[::-1], CHANGED):
+            take(updated, write(folder / "ships.jsonl", *lines))
+        take(fresh, folder / "ships.jsonl")
+        assert contents(updated) == contents(fresh)
+        updated.compact()
+        assert contents(updated) == contents(fresh)
+
+
+def test_what_comes_back_is_restored(store, folder):
+    """A subject that was removed and comes back as it was needs no model."""
+    path = write(folder / "ships.jsonl", *SHIPS)
+    take(store, path)
+    before = contents(store)
+    store.remove(["ships.jsonl#fram", "ships.jsonl#larvik"])
+    assert take(store, path, replace(MODELS, embedder=Silent())).n_added == 2
+    assert contents(store) == before
+
+
+class Silent:
+    """An embedder that is asked for nothing."""
+
+    name, dimension = MODELS.embedder.name, MODELS.embedder.dimension
+
+    def embed(self, texts, *, kind):
+        raise AssertionError(f"{len(texts)} texts of kind {kind} were to be embedded")
+
+
+def test_batches_leave_no_trace(store, folder, monkeypatch):
+    """The rows are the same however many commits they came in."""
+    path = write(folder / "ships.jsonl", *SHIPS)
+    take(store, path)
+    monkeypatch.setattr(graph, "BATCH_TRIPLES", 1)
+    with create(folder / "other") as other:
+        told = []
+        graph.import_graph(other, graph.read(path), MODELS, on_progress=told.append)
+        assert sum(told) == other.generation == 3
+        assert contents(other) == contents(store)
+
+
+def test_vectors_are_mapped(store, folder, monkeypatch):
+    """After several commits the rows are stored in their order, so that none is copied."""
+    monkeypatch.setattr(graph, "BATCH_TRIPLES", 1)
+    take(store, write(folder / "ships.jsonl", *SHIPS[::-1]))
+    snapshot = store.snapshot()
+    for name in ("triple", "entity", "chunk"):
+        assert not snapshot.layer(name).vectors.flags.owndata
+        assert not snapshot.layer(name).vectors.flags.writeable
+    snapshot.close()
+
+
+def test_other_models_are_refused(store, folder):
+    """An index that another embedder made takes no graph by this one."""
+    read = graph.read(write(folder / "ships.jsonl", *SHIPS))
+    with pytest.raises(RecipeMismatch):
+        graph.import_graph(store, read, testing.models(testing.HashEmbedder(8)))
+
+
+# -- beside texts ---------------------------------------------------------------------------------
+
+NOTES = [
+    Document(id="fram", title="Fram", text="Colin Archer built the Fram. She left Vardø in 1893."),
+    Document(id="oslo", text="Oslo is the capital of Norway. The Fram lies in Oslo."),
+]
+OF_TEXTS = (
+    {"subject": "Fram", "relation": "lies in", "object": "Oslo", "document": "oslo"},
+    {"subject": "Oslo", "relation": "lies in", "object": "Norway", "document": "oslo"},
+    {"subject": "Quest", "relation": "sank in", "object": "1962", "document": "quest"},
+    {"subject": "$", "relation": "is", "object": "Money", "document": "oslo"},
+    {"entity": "Oslo", "type": "place", "description": "A capital.", "document": "oslo"},
+)
+
+
+def test_triples_of_texts_go_there(store, folder):
+    """One that names a document of the index is of its chunk, as a recorded one would be."""
+    add(store, NOTES)
+    done = take(store, write(folder / "a.jsonl", *OF_TEXTS, *SHIPS))
+    assert (done.n_placed, done.n_unplaced, done.n_triples) == (2, 1, 6)
+    texts, triples = held(store)
+    assert list(texts) == [
+        "a.jsonl#$", "a.jsonl#colin archer", "a.jsonl#fram", "a.jsonl#larvik", "a.jsonl#quest",
+        "fram", "oslo",
+    ]  # fmt: skip
+    assert len(triples) == 8
+    snapshot = store.snapshot()
+    chunk = snapshot.layer("chunk").rows([f"oslo:0-{len(NOTES[1].text)}"])
+    assert snapshot.layer("triple").texts(snapshot.link("chunk", "triple")[chunk].indices) == [
+        "Fram lies in Oslo",
+        "Oslo lies in Norway",
+    ]
+    made_by = snapshot.layer("chunk").columns[GRAPH][chunk]
+    assert [SOURCES[by] for by in made_by] == ["recorded"]
+    assert snapshot.layer("profile").texts([0]) == ["A capital."]
+    snapshot.close()
+
+
+def test_an_imported_document_is_no_text(store, folder):
+    """A triple that names one is imported like any other, so that nothing is lost."""
+    take(store, write(folder / "a.jsonl", *SHIPS))
+    of_it = {"subject": "Fram", "relation": "is", "object": "a ship", "document": "a.jsonl#fram"}
+    done = take(store, write(folder / "b.jsonl", of_it))
+    assert (done.n_placed, done.n_unplaced) == (0, 1)
+    assert len(held(store)[1]) == 5
+
+
+def test_no_model_reads_an_imported_chunk(store, folder):
+    """Neither an LLM nor rules extract from it, and it does not wait for them."""
+    take(store, write(folder / "a.jsonl", *SHIPS))
+    add(store, NOTES)
+    given = testing.models(llm=ReadsChat())
+    with open_index(folder / "index", models=given) as opened:
+        store.close()
+        chunks = [i for i in opened.show()["documents"] if "#" in i]
+        done = opened.add(NOTES, units=0.6, triples="llm", core=0.5)
+        assert done.extracted.llm == {UNITS: 1, GRAPH: 1}
+        assert opened.show()["extraction"][UNITS] == {
+            "none": 1,
+            "llm": 1,
+            "imported": 3,
+            "waiting": 0,
+        }
+        [imported] = opened.show(chunks[0])["chunks"]
+        assert opened.extract_triples([imported]).n_chunks == 0
+        assert opened.show(imported)["units_made_by"] == "imported"
+        assert opened.show(imported)["triples_made_by"] == "imported"
+        done = opened.add(NOTES, units=1.0, triples="cooccurrence")
+        assert done.extracted.rules + done.extracted.llm[UNITS] == 2
+        assert opened.show()["extraction"][GRAPH]["imported"] == 3
+
+
+def test_a_graph_alone_has_nothing_to_wait_for(store, folder):
+    """Nothing is extracted where there is no text, whatever is wanted."""
+    take(store, write(folder / "a.jsonl", *SHIPS))
+    wanted = Wanted(units=1.0, triples="llm", core=0.5)
+    done = extract(store, testing.models(llm=testing.ScriptedLLM()), wanted)
+    assert (done.n_chunks, done.waiting) == (0, {UNITS: 0, GRAPH: 0})
+    snapshot = store.snapshot()
+    assert choose.waiting(store, snapshot) == {UNITS: 0, GRAPH: 0}
+    assert snapshot.kept("neighbours-2") is None
+    snapshot.close()
+
+
+# -- what is done with an index -------------------------------------------------------------------
+
+
+def test_aliases_of_imported_entities(folder):
+    """A merged name has no row until that is taken back, names of marks alone as well."""
+    path = write(folder / "a.jsonl", *SHIPS, ["$", "buys", "Fram"])
+    with open_index(folder / "index", models=MODELS) as opened:
+        opened.import_graph(path)
+        before = testing.contents(opened.snapshot())
+        opened.merge("$", "Norway")
+        assert opened.aliases()["merged"] == {"$": "norway"}
+        assert opened.show("$")["name"] == "Norway"
+        testing.check_consistent(opened.snapshot())
+        opened.compact()
+        opened.unmerge("$")
+        assert testing.contents(opened.snapshot()) == before
+        assert opened.show("$")["triples"] == ["$ buys Fram"]
+
+
+def test_a_subject_can_be_removed(folder):
+    """Its document is gone with its triples, until the file is imported again."""
+    path = write(folder / "a.jsonl", *SHIPS)
+    with open_index(folder / "index", models=MODELS) as opened:
+        opened.import_graph(path)
+        before = testing.contents(opened.snapshot())
+        opened.remove("a.jsonl#fram")
+        opened.compact()
+        layer = opened.snapshot().layer("triple")
+        assert layer.texts(range(len(layer))) == [
+            "Colin Archer born in Larvik",
+            "Larvik lies in Norway",
+        ]
+        assert opened.import_graph(path).n_added == 1
+        assert testing.contents(opened.snapshot()) == before
+
+
+def test_a_new_index_needs_a_file_that_exists(folder):
+    """Where nothing can be imported no index is made."""
+    with open_index(folder / "index", models=MODELS) as opened, pytest.raises(InputError):
+        opened.import_graph(folder / "none.jsonl")
+    assert not (folder / "index").exists()
+
+
+@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("embedder", [testing.HashTokenEmbedder(), testing.HashEmbedder()])
+def test_every_method_on_a_graph_alone(folder, method, embedder):
+    """Without one sentence every method finds chunks, or says that it found none."""
+    with open_index(folder / "index", models=testing.models(embedder)) as opened:
+        opened.import_graph(write(folder / "a.jsonl", *SHIPS))
+        for question in ("Where was the builder of the Fram born?", "???", "zzz"):
+            found = opened.ask(question, method=method)
+            assert found.evidence.hits or found.kind == "none"
+        assert build_method(method, {}).layers <= opened.snapshot().layers.keys()
