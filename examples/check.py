@@ -1,4 +1,4 @@
-"""Check the example corpus: the articles in ``polar/`` and ``questions.jsonl``.
+"""Check the example corpus: the articles in ``polar/``, ``questions.jsonl`` and ``ships.tsv``.
 
 Run ``python examples/check.py``. Problems are printed one a line, and the exit
 status is 1 when there are any; otherwise a short summary is printed.
@@ -21,6 +21,7 @@ MIN_SENTENCES, MAX_SENTENCES = 4, 8
 EXPECTED_TYPES = {"bridge": 18, "comparison": 10, "compositional": 12}
 EXPECTED_HOPS = {2: 24, 3: 11, 4: 5}
 FIELDS = {"id", "question", "answers", "type", "hop_count", "supporting_ids", "gold_sentences"}
+TRIPLE_FIELDS = ["subject", "relation", "object"]
 NOT_A_NAME = {"yes", "no"}
 SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.) (?=[^\W\d_a-z])")
 
@@ -85,6 +86,22 @@ def check_question(item: dict[str, Any], documents: dict[str, str]) -> list[str]
     return problems
 
 
+def check_triples(lines: list[str], documents: dict[str, str]) -> list[str]:
+    """Return the problems of the knowledge graph: both names of a triple stand in one article."""
+    header, *rows = [line.split("\t") for line in lines]
+    problems = [] if header == TRIPLE_FIELDS else [f"ships.tsv: its header is {header}"]
+    wrong = [row for row in rows if len(row) != len(TRIPLE_FIELDS) or not all(row)]
+    if wrong:
+        return [*problems, *(f"ships.tsv: not three columns: {row}" for row in wrong)]
+    triples = Counter(map(tuple, rows))
+    problems += [f"ships.tsv: not unique: {triple}" for triple, n in triples.items() if n > 1]
+    return problems + [
+        f"ships.tsv: no article has both {subject} and {object_}"
+        for subject, _, object_ in triples
+        if not any(subject in text and object_ in text for text in documents.values())
+    ]
+
+
 def main() -> int:
     """Check everything, print the outcome and return the exit status."""
     paths = sorted((HERE / "polar").glob("*.md"))
@@ -102,6 +119,8 @@ def main() -> int:
     for key in ("id", "question"):
         repeated = [value for value, n in Counter(item[key] for item in items).items() if n > 1]
         problems += [f"{key} not unique: {value}" for value in repeated]
+    triples = (HERE / "ships.tsv").read_text(encoding="utf-8").splitlines()
+    problems += check_triples(triples, documents)
     types = Counter(item["type"] for item in items)
     hops = Counter(item["hop_count"] for item in items)
     if types != EXPECTED_TYPES:
@@ -114,7 +133,8 @@ def main() -> int:
     if not problems:
         bodies = (text.split("\n", 1)[1] for text in documents.values())
         words = sum(len(body.split()) for body in bodies)
-        print(f"ok: {len(paths)} articles, {words} words, {len(items)} questions")
+        counted = f"{len(items)} questions, {len(triples) - 1} triples"
+        print(f"ok: {len(paths)} articles, {words} words, {counted}")
     return 1 if problems else 0
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from clew import answer as answering
 from clew import index, methods, readers, specs
-from clew.errors import InputError, RecipeMismatch
+from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.index import OnProgress, Report, Settings
 from clew.index.choose import CORE_SHARE, Memory, Wanted
 from clew.models.budget import Budget
@@ -43,6 +43,7 @@ DEFAULT_METHOD = "clue"
 CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
+_TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,7 +352,7 @@ class Index:
         ledger = self._ledger if probe or (self.folder / _CALLS).exists() else None
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
-            self.folder.mkdir(parents=True, exist_ok=True)  # of the ledger
+            self._make_folder()  # of the ledger
         return plan.plan(corpus, llm, memory, core=core, n_probes=probe)
 
     def search(
@@ -526,6 +527,16 @@ class Index:
     def _exists(self) -> bool:
         return EmbeddedStore.exists(self.folder)
 
+    def _make_folder(self) -> None:
+        if self.folder.exists():
+            return
+        try:
+            self.folder.mkdir(parents=True)
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder} cannot be made ({error.strerror}): name another"
+            ) from error
+
     def _existing(self) -> EmbeddedStore:
         if self._store is None:
             self._store = EmbeddedStore.open(self.folder)
@@ -534,8 +545,7 @@ class Index:
     def _writable(self) -> EmbeddedStore:
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
-            if not self.folder.exists():
-                self.folder.mkdir(parents=True)  # the embedder's cache is in it
+            self._make_folder()  # the embedder's cache is in it
             recipe = settings.recipe(self.models)
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
@@ -560,19 +570,21 @@ def build_method(
             raise InputError(
                 f"the method {name!r} has no parameter {given!r}: take one of {', '.join(known)}"
             )
-        _check_value(name, given, value, known[given].default)
-    return kind(**parameters)
+        _check_type(name, given, value, known[given].default)
+    method = kind(**parameters)  # which knows its own limits
+    for given, value in parameters.items():
+        if isinstance(value, int | float) and not 0 <= value < math.inf:
+            limit = "at least 0" if value < 0 else "a finite number"
+            raise InputError(f"{given} of the method {name!r} is {limit}, not {value}")
+    return method
 
 
-def _check_value(method: str, parameter: str, value: Scalar, default: object) -> None:
+def _check_type(method: str, parameter: str, value: Scalar, default: object) -> None:
     number = isinstance(default, float) and type(value) is int
     if type(value) is not type(default) and not number:
         raise InputError(
-            f"{parameter} of the method {method!r} is of type {type(default).__name__}, "
-            f"not {value!r}"
+            f"{parameter} of the method {method!r} is {_TYPES[type(default)]}, not {value!r}"
         )
-    if isinstance(value, int | float) and not 0 <= value < math.inf:
-        raise InputError(f"{parameter} of the method {method!r} cannot be {value!r}: 0 or more")
 
 
 def _wanted(kept: Mapping[str, Scalar], given: Mapping[str, Scalar]) -> Wanted:

@@ -20,6 +20,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.readers.extras import needs
+from clew.text.normalize import collapse
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
 
 if TYPE_CHECKING:
@@ -189,14 +190,16 @@ def evidence_graph(evidence: Evidence) -> Graph:
     """Return the graph of what a query found. Raises InputError where its method finds none."""
     found = evidence.graph
     if found is None:
+        why = f" ({evidence.notes[0]})" if evidence.notes else ""
         raise InputError(
-            f"the method {evidence.method!r} finds no graph: take one that does, as 'bubble'"
+            f"the method {evidence.method!r} found no graph{why}: take one that does, as 'bubble', "
+            "on an index with triples"
         )
     anchored: dict[tuple[str, str], list[str]] = {}
     for group in found.groups:
         for anchor in group.anchors:
             anchored.setdefault((anchor.layer, anchor.id), []).append(group.concept)
-    reasons = {each.triple: each.reason for each in found.expansions}
+    reasons = {(each.triple, each.candidate): each.reason for each in found.expansions}
     nodes = [
         {
             "id": entity.id,
@@ -215,7 +218,7 @@ def evidence_graph(evidence: Evidence) -> Graph:
             "key": fact.id,
             "relation": fact.relation,
             "text": fact.text,
-            "reason": reasons.get(fact.id, ""),
+            "reason": reasons.get((fact.id, fact.candidate), ""),
             "groups": anchored.get(("triple", fact.id), []),
             "candidate": fact.candidate,
             "depth": fact.depth,
@@ -350,7 +353,8 @@ def _write_table(path: Path, graph: Graph) -> None:
 
 
 def _cell(text: str) -> str:
-    """Return a cell in quotes where it would seem to be in quotes otherwise."""
+    """Return a cell of one line, in quotes where it would seem to be in quotes otherwise."""
+    text = _in_xml(collapse(text))  # a control character would make the file look binary
     quoted = len(text) > 1 and text.startswith('"') and text.endswith('"')
     return '"' + text.replace('"', '""') + '"' if quoted else text
 

@@ -142,7 +142,9 @@ def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
         if row >= 0:
             return describe(snapshot, row)
     known = ", ".join(kind for kind, *_ in kinds[:-1])
-    raise InputError(f"the index has no {known} or term {name!r}")
+    raise InputError(
+        f"the index has no {known} or term {name!r}: see 'clew show' for what the index holds"
+    )
 
 
 def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:

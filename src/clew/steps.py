@@ -16,26 +16,20 @@ from clew.algo.knn import knn_graph, overlapping, page_ranks
 from clew.algo.maxsim import weighted_mean
 from clew.algo.topk import positive_top_k, top_k
 from clew.errors import BudgetSpent
-from clew.models import (
-    LLM,
-    LateReranker,
-    Models,
-    Prompt,
-    Reply,
-    TokenEmbedder,
-    gives_tokens,
-    is_late,
-)
+from clew.models import LLM, Models, Prompt, Reply, gives_tokens, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
+from clew.text.keys import name_key
 from clew.text.normalize import entity_key, title_head
-from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
+from clew.types import GRAPH, IMPORTED, Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    SetScores = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
@@ -93,7 +87,10 @@ def chunk_titles(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
 
 
 def chunk_graph(snapshot: Snapshot, k: int = 2) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n_chunks, n_chunks) graph of near chunks, as the index keeps it or computed."""
+    """Return the (n_chunks, n_chunks) graph of near chunks, as the index keeps it or computed.
+
+    Those of an imported graph have no neighbours: their triples say what they are near to.
+    """
     n = len(snapshot.layer("chunk"))
     kept = snapshot.kept(f"neighbours-{k}")
     if kept is not None:
@@ -103,13 +100,24 @@ def chunk_graph(snapshot: Snapshot, k: int = 2) -> csr_array[Any, tuple[int, int
 
 
 def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
-    columns = snapshot.layer("chunk").columns
-    return knn_graph(
-        snapshot.link("chunk", "term"),
-        snapshot.layer("chunk").vectors,
+    layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
+    n, rows = len(layer), np.flatnonzero(are_texts(snapshot))
+    is_all = len(rows) == n
+    graph = knn_graph(
+        terms if is_all else terms[rows],
+        layer.vectors if is_all else layer.vectors[rows],
         k,
-        excluded=overlapping(columns["document"], columns["start"], columns["end"]),
+        excluded=overlapping(*(layer.columns[name][rows] for name in ("document", "start", "end"))),
     )
+    if is_all:
+        return graph
+    a, b = graph.nonzero()
+    return csr_array((graph.data, (rows[a], rows[b])), shape=(n, n))
+
+
+def are_texts(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Say which chunks are of a text, not of an imported graph."""
+    return np.asarray(snapshot.layer("chunk").columns[GRAPH] != IMPORTED)
 
 
 def chunk_ranks(snapshot: Snapshot, k: int = 2) -> NDArray[np.float64]:
@@ -258,7 +266,7 @@ def _is_common_start(snapshot: Snapshot, place: int, word: str) -> bool:
 def same_names(snapshot: Snapshot, names: Sequence[str]) -> list[Linked]:
     """Return the linkable entities whose keys are those of `names`."""
     layer = snapshot.layer("entity")
-    rows = layer.rows([entity_key(name) for name in names])
+    rows = layer.rows([name_key(name) for name in names])
     linkable = layer.columns["linkable"]
     pairs = zip(names, rows, strict=True)
     return [Linked(row, name, 1.0) for name, row in pairs if row >= 0 and linkable[row]]
@@ -271,7 +279,7 @@ def similar_entities(
     if not names or not len(snapshot.layer("entity")):
         return []
     layer = snapshot.layer("entity")
-    vectors = models.embedder.embed([entity_key(name) for name in names], kind="document")
+    vectors = models.embedder.embed([name_key(name) for name in names], kind="document")
     linkable = layer.columns["linkable"]
     # A cosine is at most 1: with the penalty a date falls behind every other entity.
     penalty = np.where(linkable, np.float32(0), np.float32(-3))
@@ -369,60 +377,21 @@ class Relevance:
 
 def cover(query: str, texts: Sequence[str], models: Models, k: int) -> list[int]:
     """Return the `k` texts that together answer the query best, chosen one after the other."""
-    together = TextSets(models, query)
+    late = _read_late(query, texts, models)
+    score = late.score if late else _joined_sets(query, texts, models)
     chosen: list[int] = []
     while len(chosen) < min(k, len(texts)):
         rest = [i for i in range(len(texts)) if i not in chosen]
-        scores = together.score([[texts[j] for j in (*chosen, i)] for i in rest])
+        scores = score([(*chosen, i) for i in rest])
         chosen.append(rest[int(top_k(scores, 1)[0])])
     return chosen
 
 
-class TextSets:
-    """How well sets of texts answer a query, each set read as one text, by the reranker.
+def _joined_sets(query: str, texts: Sequence[str], models: Models) -> SetScores:
+    def score(sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        return models.reranker.score(query, [" ".join(texts[i] for i in chosen) for chosen in sets])
 
-    Where that is one of late interaction, each text is read once, whatever sets it is in. `tokens`
-    are the query's, where they were read before.
-    """
-
-    def __init__(self, models: Models, query: str, tokens: TokenVectors | None = None) -> None:
-        self._models = models
-        self._query = query
-        self._tokens = tokens
-        self._places: dict[str, int] = {}  # of the texts that were read
-        self._matches: list[NDArray[np.float32]] = []  # (m,), of each with the query's tokens
-        self._vectors: list[NDArray[np.float32]] = []  # (d,)
-
-    def score(self, sets: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """Return the (n,) scores of one or more sets of texts, none of them empty."""
-        reranker, embedder = self._models.reranker, self._models.embedder
-        if not (is_late(reranker) and gives_tokens(embedder)):
-            return reranker.score(self._query, [" ".join(texts) for texts in sets])
-        asked = self._read(sets, embedder, reranker)
-        late = _LateSets(
-            np.stack(self._matches),
-            np.stack(self._vectors),
-            np.ones(len(asked.ids)),
-            asked.pooled,
-        )
-        return late.score([tuple(self._places[text] for text in texts) for texts in sets])
-
-    def _read(
-        self, sets: Sequence[Sequence[str]], embedder: TokenEmbedder, reranker: LateReranker
-    ) -> TokenVectors:
-        """Read the texts that are new, and return the query's tokens."""
-        distinct = dict.fromkeys(text for texts in sets for text in texts)
-        new = [text for text in distinct if text not in self._places]
-        if self._tokens is None:
-            self._tokens, *read = embedder.embed_tokens([self._query, *new])
-        else:
-            read = embedder.embed_tokens(new) if new else []
-        if new:
-            texts = [unit_rows(each.vectors) for each in read]
-            self._matches += list(reranker.matches(self._tokens, texts))
-            self._vectors += [each.pooled for each in read]
-            self._places |= {text: len(self._places) + i for i, text in enumerate(new)}
-        return self._tokens
+    return score
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,6 +411,17 @@ class _LateSets:
         sums = np.add.reduceat(self.vectors[members], starts, axis=0)
         lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
         return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)
+
+
+def _read_late(query: str, texts: Sequence[str], models: Models) -> _LateSets | None:
+    """Return the texts as a late reranker reads them; None where that cannot be."""
+    reranker = models.reranker
+    if not (texts and is_late(reranker) and gives_tokens(models.embedder)):
+        return None
+    asked, *read = models.embedder.embed_tokens([query, *texts])
+    matches = reranker.matches(asked, [unit_rows(t.vectors) for t in read])
+    pooled = np.stack([t.pooled for t in read])
+    return _LateSets(matches, pooled, np.ones(len(asked.ids)), asked.pooled)
 
 
 # -- rows to evidence -----------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from clew.errors import (
     MissingLayer,
     NotAnIndex,
     RecipeMismatch,
+    StoreError,
     UnknownMethod,
 )
 from clew.index import Settings
@@ -258,6 +259,16 @@ def test_a_folder_of_other_things_is_no_place_for_an_index(tmp_path):
         index.add(small_documents())
 
 
+def test_a_folder_that_cannot_be_made(tmp_path):
+    """The error says what the system said."""
+    (tmp_path / "thesis.txt").write_text("mine")
+    with (
+        clew.open(tmp_path / "thesis.txt" / "my.clew", models=models()) as index,
+        pytest.raises(StoreError, match=r"my.clew cannot be made \(Not a directory\)"),
+    ):
+        index.add(small_documents())
+
+
 # -- errors -------------------------------------------------------------------------------------
 
 
@@ -331,24 +342,22 @@ def test_an_unknown_parameter_lists_the_known(full):
 @pytest.mark.parametrize(
     ("method", "parameter", "value", "kind"),
     [
-        ("dense", "chunks", "5", "int"),
-        ("dense", "chunks", 5.0, "int"),
-        ("dense", "chunks", True, "int"),
-        ("dense", "chunks", None, "int"),
-        ("clue", "fill", 1, "bool"),
-        ("clue", "fill", "no", "bool"),
-        ("clue", "ranking", True, "str"),
-        ("pagerank", "damping", "0.5", "float"),
-        ("pagerank", "damping", False, "float"),
+        ("dense", "chunks", "5", "a whole number"),
+        ("dense", "chunks", 5.0, "a whole number"),
+        ("dense", "chunks", True, "a whole number"),
+        ("dense", "chunks", None, "a whole number"),
+        ("clue", "fill", 1, "true or false"),
+        ("clue", "fill", "no", "true or false"),
+        ("clue", "ranking", True, "a text"),
+        ("pagerank", "damping", "0.5", "a number"),
+        ("pagerank", "damping", False, "a number"),
     ],
 )
 def test_a_parameter_of_another_type_is_refused(method, parameter, value, kind):
     """A number as text or a truth value as number is a mistake; the message shows it."""
     with pytest.raises(InputError) as error:
         build_method(method, {parameter: value})
-    assert str(error.value) == (
-        f"{parameter} of the method {method!r} is of type {kind}, not {value!r}"
-    )
+    assert str(error.value) == (f"{parameter} of the method {method!r} is {kind}, not {value!r}")
 
 
 def test_whole_numbers_are_floats_too():
@@ -357,19 +366,27 @@ def test_whole_numbers_are_floats_too():
 
 
 @pytest.mark.parametrize(
-    ("method", "parameter", "value"),
+    ("method", "parameter", "value", "limit"),
     [
-        ("dense", "chunks", -1),
-        ("clue", "depth", -3),
-        ("pagerank", "title_weight", -0.5),
-        ("pagerank", "chunk_weight", float("nan")),
-        ("pagerank", "chunk_weight", float("inf")),
+        ("dense", "chunks", -1, "at least 0"),
+        ("clue", "depth", -3, "at least 0"),
+        ("pagerank", "title_weight", -0.5, "at least 0"),
+        ("pagerank", "chunk_weight", float("nan"), "a finite number"),
+        ("pagerank", "chunk_weight", float("inf"), "a finite number"),
     ],
 )
-def test_numbers_that_mean_nothing_are_refused(method, parameter, value):
+def test_numbers_that_mean_nothing_are_refused(method, parameter, value, limit):
     """No parameter of a method is negative, infinite or no number."""
-    with pytest.raises(InputError, match=rf"{parameter} of the method '{method}' cannot be"):
+    with pytest.raises(InputError) as error:
         build_method(method, {parameter: value})
+    assert str(error.value) == f"{parameter} of the method {method!r} is {limit}, not {value}"
+
+
+@pytest.mark.parametrize("value", [-1, 0])
+def test_a_method_tells_its_own_limit(value):
+    """One limit for a parameter, whatever is below it."""
+    with pytest.raises(InputError, match=f"^seed_entities is at least 1, not {value}$"):
+        build_method("ket", {"seed_entities": value})
 
 
 def test_a_bad_parameter_is_found_before_the_index(index):

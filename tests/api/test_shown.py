@@ -194,11 +194,12 @@ def test_merged_names_are_shown_as_written(names):
 
 @pytest.mark.parametrize("name", ["nobody", "", "???", "ships/comet:0-5", "lund:a-b"])
 def test_an_unknown_name_is_refused(index, name):
-    """The message repeats what was asked for."""
+    """The message repeats what was asked for, and says what to do."""
     with pytest.raises(InputError) as error:
         index.show(name)
     kinds = "document, chunk, unit, subchunk, triple, entity or term"
-    assert str(error.value) == f"the index has no {kinds} {name!r}"
+    hint = "see 'clew show' for what the index holds"
+    assert str(error.value) == f"the index has no {kinds} {name!r}: {hint}"
 
 
 def test_everything_shown_is_plain(index):

@@ -12,6 +12,7 @@ import pytest
 from clew.answer import answer
 from clew.api import open_index
 from clew.cli import render
+from clew.cli.options import method_parameters
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
 from clew.types import (
@@ -56,18 +57,18 @@ def group(concept, weight, *anchors, kind="explicit"):
     return Group(concept=concept, kind=kind, weight=weight, anchors=found)
 
 
-def candidate(rank, *, chosen=True, covers=("Archer",), misses=()):
+def candidate(rank, *, chosen=True, covers=("Archer",), misses=(), triples=(), cost=0.216):
     return Candidate(
         rank=rank,
         chosen=chosen,
         kind="inter",
-        score=5.4321 / rank,
-        cost=0.2,
+        score=5.4321 / rank if cost else 1e6,
+        cost=cost,
         missing=0.1,
         covers=covers,
         misses=misses,
         entities=("colin archer",),
-        triples=(),
+        triples=triples,
     )
 
 
@@ -77,6 +78,7 @@ def fact(name):
     return Fact(id=name, text=f"Archer {name}", chunk_ids=(), candidate=1, depth=1, **ends)
 
 
+ARCHER = Step(layer="entity", id="colin archer", text="Colin Archer")
 FACTS = tuple(map(fact, ("built Fram", "left Oslo", "drew ships", "saw Larvik")))
 GRAPH = EvidenceGraph(
     groups=(
@@ -84,9 +86,10 @@ GRAPH = EvidenceGraph(
         group("the town", 0.25, "Larvik", kind="latent"),
     ),
     candidates=(
-        candidate(1, misses=("the town", "birth")),
-        candidate(2),
-        candidate(3, chosen=False),
+        candidate(1, misses=("the town",)),
+        candidate(2, covers=("Archer", "the town"), triples=("left Oslo", "saw Larvik")),
+        candidate(3, cost=0.0),
+        candidate(4, chosen=False),
     ),
     expansions=(
         *(
@@ -95,21 +98,22 @@ GRAPH = EvidenceGraph(
         ),
         Expansion(candidate=2, depth=2, triple=FACTS[0].id, reason="as well"),
     ),
+    entities=(ARCHER,),
     facts=FACTS,
 )
 SHOWN = """\
 Groups of anchors
-  0.75  Archer: Colin Archer, Archer, Archer Street and 2 more
-  0.25  the town (latent): Larvik
+  1   Archer (0.75): Colin Archer, Archer, Archer Street and 2 more
+  2   the town (0.25, latent): Larvik
 
-Candidates (2 of 3)
-  1     5.432: covers Archer; misses the town, birth
-        + Archer built Fram (because of 0)
-        + Archer left Oslo (because of 1)
-        + Archer drew ships (because of 2)
-  … and 1 more
-  2     2.716: covers Archer
-        + Archer built Fram (as well)
+Candidates (3 of 4)
+  1   5.43, cost 0.22, covers 1, misses 2: Colin Archer
+      + Archer built Fram (because of 0)
+      + Archer left Oslo (because of 1)
+      … and 2 more
+  2   2.72, cost 0.22, covers 1 2: Archer left Oslo; Archer saw Larvik
+      + Archer built Fram (as well)
+  3   no cost, covers 1: Colin Archer
 """
 
 
@@ -197,6 +201,24 @@ def test_search_json_and_number_of_chunks(clew, shared_index):
     assert [set(hit) >= {"chunk_id", "score", "start"} for hit in evidence["hits"]] == [True] * 2
 
 
+@pytest.mark.parametrize("budget", [("--budget-tokens", "9"), ("--budget-usd", "0")])
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_budget_without_an_llm_is_noted(clew, command, budget):
+    """It bounds nothing, and says so; with an LLM named there is nothing to say."""
+    alone = clew(command, QUESTION, *budget, obj=finds())
+    assert alone.stderr == "clew: a budget limits an LLM, and there is none: --llm names one\n"
+    assert alone.exit_code == 0
+    assert not clew(command, QUESTION, *budget, "--llm", "local", obj=finds()).stderr
+
+
+@pytest.mark.parametrize("said", [("TRUE", "no"), ("on", "Off"), ("1", "0"), ("yes", "false")])
+def test_truth_has_several_words(said):
+    """On the command line, in any case; another word stays as it is, to be refused."""
+    given = [f"{name}={word}" for name, word in zip(("fill", "seed_units"), said, strict=True)]
+    assert method_parameters("clue", given) == {"fill": True, "seed_units": False}
+    assert method_parameters("clue", ["fill=maybe"]) == {"fill": "maybe"}
+
+
 def test_parameters_reach_the_method(clew, shared_index):
     """--param sets numbers, truth values and words by the parameter's own type."""
     given = ["--param", "depth=1", "--param", "fill=no", "--param", "ranking=chunks"]
@@ -271,7 +293,7 @@ def test_json_has_tables_and_channels(clew):
 
 
 def test_an_evidence_graph_is_shown_in_few_lines(clew):
-    """Groups by weight, chosen candidates, what they cover, miss and grew by; then the hits."""
+    """Groups, chosen candidates, what they cover, miss, have and grew by; then the hits."""
     shown = clew("search", QUESTION, obj=finds(graph=GRAPH, tables=(ENTITIES,))).stdout
     assert shown.startswith(f"{SHOWN}\nEntities\n")
     asked = clew("ask", QUESTION, obj=finds(graph=GRAPH, tables=(ENTITIES,))).stdout
@@ -282,7 +304,8 @@ def test_a_long_evidence_graph_is_cut(clew):
     """Ten groups and ten candidates, then how many more there are; long lines are cut too."""
     many = EvidenceGraph(
         groups=tuple(group(f"concept {n} " * 40, 0.1, "Larvik") for n in range(11)),
-        candidates=tuple(candidate(n) for n in range(1, 13)),
+        candidates=tuple(candidate(n, covers=(f"concept {n} " * 40,)) for n in range(1, 13)),
+        entities=(ARCHER,),
     )
     env = {"COLUMNS": "60"}
     lines = clew("search", QUESTION, obj=finds(graph=many, hits=()), env=env).stdout.splitlines()
@@ -291,6 +314,28 @@ def test_a_long_evidence_graph_is_cut(clew):
         ["head", *"ab" * 10, "more", "", "head", *"c" * 10, "more", "", "cost"]
     )
     assert [line for line in lines if "more" in line] == ["  … and 1 more", "  … and 2 more"]
+
+
+def test_as_many_names_as_fit_are_shown(monkeypatch):
+    """Anchors fill a line and a candidate's triples two; one of each is shown in any case."""
+    monkeypatch.setenv("COLUMNS", "60")
+    facts = tuple(map(fact, ("wrote to the Royal Society", "stayed at home", "sailed " * 30)))
+    anchors = ("Colin Archer of Larvik", "Larvik in Vestfold", "Tollerodden")
+    found = EvidenceGraph(
+        groups=(group("Archer", 1.0, *anchors), group("home " * 8, 0.5, *anchors)),
+        candidates=(candidate(1, triples=tuple(each.id for each in facts)),),
+        facts=facts,
+    )
+    groups, candidates = map(click.unstyle, render.graph(found))
+    assert groups.splitlines()[1:] == [
+        "  1   Archer (1.00): Colin Archer of Larvik and 2 more",
+        "  2   home home home home home home home home (0.50): Colin",
+        "      Archer of Larvik and 2 more",
+    ]
+    assert candidates.splitlines()[1:] == [
+        "  1   5.43, cost 0.22, covers 1: Archer wrote to the Royal",
+        "      Society; Archer stayed at home and 1 more",
+    ]
 
 
 def test_an_empty_evidence_graph_is_not_shown(clew):

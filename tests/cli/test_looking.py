@@ -6,6 +6,7 @@ import re
 import pytest
 
 from clew import methods
+from clew.cli.plain import counted
 from tests.cli.conftest import open_with_doubles
 
 
@@ -146,6 +147,16 @@ def test_choices_are_named(clew):
     assert "sets or chunks" in clew("methods", "clue").stdout
 
 
+@pytest.mark.parametrize(
+    ("n", "what", "words"),
+    [(1, "triple", "1 triple"), (0, "entity", "0 entities"), (1, "entity", "1 entity")],
+)
+def test_one_is_not_many(n, what, words):
+    """What is counted is named in the singular or the plural."""
+    assert counted(n, what) == words
+    assert counted(1_000 + n, "chunk") == f"{1_000 + n:,} chunks"
+
+
 def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
     """A line says what the file has; the file is there."""
     clew("index", articles, "--into", own_index, "--triples", "cooccurrence")
@@ -167,7 +178,7 @@ def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
     ("arguments", "message"),
     [
         (["g.gexf"], "is written to .graphml, .json, .jsonl, .tsv, .parquet"),
-        (["g.json", "--query", "Who?", "--method", "bm25"], "the method 'bm25' finds no graph"),
+        (["g.json", "--query", "Who?", "--method", "bm25"], "the method 'bm25' found no graph"),
         (["g.json", "--query", "Who?", "--method", "bm25", "--param", "x=1"], "no parameter 'x'"),
         (["g.json", "--param", "depth=2"], "there is none without --query"),
         (

@@ -1,6 +1,7 @@
 """`clew eval`."""
 
 import json
+import re
 import sys
 from shutil import copytree
 
@@ -188,9 +189,10 @@ def test_plot_shows_the_metrics_asked_for(clew, dataset, tmp_path):
 
 
 def test_notes_stand_below_the_table(clew, dataset):
-    """Without triples KET-RAG has no graph, which the report of its grid says."""
-    options = ("--methods", "bm25", "--grid", "ket.graph_share=0,1")
+    """Without triples KET-RAG and BubbleRAG have no graph, which the report says."""
+    options = ("--methods", "bm25,bubble", "--grid", "ket.graph_share=0,1")
     stdout = clew("eval", dataset, *options).stdout
+    assert re.search(r"(?m)^bubble: the index has no triples: .+ \(2 questions\)$", stdout)
     [note] = [line for line in stdout.splitlines() if ": no triples, so no graph" in line]
     assert note.startswith("ket graph_share=1.0: ")
     assert note.endswith(" (2 questions)")
@@ -227,8 +229,8 @@ def test_plot_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
         (["--grid", "clue.depth=1,1"], "--grid takes different values"),
         (["--grid", "magic.depth=1,2"], "there is no method 'magic'"),
         (["--grid", "clue.nothing=1,2"], "no parameter 'nothing'"),
-        (["--grid", "clue.depth=1,deep"], "is of type int, not 'deep'"),
-        (["--grid", "clue.depth=-1"], "depth of the method 'clue' cannot be -1"),
+        (["--grid", "clue.depth=1,deep"], "is a whole number, not 'deep'"),
+        (["--grid", "clue.depth=-1"], "depth of the method 'clue' is at least 0, not -1"),
         (["--grid", "clue.depth=1", "--grid", "clue.depth=2"], "names clue.depth twice"),
         (["--grid", "clue.depth=1", "--param", "clue.depth=2"], "both set clue.depth"),
         (["--plot", "x.svg"], "what varies is nothing"),

@@ -122,7 +122,7 @@ def test_useless_replies_are_named(clew, articles, triples):
 def test_spent_budget_has_its_status(paying, articles):
     """What is missing is said in one line, with status 4, and the same command goes on."""
     command = ("index", articles, "--units", "1", "--triples", "llm")
-    result = paying(*command, "--budget-tokens", "900")
+    result = paying(*command, "--budget-tokens", "900", "--llm", "local")
     assert result.exit_code == 4
     assert "waiting" in result.output
     assert result.stderr.startswith("clew: the budget of 900 tokens leaves no room")

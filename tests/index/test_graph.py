@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import index, methods, testing
+from clew import index, methods, steps, testing
 from clew.api import build_method, open_index
-from clew.errors import InputError, RecipeMismatch, UnreadableSource
+from clew.errors import IndexLocked, InputError, RecipeMismatch, UnreadableSource
 from clew.index import choose, graph
 from clew.index.choose import Wanted
 from clew.index.extract import extract
-from clew.layers.imported import line_windows
+from clew.layers.subjects import line_windows
 from clew.store.embedded import EmbeddedStore
 from clew.text import tokens
 from clew.text.chunking import Chunking
@@ -69,7 +69,7 @@ def test_a_subject_is_a_document(store, folder):
     ]
     assert (done.n_triples, done.n_added, done.skipped) == (4, 3, [])
     [document] = contents(store)["documents"][1:2]
-    assert (document.title, document.source) == ("Fram", str(path))
+    assert (document.title, document.source) == ("Fram", f"{path}#fram")
     assert document.metadata == {}
 
 
@@ -136,6 +136,15 @@ def test_names_without_a_letter(store, folder):
     found = contents(store)
     assert found["entity"]["ids"] == ["$", "!!!", "$ $"]
     assert found["triple"]["ids"] == ["$|=|!!!", "$|<|!!!", "$|=|$ $"]
+
+
+def test_a_name_without_a_letter_may_be_asked_for(store, folder):
+    """Where a model finds it in a question, it is linked as any other name."""
+    take(store, write(folder / "marks.jsonl", ["!!!", "sang", "Hello"], ["!!", "is", "a mark"]))
+    snapshot = store.snapshot()
+    [row] = snapshot.layer("entity").rows(["!!!"])
+    assert [linked.row for linked in steps.same_names(snapshot, ["!!!"])] == [row]
+    snapshot.close()
 
 
 def test_a_key_with_the_mark_that_joins_keys(store, folder):
@@ -285,6 +294,32 @@ def test_a_file_is_mirrored(store, folder):
     ]
 
 
+def test_two_files_whose_names_have_the_mark_of_ids(store, folder):
+    """What one has no more is not what the other has, though its ids begin like those."""
+    take(store, write(folder / "a.jsonl#b.jsonl", *SHIPS[:1]))
+    take(store, write(folder / "a.jsonl", *SHIPS[2:3], ["#", "is", "##"]))
+    done = take(store, write(folder / "a.jsonl", *SHIPS[2:3]))
+    assert done.n_removed == 1
+    assert list(held(store)[0]) == ["a.jsonl#b.jsonl#fram", "a.jsonl#colin archer"]
+
+
+def test_a_text_is_not_replaced(store, folder):
+    """One that has the id of a subject stays; nothing of the file is taken."""
+    add(store, [Document(id="a.jsonl#larvik", text="A note on Larvik.")])
+    before = contents(store)
+    path = write(folder / "a.jsonl", *SHIPS)
+    with pytest.raises(InputError, match="'a.jsonl#larvik' is a text .* another name"):
+        take(store, path)
+    assert contents(store) == before
+
+
+def test_one_process_writes(store, folder):
+    """While another one does, an import fails before it looks at what the index has."""
+    take(store, write(folder / "a.jsonl", *SHIPS))
+    with EmbeddedStore.open(folder / "index") as other, pytest.raises(IndexLocked):
+        take(other, folder / "a.jsonl")
+
+
 def test_an_update_equals_a_fresh_build(folder):
     """Whatever came before, the rows are those of the file as it is now."""
     with create(folder / "updated") as updated, create(folder / "fresh") as fresh:
@@ -415,6 +450,28 @@ def test_no_model_reads_an_imported_chunk(store, folder):
         done = opened.add(NOTES, units=1.0, triples="cooccurrence")
         assert done.extracted.rules + done.extracted.llm[UNITS] == 2
         assert opened.show()["extraction"][GRAPH]["imported"] == 3
+
+
+def test_a_graph_beside_texts_changes_nothing_among_these(store, folder):
+    """Near chunks are those of texts, and so are their ranks; others have no neighbours."""
+    texts = testing.small_documents()
+    with create(folder / "alone") as alone:
+        add(alone, texts)
+        index.finish(alone, graph=True)
+        expected = alone.snapshot()
+    add(store, texts)
+    take(store, write(folder / "a.jsonl", *SHIPS))
+    snapshot = store.snapshot()
+    assert snapshot.kept("neighbours-2") is not None
+    rows = np.flatnonzero(steps.are_texts(snapshot))
+    graph = steps.chunk_graph(snapshot)
+    assert (graph[rows][:, rows] != steps.chunk_graph(expected)).nnz == 0
+    assert graph.nnz == steps.chunk_graph(expected).nnz
+    assert graph.shape == (len(rows) + 3, len(rows) + 3)
+    before, now = (np.argsort(-steps.chunk_ranks(s), kind="stable") for s in (expected, snapshot))
+    assert [r for r in now if r in rows] == rows[before].tolist()
+    expected.close()
+    snapshot.close()
 
 
 def test_a_graph_alone_has_nothing_to_wait_for(store, folder):

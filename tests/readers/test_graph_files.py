@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -228,6 +229,27 @@ def test_a_file_that_went_away(write):
     path.unlink()
     with pytest.raises(UnreadableSource, match=r"a.nt: cannot be read: No such file"):
         next(items)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file names there are text")
+def test_a_file_name_that_is_no_text(write):
+    """Reports show it with what any encoding can write."""
+    [report] = read_graph(write(os.fsdecode(b"a\xff.tsv"), "Fram\tleft\n"))
+    assert report.source == "a\N{REPLACEMENT CHARACTER}.tsv"
+
+
+@pytest.mark.parametrize("bad", ["x" * (1 << 20), "x y " * (1 << 18)])
+def test_a_very_long_line(graph, bad):
+    """It is reported, and what stands behind it is read."""
+    items, reports = graph("a.tsv", f"{bad}\tleft\tVardø\n{bad}\nFram\tleft\tVardø\n")
+    assert triples(items) == [LEFT]
+    assert [len(report) < 80 for report in reports] == [True, True]
+
+
+def test_control_characters_in_json(graph):
+    """An escaped one is a part of a name like any other mark; a line break is a space."""
+    items, reports = graph("a.jsonl", r'["Fr\u0000am", "left\nfor", "Var\tdø"]')
+    assert (ends(items), reports) == ([("Fr\0am", "left for", "Var dø")], [])
 
 
 def test_quotes_in_tsv(graph):

@@ -177,6 +177,14 @@ def test_an_id_that_comes_twice_is_skipped(write):
             "id,words\n1,a\n",
             "a.csv: has no column text, content, body, contents or passage, only: id, words",
         ),
+        (
+            "a.tsv",
+            "Head\trelation\ttail\na\tb\tc\n",
+            (
+                "a.tsv: has no column text, content, body, contents or passage, only:"
+                " Head, relation, tail; 'clew import-kg' reads triples"
+            ),
+        ),
         ("a.csv", 'text,"id"x\n', "a.csv, line 1: is not valid CSV: ',' expected after '\"'"),
         (
             "a.parquet",

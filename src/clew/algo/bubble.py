@@ -10,11 +10,11 @@ printed, two bubbles cannot meet at a node that is no anchor.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ def expand(
     pieces = tuple(bubbles.pieces.values())
     if not pieces:
         pieces = (Piece(tuple(sorted(bubbles.anchors)), (), "fallback"),)
-    return Search(pieces, bubbles.n_settled, stopped)
+    return Search(pieces, len(bubbles.nodes), stopped)
 
 
 def ranked(
@@ -146,121 +146,107 @@ def diverse(found: Sequence[Ranked], n: int, most_shared: float = 0.5) -> list[i
     return chosen
 
 
-class _State(NamedTuple):
-    """A node as one group's bubble reached it."""
-
-    order: int  # how many were settled before
-    group: int
-    node: int
-    cost: int  # of its path, in millionths
-    origin: int  # the anchor from which the path comes
-    parent: _State | None  # the path's step before; none for an anchor
-    left: int  # steps that the path may still take
+_Entry = tuple[int, int, int, int, int]
+"""A cost, a group, the node that its bubble comes to, the state before it, or -1 for an anchor, and
+for a triple that an entity leads to its row in the table of `_Fans`, otherwise 0."""
 
 
-_Entry = tuple[int, int, int, int, int, _State | None]
-"""A cost, a group and the node that its bubble comes to; the order of the state before, for a
-triple the entity beyond, otherwise -1, and that state, or None for an anchor."""
+class _Fans:
+    """The triples of entities, cheapest first, with costs asked for in blocks, once for all groups.
 
+    They are rows of a table. Those of an entity follow each other; then comes a row that has no
+    triple, -1, the entity for its end, and for its cost the row where they go on, or 0. The columns
+    are arrays of numbers: most rows are never looked at, and objects for them would cost more than
+    the search.
+    """
 
-@dataclass(slots=True)
-class _Fan:
-    """The triples of an entity, cheapest first as far as they are wanted."""
-
-    costs: list[int]  # in millionths
-    nodes: list[int]
-    ends: list[int]  # the entities at the other end, whose costs are known
-    rest: NDArray[np.int64]  # (3, n) the same of those that are not in order yet; none is cheaper
-
-
-class _Prices:
-    """The costs around what is settled, asked for in blocks and once for all groups."""
-
-    def __init__(self, graph: Subdivided, costs: Costs) -> None:
+    def __init__(self, graph: Subdivided, prices: Costs) -> None:
         self.graph = graph
-        self.costs = costs
-        self.fans: dict[int, _Fan] = {}
-        self.entities: dict[int, int] = {}
+        self.prices = prices
+        self.begins: dict[int, int] = {}  # the first row of an entity
+        self.costs = array("q", [0])  # of going to the triple, in millionths; row 0 is nobody's
+        self.triples = array("q", [-1])  # nodes
+        self.ends = array("q", [0])  # the entities at the other end
+        self.end_costs = array("q", [0])
+        self.rests: dict[int, NDArray[np.int64]] = {}  # (2, n) costs and triples not in the table
 
-    def triples(self, entity: int, soon: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-        """Yield (cost, node, far end) of the triples of an entity, cheapest first.
+    def open(self, entity: int, soon: Iterable[int]) -> None:
+        """Put the triples of an entity in order, and those of entities that may come `soon`.
 
-        Entities that may come `soon` are asked for together with it, unless they have many.
+        Where there are many, it is done when it is their turn, and only as far as they are wanted.
         """
-        if entity not in self.fans:
-            if self._is_hub(entity):
-                self._open_hub(entity)
-            else:
-                new = [e for e in soon if e not in self.fans and not self._is_hub(e)]
-                self._open(np.unique([entity, *new]))
-        fan, start = self.fans[entity], 0
-        while start < len(fan.nodes) or self._extend(fan):
-            part = slice(start, len(fan.nodes))
-            start = len(fan.nodes)
-            yield from zip(fan.costs[part], fan.nodes[part], fan.ends[part], strict=True)
+        if len(self.graph.triples_of(entity)) > _BLOCK:
+            triples = self._nodes(self.graph.triples_of(entity))
+            self.rests[entity] = np.stack([_millionths(self.prices, triples), triples])
+            self.begins[entity] = self._cheapest(entity)
+            return
+        new = np.array(sorted({entity, *soon}.difference(self.begins)), dtype=np.int64)
+        self._open(new[self.graph.begins[new + 1] - self.graph.begins[new] <= _BLOCK])
 
-    def ask(self, entities: NDArray[np.int64]) -> None:
-        """Ask for the costs of entities."""
-        prices = _millionths(self.costs, entities)
-        self.entities.update(zip(entities.tolist(), prices.tolist(), strict=True))
-
-    def _is_hub(self, entity: int) -> bool:
-        begins = self.graph.begins
-        return bool(begins[entity + 1] - begins[entity] > _BLOCK)
+    def after(self, row: int) -> int:
+        """Return the row where the triples go on after a row without one, or 0 for no more."""
+        if not self.costs[row] and self.ends[row] in self.rests:
+            self.costs[row] = self._cheapest(self.ends[row])
+        return self.costs[row]
 
     def _open(self, entities: NDArray[np.int64]) -> None:
-        """Put the triples of entities in order, with the costs of their far ends."""
+        """Put all triples of entities into the table."""
         begins = self.graph.begins[entities]
         sizes = self.graph.begins[entities + 1] - begins
-        stops = np.cumsum(sizes)
-        owners = np.repeat(np.arange(len(entities)), sizes)
-        rows = self.graph.incident[np.arange(len(owners)) + (begins - stops + sizes)[owners]]
-        nodes, ends = self._around(rows, entities[owners])
-        prices = _millionths(self.costs, np.concatenate([nodes, ends]))
-        self.entities.update(zip(ends.tolist(), prices[len(rows) :].tolist(), strict=True))
-        order = np.lexsort((prices[: len(rows)], owners))
-        costs, near, far = (column[order].tolist() for column in (prices, nodes, ends))
-        rest = np.empty((3, 0), dtype=np.int64)
-        for entity, size, stop in zip(
-            entities.tolist(), sizes.tolist(), stops.tolist(), strict=True
-        ):
-            own = slice(stop - size, stop)
-            self.fans[entity] = _Fan(costs[own], near[own], far[own], rest)
+        stops = sizes.cumsum()
+        owners = np.arange(len(entities)).repeat(sizes)
+        places = np.arange(len(owners))
+        triples = self._nodes(self.graph.incident[places + (begins - stops + sizes)[owners]])
+        ends = self._ends(triples, entities[owners])
+        costs, end_costs = _millionths(self.prices, np.concatenate([triples, ends])).reshape(2, -1)
+        order = np.lexsort((costs, owners))
+        table = np.zeros((4, len(places) + len(entities)), dtype=np.int64)
+        for row, column in zip(table, (costs, triples, ends, end_costs), strict=True):
+            row[places + owners] = column[order]
+        lasts = stops + np.arange(len(entities))
+        table[1, lasts], table[2, lasts] = -1, entities
+        firsts = self._append(table) + lasts - sizes
+        self.begins.update(zip(entities.tolist(), firsts.tolist(), strict=True))
 
-    def _open_hub(self, entity: int) -> None:
-        """Leave the triples of an entity that has many as they are, and their far ends."""
-        nodes, ends = self._around(self.graph.triples_of(entity), entity)
-        rest = np.stack([_millionths(self.costs, nodes), nodes, ends])
-        self.fans[entity] = _Fan([], [], [], rest)
+    def _cheapest(self, entity: int) -> int:
+        """Put the cheapest of the rest into the table, as many as are there; return the row."""
+        rest = self.rests.pop(entity)
+        n_known = len(self.graph.triples_of(entity)) - rest.shape[1]
+        last = min(max(_BLOCK, n_known), rest.shape[1]) - 1
+        taken = rest[0] <= np.partition(rest[0], last)[last]
+        if not taken.all():
+            self.rests[entity] = rest[:, ~taken]
+        costs, triples = rest[:, taken]
+        order = np.argsort(costs, kind="stable")
+        ends = self._ends(triples[order], entity)
+        table = np.stack([costs[order], triples[order], ends, _millionths(self.prices, ends)])
+        return self._append(np.append(table, [[0], [-1], [entity], [0]], axis=1))
 
-    def _around(
-        self, rows: NDArray[np.int32], owners: NDArray[np.int64] | int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the nodes of triples, and the end of each that is not its owner."""
-        far = self.graph.subjects[rows] ^ self.graph.objects[rows] ^ owners
-        return rows.astype(np.int64) + self.graph.n_entities, far.astype(np.int64)
+    def _nodes(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
+        return rows.astype(np.int64) + self.graph.n_entities
 
-    def _extend(self, fan: _Fan) -> bool:
-        """Order the cheapest of the rest, as many as are in order; return if there are any."""
-        prices = fan.rest[0]
-        if not len(prices):
-            return False
-        last = min(max(_BLOCK, len(fan.nodes)), len(prices)) - 1
-        taken = prices <= np.partition(prices, last)[last]
-        part = fan.rest[:, taken]
-        part = part[:, np.argsort(part[0], kind="stable")]
-        fan.rest = fan.rest[:, ~taken]
-        self.ask(part[2])
-        for column, values in zip((fan.costs, fan.nodes, fan.ends), part.tolist(), strict=True):
-            column.extend(values)
-        return True
+    def _ends(
+        self, triples: NDArray[np.int64], owners: NDArray[np.int64] | int
+    ) -> NDArray[np.int64]:
+        """Return the end of each triple that is not its owner."""
+        rows = triples - self.graph.n_entities
+        return (self.graph.subjects[rows] ^ self.graph.objects[rows] ^ owners).astype(np.int64)
+
+    def _append(self, table: NDArray[np.int64]) -> int:
+        """Add (4, n) rows; return the first."""
+        first = len(self.costs)
+        columns = (self.costs, self.triples, self.ends, self.end_costs)
+        for column, values in zip(columns, table, strict=True):
+            column.frombytes(values.tobytes())
+        return first
 
 
 class _Bubbles:
     """The search under way.
 
-    Going to a node costs the same from everywhere. So of the triples of a settled entity only the
-    cheapest that its bubble has not settled needs to stand in the heap.
+    A state is a node as one group's bubble reached it. States are numbers, in the order in which
+    they were settled, and the same place of each of five lists says what they are. All that is kept
+    of a state are whole numbers, since what the garbage collector follows makes it slow.
     """
 
     def __init__(
@@ -274,7 +260,7 @@ class _Bubbles:
         intra: bool,
     ) -> None:
         self.graph = graph
-        self.prices = _Prices(graph, costs)
+        self.fans = _Fans(graph, costs)
         self.groups = groups
         self.hops = hops
         self.budget = budget
@@ -282,112 +268,122 @@ class _Bubbles:
         self.anchors = frozenset(chain(*groups))
         self.pieces: dict[tuple[int, ...], Piece] = {}
         self.has_full = False
-        self.n_settled = 0
-        self.heap: list[_Entry] = [
-            (0, i, anchor, -1, -1, None) for i, nodes in enumerate(groups) for anchor in nodes
-        ]
-        self.settled: list[dict[int, _State]] = [{} for _ in groups]
-        self.cursors: dict[int, Iterator[tuple[int, int, int]]] = {}  # by the order of entities
-        self.touched: dict[tuple[int, int], list[_State]] = {}  # triples at unsettled entities
+        self.nodes: list[int] = []
+        self.costs: list[int] = []  # of their paths, in millionths
+        self.before: list[int] = []  # the paths' states before; -1 for an anchor
+        self.origins: list[int] = []  # the anchors from which the paths come
+        self.left: list[int] = []  # steps that the paths may still take
+        self.settled: list[dict[int, int]] = [{} for _ in groups]  # each node's state
         self.joined: set[tuple[int, ...]] = set()
         self.tried: set[tuple[int, ...]] = set()
-        triples = np.array([a for a in self.anchors if a >= graph.n_entities], dtype=np.int64)
-        triples -= graph.n_entities
-        self.prices.ask(np.union1d(graph.subjects[triples], graph.objects[triples]))
 
-    def grow(self, *, full: bool, limit: int) -> bool:
-        """Settle the cheapest until there are pieces enough; return whether `limit` came before."""
-        n, heap = self.graph.n_entities, self.heap
-        while heap and (len(self.pieces) < self.budget or (full and not self.has_full)):
-            cost, group, node, _, end, parent = heappop(heap)
-            if parent and node >= n:
-                self._advance(parent)
-            if node in self.settled[group]:
-                continue
-            if self.n_settled == limit:
-                return True
-            origin = parent.origin if parent else node
-            left = parent.left - 1 if parent else 2 * self.hops + (node >= n)
-            state = _State(self.n_settled, group, node, cost, origin, parent, left)
-            self.n_settled += 1
-            self.settled[group][node] = state
-            self._meet(state)
-            if node < n:
-                self._settle_entity(state)
-            else:
-                ends = (end,) if parent else self.graph.ends_of(node - n)
-                self._settle_triple(state, ends)
+    def grow(self, *, full: bool, limit: int) -> bool:  # noqa: C901, PLR0912, PLR0915
+        """Settle the cheapest until there are pieces enough; return whether `limit` came before.
+
+        Going to a node costs the same from everywhere. So of the triples of a settled entity only
+        the cheapest that its bubble has not settled needs to stand in the heap; as soon as that one
+        is taken, the next takes its place.
+
+        This runs thousands of times for a question, hence one loop and names of its own.
+        """
+        n_entities, n_groups, budget = self.graph.n_entities, len(self.groups), self.budget
+        nodes, costs, before, origins = self.nodes, self.costs, self.before, self.origins
+        left, pieces, fans = self.left, self.pieces, self.fans
+        met: dict[int, tuple[int, ...]] = {}  # the states of a node
+        touched: list[dict[int, list[int]]] = [{} for _ in self.groups]  # triples at unsettled ends
+        anchored = self._ends_of_anchors()
+        heap: list[_Entry] = [
+            (0, group, anchor, -1, 0) for group, each in enumerate(self.groups) for anchor in each
+        ]
+        while heap and (len(pieces) < budget or (full and not self.has_full)):
+            cost, group, node, source, row = heappop(heap)
+            own = self.settled[group]
+            wanted = row + 1 if row else 0  # the row of the triple that comes next, if one does
+            if node not in own:
+                state = len(nodes)
+                if state == limit:
+                    return True
+                own[node] = state
+                nodes.append(node)
+                costs.append(cost)
+                before.append(source)
+                if source < 0:
+                    origins.append(node)
+                    left.append(2 * self.hops + (node >= n_entities))
+                else:
+                    origins.append(origins[source])
+                    left.append(left[source] - 1)
+                if node not in met:
+                    met[node] = (state,)
+                else:
+                    met[node] = tips = (*met[node], state)
+                    if len(pieces) < budget or len(tips) == n_groups:
+                        self._meet(tips)
+                if node < n_entities:
+                    near = touched[group].pop(node, ())
+                    if len(near) > 1:  # one would be the state before
+                        self._join(group, state, sorted(near, key=nodes.__getitem__))
+                    if left[state]:
+                        if node not in fans.begins:
+                            fans.open(node, [e[2] for e in heap[:_BLOCK] if e[2] < n_entities])
+                        source, wanted = state, fans.begins[node]
+                else:
+                    # There is a step left: a path as long as it may be ends at an entity.
+                    ends = ((fans.ends[row], fans.end_costs[row]),) if row else anchored[node]
+                    for end, price in ends:
+                        if end not in own:
+                            heappush(heap, (cost + price, group, end, state, 0))
+                            if self.intra and len(pieces) < budget:
+                                touched[group].setdefault(end, []).append(state)
+                        elif origins[own[end]] != origins[state]:
+                            self._join(group, state, [own[end]])
+            while wanted:
+                triple = fans.triples[wanted]
+                if triple < 0:
+                    wanted = fans.after(wanted)
+                elif triple in own:
+                    wanted += 1
+                else:
+                    price = costs[source] + fans.costs[wanted]
+                    heappush(heap, (price, group, triple, source, wanted))
+                    break
         return False
 
-    def _settle_entity(self, state: _State) -> None:
-        near = self.touched.pop((state.group, state.node), None)
-        if near:
-            self._join(state, sorted(near, key=lambda triple: triple.node))
-        if state.left:
-            soon = (entry[2] for entry in self.heap[:_BLOCK] if entry[2] < self.graph.n_entities)
-            self.cursors[state.order] = self.prices.triples(state.node, soon)
-            self._advance(state)
+    def _ends_of_anchors(self) -> dict[int, list[tuple[int, int]]]:
+        """Return for triples that are anchors their ends, ascending, and what these cost."""
+        n = self.graph.n_entities
+        ends_of = {node: sorted(self.graph.ends_of(node - n)) for node in self.anchors if node >= n}
+        ends = np.unique(np.array([*chain(*ends_of.values())], dtype=np.intp))
+        prices = _millionths(self.fans.prices, ends)
+        cost_of = dict(zip(ends.tolist(), prices.tolist(), strict=True))
+        return {node: [(end, cost_of[end]) for end in ends] for node, ends in ends_of.items()}
 
-    def _settle_triple(self, state: _State, ends: Sequence[int]) -> None:
-        """Go on to the ends of a triple, without the one that it was reached from.
-
-        There is a step left for it: a path as long as it may be ends at an entity.
-        """
-        own, near = self.settled[state.group], []
-        for end in ends:
-            if end in own:
-                near.append(own[end])
-                continue
-            if self.intra and len(self.pieces) < self.budget:
-                self.touched.setdefault((state.group, end), []).append(state)
-            cost = state.cost + self.prices.entities[end]
-            heappush(self.heap, (cost, state.group, end, state.order, -1, state))
-        if near:
-            self._join(state, sorted(near, key=lambda entity: entity.node))
-
-    def _advance(self, entity: _State) -> None:
-        """Put the next triple of an entity into the heap."""
-        own = self.settled[entity.group]
-        for price, triple, end in self.cursors[entity.order]:
-            if triple not in own:
-                entry = (entity.cost + price, entity.group, triple, entity.order, end, entity)
-                heappush(self.heap, entry)
-                return
-
-    def _meet(self, state: _State) -> None:
+    def _meet(self, tips: tuple[int, ...]) -> None:
         """Add the piece of all bubbles that have come to a node, if it is a new one.
 
         What the paths share at the node's end is a dead end, unless an anchor stands there. Without
         it every end of the piece is an anchor.
         """
-        tips = [own[state.node] for own in self.settled if state.node in own]
-        if len(tips) < 2 or (len(self.pieces) >= self.budget and len(tips) < len(self.groups)):
-            return
-        while tips[0].node not in self.anchors:
-            before = [tip.parent for tip in tips if tip.parent]  # all have one: no anchor
-            if any(tip.node != before[0].node for tip in before):
-                break
+        while tips not in self.tried:
+            self.tried.add(tips)
+            before = tuple([self.before[tip] for tip in tips])
+            if self.nodes[tips[0]] in self.anchors or len({self.nodes[i] for i in before}) > 1:
+                self._add("inter", tips)
+                return
             tips = before
-        key = tuple(tip.order for tip in tips)
-        if key not in self.tried:
-            self.tried.add(key)
-            self._add("inter", tips)
 
-    def _join(self, state: _State, near: Sequence[_State]) -> None:
+    def _join(self, group: int, state: int, near: Sequence[int]) -> None:
         """Connect two anchors of one group where a state's neighbours come from another anchor."""
         for other in near if self.intra else ():
-            pair = (state.group, *sorted((state.origin, other.origin)))
-            if (
-                other.origin != state.origin
-                and pair not in self.joined
-                and len(self.pieces) < self.budget
-            ):
+            one, two = sorted((self.origins[state], self.origins[other]))
+            pair = (group, one, two)
+            if one != two and pair not in self.joined and len(self.pieces) < self.budget:
                 self.joined.add(pair)
-                self._add("intra", [state, other], (state.node, other.node))
+                self._add("intra", (state, other), (self.nodes[state], self.nodes[other]))
 
-    def _add(self, kind: str, tips: Sequence[_State], *bridges: tuple[int, int]) -> None:
+    def _add(self, kind: str, tips: Sequence[int], *bridges: tuple[int, int]) -> None:
         """Add the paths to some states, and edges between them, unless these nodes are known."""
-        paths = [_path(tip) for tip in tips]
+        paths = [self._path(tip) for tip in tips]
         nodes = tuple(sorted(set(chain(*paths))))
         if nodes in self.pieces:
             return
@@ -396,14 +392,13 @@ class _Bubbles:
         self.pieces[nodes] = Piece(nodes, tuple(sorted(edges)), kind)
         self.has_full |= all(not set(nodes).isdisjoint(group) for group in self.groups)
 
-
-def _path(state: _State) -> list[int]:
-    """Return the nodes from a state back to its anchor."""
-    path = [state.node]
-    while state.parent:
-        state = state.parent
-        path.append(state.node)
-    return path
+    def _path(self, state: int) -> list[int]:
+        """Return the nodes from a state back to its anchor."""
+        path = []
+        while state >= 0:
+            path.append(self.nodes[state])
+            state = self.before[state]
+        return path
 
 
 def _millionths(costs: Costs, nodes: NDArray[np.intp]) -> NDArray[np.int64]:

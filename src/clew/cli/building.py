@@ -21,7 +21,7 @@ from clew.cli.options import (
     json_option,
     paid_options,
 )
-from clew.cli.plain import dim, echo_json, heading, one_line
+from clew.cli.plain import counted, dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_done
 from clew.cli.render import spent
@@ -184,8 +184,8 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
     if as_json:
         echo_json({"index": str(folder), **asdict(done)})
     else:
-        held = f"{_count(layers['triple'], 'triple')} now in {one_line(str(folder))}"
-        click.echo(f"Triples of {_count(done.recorded, 'chunk')} taken over; {held}.")
+        held = f"{counted(layers['triple'], 'triple')} now in {one_line(str(folder))}"
+        click.echo(f"Triples of {counted(done.recorded, 'chunk')} taken over; {held}.")
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -260,7 +260,7 @@ def remove(opener: Opener, documents: tuple[str, ...], folder: Path, *, as_json:
     if as_json:
         echo_json({"index": str(folder), "removed": gone})
     else:
-        click.echo(f"Removed {_count(len(gone), 'document')} from {one_line(str(folder))}.")
+        click.echo(f"Removed {counted(len(gone), 'document')} from {one_line(str(folder))}.")
 
 
 @click.command()
@@ -297,7 +297,7 @@ def added_lines(added: Added) -> list[str]:
         "skipped": len(report.skipped),
     }
     return [
-        f"{_count(added.n_documents, 'document')}, {_count(added.n_chunks, 'chunk')}",
+        f"{counted(added.n_documents, 'document')}, {counted(added.n_chunks, 'chunk')}",
         ", ".join(f"{n:,} {what}" for what, n in done.items()),
         _cost(usage),
         *_extracted_lines(added.extracted),
@@ -323,15 +323,15 @@ def _extracted_lines(done: Done) -> Iterator[str]:
 def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
     n_llm, n_fallback, n_waiting = done.llm[kind], done.fallback[kind], done.waiting[kind]
     if n_llm or n_fallback:
-        yield f"{_count(n_llm, 'chunk')} by the LLM"
+        yield f"{counted(n_llm, 'chunk')} by the LLM"
     if n_fallback:
         instead = {"units": "sentences", "graph": "co-occurrence"}[kind]
         because = "its replies being of no use ('--retry' asks again)"
         yield f"{n_fallback:,} fell back to {instead}, {because}"
     if kind == "graph" and done.rules:
-        yield f"{_count(done.rules, 'chunk')} by rules"
+        yield f"{counted(done.rules, 'chunk')} by rules"
     if n_waiting:
-        yield f"{_count(n_waiting, 'chunk')} waiting"
+        yield f"{counted(n_waiting, 'chunk')} waiting"
 
 
 def _n_seen(added: Added) -> int:
@@ -350,8 +350,7 @@ def _summary(added: Added, folder: Path) -> str:
 
 
 def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> str:
-    kinds = ("triple", "triples"), ("entity", "entities"), ("document", "documents")
-    held = ", ".join(f"{layers[layer]:,} {what}" for layer, what in kinds)
+    held = ", ".join(counted(layers[each], each) for each in ("triple", "entity", "document"))
     subjects = {
         "added": done.n_added,
         "changed": done.n_changed,
@@ -363,16 +362,12 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> s
         f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
     ]
     if done.n_placed:
-        lines.append(f"  {_count(done.n_placed, 'triple')} went to texts of the index")
+        lines.append(f"  {counted(done.n_placed, 'triple')} went to texts of the index")
     if done.n_unplaced:
-        lines.append(f"  {_count(done.n_unplaced, 'triple')} named texts that the index lacks")
+        lines.append(f"  {counted(done.n_unplaced, 'triple')} named texts that the index lacks")
     if done.skipped:
         lines.append(
-            f"  {_count(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
+            f"  {counted(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
         )
     ask = command_line("clew ask --method bubble", '"..."', folder=folder)
     return "\n".join([*lines, dim(f"  {_cost(done.usage)}"), "", f"Ask it:  {ask}"])
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

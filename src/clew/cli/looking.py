@@ -20,7 +20,7 @@ from clew.cli.options import (
     paid_options,
     reranker_option,
 )
-from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
     if as_json:
         echo_json(exported)
     else:
-        counts = f"{exported.n_nodes:,} entities and {exported.n_edges:,} triples"
+        counts = f"{counted(exported.n_nodes, 'entity')} and {counted(exported.n_edges, 'triple')}"
         click.echo(f"{one_line(exported.file)} has {counts}")
 
 
@@ -184,7 +184,9 @@ def _aliases(index: Index, name: str | None) -> dict[str, Any]:
     key = name_key(name)
     merged = {one: other for one, other in found["merged"].items() if key in {one, other}}
     if not merged and index.snapshot().layer("entity").rows([key]) == [-1]:
-        raise InputError(f"the index has no entity {name!r}")
+        raise InputError(
+            f"the index has no entity {name!r}: see 'clew show' for what the index holds"
+        )
     ends = {*merged, *merged.values()}
     return {
         "merged": merged,

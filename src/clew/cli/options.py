@@ -27,6 +27,10 @@ Command = Callable[..., None]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_INDEX = "my.clew"
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
 INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
 
 
@@ -121,6 +125,8 @@ def _paid(
 
     prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     bounded = budget_tokens is not None or budget_usd is not None
+    if bounded and llm is None:
+        click.echo("clew: a budget limits an LLM, and there is none: --llm names one", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
     return Paid(llm=llm, prices=prices, budget=budget)
 
@@ -246,6 +252,8 @@ def _query(
 ) -> Query:
     parameters = method_parameters(method, given)
     if chunks is not None:
+        if "chunks" in parameters:
+            raise InputError("--chunks and --param both set chunks: take one of them")
         parameters["chunks"] = chunks
     return Query(folder=folder, method=method, parameters=parameters, reranker=reranker)
 
@@ -279,8 +287,9 @@ query_options = gathered(
 def method_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return NAME=VALUE settings as values of the types that the method's parameters have.
 
-    Raises UnknownMethod, and InputError for a setting without a name or value. What does not fit
-    a parameter stays text, which `clew.api.build_method` refuses with a reason.
+    Raises UnknownMethod, and InputError for a setting without a name or value, or a name that
+    comes twice. What does not fit a parameter stays text, which `clew.api.build_method` refuses
+    with a reason.
     """
     from clew import methods
 
@@ -291,13 +300,15 @@ def method_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
         name, is_set, value = setting.partition("=")
         if not name or not is_set:
             raise InputError(f"--param takes NAME=VALUE, not {setting!r}")
+        if name in parameters:
+            raise InputError(f"--param sets {name} twice: take one of the values")
         parameters[name] = _typed(value, defaults.get(name))
     return parameters
 
 
 def _typed(text: str, default: object) -> Scalar:
     if isinstance(default, bool):
-        return {"true": True, "yes": True, "false": False, "no": False}.get(text.lower(), text)
+        return _TRUTHS.get(text.casefold(), text)
     if isinstance(default, int | float):
         try:
             value = type(default)(text)

@@ -39,10 +39,16 @@ def wrapped(text: str, *, first: str = "", rest: str = "", max_lines: int | None
     return "\n".join(mark + line for mark, line in zip(marks, lines, strict=True))
 
 
-def and_more(n: int) -> Iterator[str]:
+def and_more(n: int, *, indent: str = "  ") -> Iterator[str]:
     """Yield a line that says how many more there are, if any."""
     if n > 0:
-        yield dim(f"  … and {n:,} more")
+        yield dim(f"{indent}… and {n:,} more")
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number and what it counts, named in the singular: "1 triple", "2 entities"."""
+    many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{n:,} {what if n == 1 else many}"
 
 
 def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:

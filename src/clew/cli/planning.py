@@ -18,7 +18,7 @@ from clew.cli.options import (
     json_option,
     paid_options,
 )
-from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import counted, dim, echo_json, heading, one_line, wrapped
 
 if TYPE_CHECKING:
     from clew.index.plan import Estimate, Plan
@@ -73,16 +73,17 @@ def plan(
 
 
 def _lines(found: Plan) -> Iterator[str]:
-    about = f"{found.n_documents:,} documents, {found.n_chunks:,} chunks, {found.n_tokens:,} tokens"
+    counts = {"document": found.n_documents, "chunk": found.n_chunks, "token": found.n_tokens}
+    about = ", ".join(counted(n, what) for what, n in counts.items())
     yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
     yield from _table([_head(), *map(_cells, found.estimates)])
     yield ""
     whole = found.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
-    counted = "counted by the model itself" if found.exact else "counted by cl100k_base"
+    counter = "the model itself" if found.exact else "cl100k_base"
     notes = [
-        f"Prompt tokens are {counted}, on the prompts that would be sent.",
+        f"Prompt tokens are counted by {counter}, on the prompts that would be sent.",
         f"Completion tokens are estimated from {found.basis}.",
     ]
     if not found.core_is_known:

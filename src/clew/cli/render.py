@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
+from clew.cli.plain import and_more, columns, counted, dim, heading, one_line, wrapped
 from clew.types import (
     Answer,
     Candidate,
@@ -24,7 +24,8 @@ from clew.types import (
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates
-_MOST_NAMES = 3  # anchors of a group, triples that a candidate grew by
+_MOST_NAMES = 3  # anchors of a group, triples of a candidate
+_MOST_GROWN = 2  # triples that a candidate grew by
 _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
@@ -73,20 +74,23 @@ def table(found: Table) -> str:
 
 
 def graph(found: EvidenceGraph | None) -> Iterator[str]:
-    """Yield the groups of anchors with their weights, and the candidates that were chosen.
+    """Yield the groups of anchors with their numbers and weights, and the chosen candidates.
 
-    A candidate has its score, what it covers and misses, and the first triples that it grew by.
+    A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
+    first triples, or its entities where it has none, and the first triples that it grew by.
     """
     if found is None:
         return
     if found.groups:
-        groups = map(_group, found.groups[:_MOST_ROWS])
+        groups = map(_group, range(1, _MOST_ROWS + 1), found.groups)
         more = and_more(len(found.groups) - _MOST_ROWS)
         yield "\n".join([heading("Groups of anchors"), *groups, *more])
     chosen = [each for each in found.candidates if each.chosen]
     if chosen:
         head = heading(f"Candidates ({len(chosen)} of {len(found.candidates)})")
-        lines = (line for each in chosen[:_MOST_ROWS] for line in _candidate(each, found))
+        texts = {each.id: each.text for each in found.entities}
+        texts |= {each.id: each.text for each in found.facts}
+        lines = (line for each in chosen[:_MOST_ROWS] for line in _candidate(each, found, texts))
         yield "\n".join([head, *lines, *and_more(len(chosen) - _MOST_ROWS)])
 
 
@@ -112,8 +116,7 @@ def ledger(usage: Usage) -> str:
 
 def spent(usage: Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
-    calls = f"{usage.llm_calls:,} LLM call{'' if usage.llm_calls == 1 else 's'}"
-    said = f"{usage.total_tokens:,} token{'' if usage.total_tokens == 1 else 's'}, {calls}"
+    said = f"{counted(usage.total_tokens, 'token')}, {counted(usage.llm_calls, 'LLM call')}"
     if usage.llm_calls:
         said += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     if usage.recorded_calls:
@@ -164,28 +167,41 @@ def _stop(step: Step, mark: str) -> str:
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
-def _group(found: Group) -> str:
-    names = ", ".join(anchor.text for anchor in found.anchors[:_MOST_NAMES])
-    others = len(found.anchors) - _MOST_NAMES
-    said = f"{found.concept}{' (latent)' if found.kind == 'latent' else ''}: {names}"
-    return _item(f"{found.weight:.2f}", said + (f" and {others} more" if others > 0 else ""))
+def _group(number: int, found: Group) -> str:
+    latent = ", latent" if found.kind == "latent" else ""
+    head = f"{one_line(found.concept)} ({found.weight:.2f}{latent}): "
+    return _item(f"{number}", head, [anchor.text for anchor in found.anchors], ", ", n_lines=1)
 
 
-def _candidate(found: Candidate, graph: EvidenceGraph) -> Iterator[str]:
-    """Yield a candidate's line, and one for each of the first triples that it grew by."""
-    kept = ("covers", found.covers), ("misses", found.misses)
-    said = "; ".join(f"{verb} {', '.join(concepts)}" for verb, concepts in kept if concepts)
-    yield _item(f"{found.rank}", f"{found.score:.3f}: {said}")
-    texts = {fact.id: fact.text for fact in graph.facts}
+def _candidate(found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield a candidate with its own triples, and a line for each of the first that it grew by."""
+    said = [f"{found.score:.2f}, cost {found.cost:.2f}" if found.cost else "no cost"]
+    for verb, concepts in (("covers", found.covers), ("misses", found.misses)):
+        numbers = [n for n, each in enumerate(graph.groups, 1) if each.concept in concepts]
+        if numbers:
+            said.append(" ".join([verb, *map(str, numbers)]))
+    own = [texts[each] for each in found.triples or found.entities]
+    yield _item(f"{found.rank}", f"{', '.join(said)}: ", own, "; ", n_lines=2)
     grown = [each for each in graph.expansions if each.candidate == found.rank]
-    for each in grown[:_MOST_NAMES]:
-        yield _item("", f"+ {texts[each.triple]} ({each.reason})")
-    yield from and_more(len(grown) - _MOST_NAMES)
+    for each in grown[:_MOST_GROWN]:
+        yield wrapped(
+            f"{texts[each.triple]} ({each.reason})", first="      + ", rest=" " * 8, max_lines=2
+        )
+    yield from and_more(len(grown) - _MOST_GROWN, indent="      ")
 
 
-def _item(mark: str, text: str) -> str:
-    head = f"  {mark:<4}  "
-    return wrapped(text, first=head, rest=" " * len(head), max_lines=2)
+def _item(mark: str, head: str, texts: Sequence[str], between: str, *, n_lines: int) -> str:
+    """Return `head` with those of the first texts that fit into `n_lines`, at least one of them."""
+    first = f"  {mark:<2}  "
+
+    def lines(n: int, most: int | None = None) -> str:
+        others = f" and {len(texts) - n:,} more" if n < len(texts) else ""
+        said = f"{head}{between.join(texts[:n])}{others}"
+        return wrapped(said, first=first, rest=" " * len(first), max_lines=most)
+
+    wanted = range(min(len(texts), _MOST_NAMES), 1, -1)
+    n = next((n for n in wanted if lines(n).count("\n") < n_lines), 1)
+    return lines(n, 2)
 
 
 def _widths(wanted: Sequence[int]) -> list[int]:

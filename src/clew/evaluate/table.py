@@ -19,12 +19,12 @@ _ANSWER_METRICS = ("coverage", "coverage without yes/no", "EM", "F1", "Acc")
 def render(report: Report) -> str:
     """Return the report as text; every score is between 0 and 1."""
     dataset, summaries, headline = report.dataset, report.summaries, report.headline
-    ks = report.scoring.ks
+    ks, sizes = report.scoring.ks, (len(dataset.questions), dataset.n_documents)
     ranking = [*(f"{m}@{k}" for m in ("recall", "all") for k in ks), "nDCG@10", "MRR"]
     types = [(s.label, s.by_type) for s in summaries]
     hops = [(s.label, {f"hops {n}": group for n, group in s.by_hops.items()}) for s in summaries]
     blocks = [
-        [f"{dataset.name}: {len(dataset.questions)} questions, {dataset.n_documents} documents"],
+        [f"{dataset.name}: {', '.join(map(_count, sizes, ('question', 'document')))}"],
         _means("ranking", ranking, summaries, headline),
         _means("answers", _ANSWER_METRICS, summaries, headline),
         *(_tests(metric, summaries) for metric in (headline, "F1")),
@@ -123,11 +123,15 @@ def _notes(report: Report) -> Iterator[str]:
         if failed:
             yield f"{summary.label} failed in {failed}, scored 0; first: {summary.first_error}"
         for note, n in islice(summary.notes.items(), _MOST_NOTES):
-            yield f"{summary.label}: {note} ({n} {'question' if n == 1 else 'questions'})"
+            yield f"{summary.label}: {note} ({_count(n, 'question')})"
         if len(summary.notes) > _MOST_NOTES:
             yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
     if any("F1" in s.estimates for s in report.summaries):
         yield f"F1 with the yes/no rule {report.scoring.yes_no!r}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _interval(low: float, high: float) -> str:

@@ -17,25 +17,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
-from clew.errors import UnreadableSource
+from clew.errors import InputError, UnreadableSource
 from clew.index import LATE, check_recipe, chunking, model_recipe
 from clew.index.extract import Corpus
 from clew.layers.extractions import Extracted, graph_batch
-from clew.layers.imported import Graph, Statements, Subject, imported_batch
+from clew.layers.imported import Statements, imported_batch
 from clew.layers.recorded import placed
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
-from clew.readers.graph_files import read_graph
-from clew.readers.walk import File, files
+from clew.readers.graph_files import graph_file, read_graph
 from clew.text.normalize import entity_key
 from clew.types import Extraction, Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.index import OnProgress
+    from clew.layers.subjects import Graph, Subject
     from clew.readers.stated import Stated
+    from clew.readers.walk import File
     from clew.store import Store
 
-BATCH_TRIPLES = 20_000
+BATCH_TRIPLES = 4_000
 _MARK = "graph:"  # before the hash of a document that is made of triples
 _CHUNKS_AT_ONCE = 256
 
@@ -70,8 +71,7 @@ def read(path: Path) -> Read:
     Raises InputError where there is no such file, or of no known format, and UnreadableSource
     where nothing in it can be used.
     """
-    lines = read_graph(path)
-    [file] = (each for each in files([path]) if isinstance(each, File))
+    lines, file = read_graph(path), graph_file(path)
     stated, skipped = Statements(), []
     for each in lines:
         if isinstance(each, Skipped):
@@ -106,30 +106,34 @@ def import_graph(
 
     What names a document that the index has goes to the chunks of that one, and replaces what was
     extracted from them before. `on_progress` is told how many more subjects are done with.
-    Raises RecipeMismatch where the index was not built with `models`.
+    Raises RecipeMismatch where the index was not built with `models`, and InputError where a text
+    of the index has the id of a subject.
     """
     check_recipe(store.recipe, model_recipe(models))
     models, tell = metered(models, meter or Meter()), on_progress or (lambda _: None)
+    store.claim()  # what is done depends on what the store has now
     known = store.hashes()
     named = read.stated.documents()
     n_named = sum(named.values()) - named.pop("", 0)
     texts = [i for i in named if i in known and not known[i].startswith(_MARK)]
-    _place(store, read.stated, texts, models)
     graph = read.stated.graph(without=texts)
-    before = {i for i in known if i.startswith(f"{read.file.id}#") and known[i].startswith(_MARK)}
+    ids = graph.ids(read.file.id)
+    _check_ids(ids, read.file, known)
+    _place(store, read.stated, texts, models)
     done: Counter[str] = Counter()
-    changed = _changed(graph, read.file, known, before, done, tell)
+    changed = _changed(graph, read.file, known, done, tell)
     for batch in _batches(_not_restored(changed, store, tell)):
         _commit(store, graph, batch, models)
         tell(len(batch))
-    if before:  # what the file has no more
-        store.remove(sorted(before))
+    gone = sorted(_subjects(read.file, known).difference(ids))
+    if gone:
+        store.remove(gone)
     n_placed = sum(named[i] for i in texts)
     return Imported(
         n_triples=len(graph),
         n_added=done["added"],
         n_changed=done["changed"],
-        n_removed=len(before),
+        n_removed=len(gone),
         n_unchanged=done["unchanged"],
         n_placed=n_placed,
         n_unplaced=n_named - n_placed,
@@ -137,17 +141,35 @@ def import_graph(
     )
 
 
+def _subjects(file: File, known: Mapping[str, str]) -> set[str]:
+    """Return the ids of the subjects that the index has of a file.
+
+    A key has a "#" only where it has no letter; another id with one is of a file like "a#b.tsv".
+    """
+    prefix = f"{file.id}#"
+    marked = (i for i in known if i.startswith(prefix) and known[i].startswith(_MARK))
+    keys = {i: i.removeprefix(prefix) for i in marked}
+    return {i for i, key in keys.items() if "#" not in key or not entity_key(key)}
+
+
+def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None:
+    """Raise InputError where the document of a subject would replace a text."""
+    text = next((i for i in ids if i in known and not known[i].startswith(_MARK)), None)
+    if text is not None:
+        raise InputError(
+            f"{text!r} is a text of this index already: give {file.source} another name"
+        )
+
+
 def _changed(
     graph: Graph,
     file: File,
     known: Mapping[str, str],
-    before: set[str],
     done: Counter[str],
     tell: OnProgress,
 ) -> Iterator[Subject]:
-    """Yield the subjects that the index does not have as they are; take all from `before`."""
+    """Yield the subjects that the index does not have as they are, and count all."""
     for subject in graph.subjects(file.id, file.source):
-        before.discard(subject.document.id)
         old = known.get(subject.document.id)
         if old == _hash(subject):
             done["unchanged"] += 1
@@ -186,7 +208,6 @@ def _hash(subject: Subject) -> str:
 
 
 def _commit(store: Store, graph: Graph, subjects: Sequence[Subject], models: Models) -> None:
-    store.claim()  # what is built refers to what the store has now
     recipe = store.recipe
     batch = imported_batch(
         graph,

@@ -12,7 +12,6 @@ import numpy as np
 from clew import steps
 from clew.algo.keywords import Keywords, keyword_lengths, updated_lengths
 from clew.algo.sketches import EXACT_UP_TO, sketched
-from clew.types import GRAPH, IMPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,8 +50,8 @@ def keep_derived(store: Store, *, graph: bool = False, exact_up_to: int = EXACT_
 def _missing(snapshot: Snapshot, exact_up_to: int, *, graph: bool) -> list[str]:
     """Return the names of what is to be kept of a generation and is not yet."""
     n_sentences, n_triples = (len(snapshot.layer(name)) for name in ("sentence", "triple"))
-    n_texts = np.sum(snapshot.layer("chunk").columns[GRAPH] != IMPORTED)
-    needed = {_KEYWORDS: n_sentences > 0, _NEIGHBOURS: n_texts > 0 and (graph or n_triples > 0)}
+    has_texts = bool(steps.are_texts(snapshot).any())
+    needed = {_KEYWORDS: n_sentences > 0, _NEIGHBOURS: has_texts and (graph or n_triples > 0)}
     for name, layer in _SKETCHED.items():
         needed[name] = n_triples > 0 and len(snapshot.layer(layer)) > exact_up_to
     return [name for name in needed if needed[name] and snapshot.kept(name) is None]

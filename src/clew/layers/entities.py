@@ -7,11 +7,10 @@ import numpy as np
 from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
 from clew.text.analyze import counted_terms
+from clew.text.keys import MAX_KEY
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
 from clew.types import DATE, LABELS, Mention
-
-_MAX_KEY = 100  # characters: longer "names" are headings in capitals
 
 
 def mention_columns(
@@ -59,7 +58,7 @@ def mention_columns(
 
 def is_key(key: str) -> bool:
     """Say whether an entity key can be one: not empty, and no heading in capitals."""
-    return 0 < len(key) <= _MAX_KEY
+    return 0 < len(key) <= MAX_KEY
 
 
 def is_doubtful(mention: Mention, before: str) -> bool:

@@ -1,4 +1,4 @@
-"""A knowledge graph to documents and rows: a document for each subject, with a line per triple.
+"""What a file of a knowledge graph states to a graph, and some of its subjects to rows.
 
 Triples are columns of numbers from the moment they are read, so that a million of them take little
 room. No model reads the chunks: a chunk's vector is the mean of its triples'.
@@ -6,12 +6,9 @@ room. No model reads the chunks: a chunk's vector is the mean of its triples'.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,10 +21,9 @@ from clew.layers.chunks import (
     text_key,
 )
 from clew.layers.extractions import encoded
+from clew.layers.subjects import COLUMNS, OTHER, Graph, Subject, line_windows
 from clew.layers.terms import count_columns
 from clew.layers.vectors import name_columns
-from clew.text import tokens
-from clew.text.chunking import Window
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import (
@@ -37,7 +33,6 @@ from clew.types import (
     KINDS,
     Batch,
     Described,
-    Document,
     Extraction,
     Triple,
 )
@@ -48,12 +43,10 @@ if TYPE_CHECKING:
     from clew.layers.chunks import Columns
     from clew.layers.extractions import Unnamed
     from clew.models import Embedder
-    from clew.text.chunking import Chunking
+    from clew.text.chunking import Chunking, Window
 
     Numbers = NDArray[np.int32]
 
-_OTHER = ENTITY_TYPES[0]
-_STOPS = (".", "!", "?")
 _TINY = 1e-6  # the length of a sum of vectors that has no direction
 
 
@@ -80,9 +73,6 @@ class _Strings:
         return list(self._numbers)
 
 
-_COLUMNS = ("subject", "relation", "object", "description", "strength", "document")
-
-
 class Statements:
     """Triples and descriptions as a file gives them, each with the document that it names."""
 
@@ -90,7 +80,7 @@ class Statements:
         self._names, self._relations, self._said = _Strings(), _Strings(), _Strings()
         self._documents, self._keys = _Strings(str), _Strings(str)
         self._key_of = array("i")  # the key of each name
-        self._columns = {name: array("i") for name in _COLUMNS}
+        self._columns = {name: array("i") for name in (*COLUMNS, "document")}
         self._described: list[tuple[int, int, Described]] = []  # behind document and key
 
     def __len__(self) -> int:
@@ -133,7 +123,7 @@ class Statements:
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
-        columns = [self._columns[name] for name in _COLUMNS[:-1]]
+        columns = [self._columns[name] for name in COLUMNS]
         entities: dict[int, list[Described]] = {}
         for owner, _, described in self._described:
             entities.setdefault(owner, []).append(described)
@@ -158,7 +148,7 @@ class Statements:
         """Return what names none of the documents in `without`, equal triples once."""
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
-        columns = {name: np.asarray(self._columns[name])[kept] for name in _COLUMNS[:-1]}
+        columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}
         keys, key_of = self._keys.texts(), np.asarray(self._key_of, dtype=np.int32)
         relations = self._relations.texts()
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
@@ -207,122 +197,9 @@ def _merged(several: Sequence[Described]) -> Described:
     said = dict.fromkeys(collapse(each.description) for each in several)
     return Described(
         name=collapse(several[0].name),
-        type=next((each.type for each in several if each.type != _OTHER), _OTHER),
+        type=next((each.type for each in several if each.type != OTHER), OTHER),
         description=" ".join(filter(None, said)),
     )
-
-
-# -- subjects -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a graph says of one entity, as a document."""
-
-    document: Document
-    key: int  # of the entity, a place in the graph's `keys`
-    described: Described | None
-    rows: range  # its triples; each is a line of the text, behind that of the description
-    content: str  # changes whenever the rows would
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
-    """Distinct triples as columns of numbers: by the keys of their subjects, then as in the file.
-
-    "subject" and "object" count into `names`, "relation" into `relations` and "description" into
-    `said`.
-    """
-
-    names: Sequence[str]  # as written
-    keys: Sequence[str]  # of entities
-    key_of: Numbers  # (n_names,) the entity of each name
-    relations: Sequence[str]
-    relation_keys: NDArray[np.uint64]  # (n_relations,)
-    said: Sequence[str]
-    columns: Mapping[str, Numbers]  # each (n,)
-    owners: Sequence[int]  # the entities that have a document, in the order of their keys
-    begins: NDArray[np.intp]  # where the triples of each begin, and at last n
-    described: Mapping[int, Described]  # by entity
-
-    def __len__(self) -> int:
-        return len(self.columns["subject"])
-
-    def subjects(self, file_id: str, source: str) -> Iterator[Subject]:
-        """Yield a document for each entity that is described or a subject, in the order of ids."""
-        for place, key in enumerate(self.owners):
-            rows = range(int(self.begins[place]), int(self.begins[place + 1]))
-            described = self.described.get(key)
-            triples = self._triples(rows)
-            title = triples[0][0] if described is None else described.name
-            lines = [*_about(described, alone=not triples), *(_line(*each) for each in triples)]
-            fields = [title, described and [described.type, described.description], triples]
-            yield Subject(
-                document=Document(
-                    id=f"{file_id}#{self.keys[key]}",
-                    title=title,
-                    text="\n".join(lines),
-                    source=source,
-                ),
-                key=key,
-                described=described,
-                rows=rows,
-                content=hashlib.sha256(json.dumps(fields).encode()).hexdigest(),
-            )
-
-    def _triples(self, rows: range) -> list[tuple[str, str, str, str, int]]:
-        """Return subject, relation, object, description and strength of each row."""
-        some = slice(rows.start, rows.stop)
-        columns = (self.columns[name][some].tolist() for name in _COLUMNS[:-1])
-        return [
-            (self.names[s], self.relations[r], self.names[o], self.said[about], strength)
-            for s, r, o, about, strength in zip(*columns, strict=True)
-        ]
-
-
-def _about(described: Described | None, *, alone: bool) -> Iterator[str]:
-    """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
-    if described and described.description:
-        yield f"{described.name}: {described.description}"
-    elif described and alone:
-        yield described.name if described.type == _OTHER else f"{described.name}: {described.type}"
-
-
-def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
-    """Return a triple as a line of text: "Fram built by Colin Archer." and its description."""
-    said = f"{subject} {relation} {target}"
-    said = said if said.endswith(_STOPS) else f"{said}."
-    return f"{said} {description}" if description else said
-
-
-def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[int]]:
-    """Return windows of whole lines of at most `size` tokens, and the window of each line.
-
-    They are of the lines joined by line breaks, and have no sentences. Only a window of one line
-    may have more tokens.
-    """
-    begins = _begins(lines, size) if tokens.count("\n".join(lines)) > size else [0]
-    windows: list[Window] = []
-    of_line: list[int] = []
-    start = 0
-    for begin, end in pairwise([*begins, len(lines)]):
-        text = "\n".join(lines[begin:end])
-        of_line += [len(windows)] * (end - begin)
-        windows.append(Window(start, start + len(text), tokens.count(text), ()))
-        start += len(text) + 1
-    return windows, of_line
-
-
-def _begins(lines: Sequence[str], size: int) -> list[int]:
-    """Return the first line of each window. A line break ends a token, so that counts add up."""
-    begins, used = [0], 0
-    for place, line in enumerate(lines):
-        n = tokens.count(f"{line}\n")
-        if used and used + n > size:
-            begins.append(place)
-            used = 0
-        used += n
-    return begins
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -398,7 +275,7 @@ def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Numbe
 
 def _statements(graph: Graph, triples: Mapping[str, Numbers]) -> list[str]:
     """Return triples in words."""
-    columns = (triples[name].tolist() for name in _COLUMNS[:3])
+    columns = (triples[name].tolist() for name in COLUMNS[:3])
     return [
         f"{graph.names[subject]} {graph.relations[relation]} {graph.names[target]}"
         for subject, relation, target in zip(*columns, strict=True)

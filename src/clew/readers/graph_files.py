@@ -31,7 +31,7 @@ from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.stated import Stated, refused
 from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
-from clew.readers.walk import File, os_reason
+from clew.readers.walk import File, files, os_reason
 from clew.text.normalize import collapse
 from clew.types import Extraction, Skipped, Triple
 
@@ -61,18 +61,24 @@ def read_graph(path: str | Path) -> Iterator[Stated | Skipped]:
     way it raises UnreadableSource if the file cannot be read, is no text, or holds no triple, and
     MissingExtra if RDF is to be read without the extra `rdf`.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r} of a knowledge graph")
-    is_packed = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem if is_packed else path.name).suffix.lower()
+    file = graph_file(path)
+    is_packed = file.path.suffix.lower() == ".gz"
+    suffix = Path(file.path.stem if is_packed else file.path.name).suffix.lower()
     if suffix not in _READERS:
         raise InputError(
-            f"{str(path)!r} is in no format of knowledge graphs that Clew knows. "
+            f"{file.source!r} is in no format of knowledge graphs that Clew knows. "
             f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz"
         )
-    file = File(path=path, id=path.name, source=path.as_posix(), named=True)
     return _read(file, _READERS[suffix], is_packed=is_packed)
+
+
+def graph_file(path: str | Path) -> File:
+    """Return the file at a path. Raises InputError if there is none."""
+    path = Path(path)
+    file = next(files([path])) if path.is_file() else None
+    if not isinstance(file, File):
+        raise InputError(f"there is no file {str(path)!r} of a knowledge graph")
+    return file
 
 
 def _read(

@@ -18,6 +18,7 @@ from clew.types import Document, Scalar, Skipped
 IDS = ("id", "_id")
 TEXTS = ("text", "content", "body", "contents", "passage")
 TITLES = ("title", "name", "heading")
+_ENDS = (("subject", "object"), ("head", "tail"), ("source", "target"))  # columns of triples
 _TOO_DEEP = "is nested too deeply"
 
 
@@ -53,8 +54,12 @@ def has_text(columns: Iterable[str]) -> bool:
 
 def lacks_text(columns: Iterable[str]) -> str:
     """Return the reason why records of these columns have no text."""
+    columns = list(columns)
     have = shorten(", ".join(map(_clean, columns)), 200, placeholder=" ...")
-    return f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have or 'none at all'}"
+    reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have or 'none at all'}"
+    if any(_column(columns, (a,)) and _column(columns, (b,)) for a, b in _ENDS):
+        reason += "; 'clew import-kg' reads triples"
+    return reason
 
 
 def parse(text: str) -> object:

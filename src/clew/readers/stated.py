@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from clew.text.keys import name_key
+from clew.text.keys import MAX_KEY, name_key
 from clew.types import Described, Triple
 
-_MAX_KEY = 100  # characters, as of every entity of an index
-TOO_LONG = f"of more than {_MAX_KEY} characters"
+TOO_LONG = f"of more than {MAX_KEY} characters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +24,6 @@ class Stated:
 @lru_cache(maxsize=1 << 16)
 def refused(name: str) -> str:
     """Return why a name can be no entity's, as the end of a sentence; nothing if it can be."""
-    if len(name) <= _MAX_KEY and name.isascii():  # so its key is no longer
+    if len(name) <= MAX_KEY and name.isascii():  # so its key is no longer
         return ""
-    return TOO_LONG if len(name_key(name)) > _MAX_KEY else ""
+    return TOO_LONG if len(name_key(name)) > MAX_KEY else ""

@@ -375,7 +375,7 @@ class Database:
 
         Where another process still reads an older generation, the next compaction does it.
         """
-        with self._lock:
+        with self._lock, _explained(self.path):
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 self._connection.execute("VACUUM")

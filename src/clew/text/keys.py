@@ -2,6 +2,8 @@
 
 from clew.text.normalize import collapse, entity_key
 
+MAX_KEY = 100  # characters: longer "names" are headings in capitals, or texts
+
 
 def name_key(name: str) -> str:
     """Return the entity key of a name, and the folded name itself where that key is empty.

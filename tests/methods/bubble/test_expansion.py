@@ -1,4 +1,4 @@
-"""How candidates grow: what an LLM is asked, what a reranker adds, and what ends it."""
+"""How candidates grow: what an LLM is asked, what relations say, and what ends it."""
 
 import json
 import re
@@ -14,16 +14,16 @@ from clew.algo.subdivided import subdivided
 from clew.errors import BudgetSpent
 from clew.methods.bubble.expansion import Grown, grow
 from clew.methods.bubble.view import View
-from clew.models import Models, Reply
-from clew.models.rules import RuleTagger
-from clew.testing import HashEmbedder, HashTokenEmbedder, ScriptedLLM, models
+from clew.models import Reply
+from clew.testing import ScriptedLLM, models
 from clew.text import tokens
 from clew.types import Snapshot
 from tests.methods.bubble import comet
-from tests.methods.memory import Rows, SharedWords
+from tests.methods.memory import Pinned, Rows
 
 BUILT, BORN = "ola eriksen|built|comet", "ola eriksen|born in|bakken"
 LIES, SANK = "bakken|lies in|osterland", "comet|sank off|cape lund"
+CAPITAL = "verle|capital of|osterland"
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,14 @@ def listed(prompt):
     return [text for _, text in numbered], re.findall(r"^- (.*)$", found, re.MULTILINE)
 
 
+def grown_by(view, given_models, chosen, **given):
+    rest = {"phrases": (), "width": 30, "seconds": 0.0, "begun": time.monotonic()}
+    return grow(view, given_models, chosen, **(rest | given))
+
+
 def ask(graph, llm, *pieces, depth=6, **given):
-    return grow(
-        graph.view, models(llm=llm), [graph.nodes(*p) for p in pieces], depth=depth, **given
-    )
+    nodes = [graph.nodes(*piece) for piece in pieces]
+    return grown_by(graph.view, models(llm=llm), nodes, depth=depth, **given)
 
 
 def names(graph, grown):
@@ -105,8 +109,11 @@ def test_enough_ends_a_candidate_after_adding(graph):
 
 
 def test_numbers_that_are_not_listed_are_dropped(graph):
-    """So are repeats; a reply of nothing else ends the candidate and says so."""
-    llm = ScriptedLLM(says(0, 2, -1, 99, 2), says(7))
+    """So are repeats; a reply of nothing else ends the candidate and says so.
+
+    JSON may write a whole number with a point.
+    """
+    llm = ScriptedLLM(says(0, 2.0, -1, 10**400, 2), says(*range(7, 100_000)))
     [grown] = ask(graph, llm, [BUILT])
     assert names(graph, grown) == [SANK]
     assert grown.notes == (
@@ -201,104 +208,198 @@ def test_the_prompt_says_that_facts_give_no_orders(graph):
     assert f"Question: {comet.QUESTION}\n" in prompt.user
 
 
-# -- by the reranker ------------------------------------------------------------------------------
+# -- by relations ---------------------------------------------------------------------------------
+
+PHRASES = ("builder", "born", "land")
+SAYS = {  # cosines to each of the phrases
+    "built": (0.8, 0.1, 0.0),
+    "sank off": (0.2, 0.1, 0.0),
+    "born in": (0.1, 0.9, 0.0),
+    "lies in": (0.0, 0.0, 0.7),
+    "capital of": (0.0, 0.0, 0.75),
+    "dug in": (0.0, 0.0, 0.1),
+    "has": (-0.2, -0.1, -0.9),
+}
 
 
-def test_triples_are_added_while_they_help(graph):
-    """Without an LLM the reranker leads from the ship by its builder to where he was born."""
-    [grown] = ask(graph, None, [BUILT], depth=1)
-    assert names(graph, grown) == [BORN]
-    [added] = grown.triples
-    sets = steps.TextSets(models(), comet.QUESTION)
-    texts = ["Ola Eriksen built Comet", "Ola Eriksen born in Bakken", "Comet sank off Cape Lund"]
-    before, after, other = sets.score([texts[:1], texts[:2], [texts[0], texts[2]]])
-    assert added.score == pytest.approx(after)
-    assert after > before + 0.01
-    assert other < after
-    assert added.reason == f"the triples together score {after:.2f}, {before:.2f} before"
+@dataclass(frozen=True)
+class Relations(Pinned):
+    """An embedder that knows some relations, and the phrases as axes; it keeps what it read."""
 
+    read: list[str] = field(default_factory=list)
 
-def test_a_candidate_without_triples_takes_the_best_beside_it(graph):
-    """An entity alone says nothing, so there is no score to be beaten."""
-    [grown] = ask(graph, None, ["ola eriksen"], depth=1)
-    assert names(graph, grown)[0] == BORN
-    assert "before" not in grown.triples[0].reason
-
-
-def with_reranker(reranker):
-    return Models(embedder=HashEmbedder(), tagger=RuleTagger(), reranker=reranker)
-
-
-def test_any_reranker_scores_joined_texts(graph):
-    """What adds a word of the question is added; what adds none is read once, and ends it."""
-    reranker = SharedWords()
-    [grown] = grow(graph.view, with_reranker(reranker), [graph.nodes(BUILT)], depth=3)
-    assert names(graph, grown) == [BORN]
-    built, born = "Ola Eriksen built Comet", "Ola Eriksen born in Bakken"
-    assert reranker.read == [
-        built,
-        f"{built} {born}",
-        f"{built} Comet sank off Cape Lund",
-        f"{built} {born} Bakken lies in Osterland",
-    ]
-
-
-@dataclass
-class Levels:
-    """Scores a text by the words that it has, each worth what is given."""
-
-    worth: dict[str, float]
-    read: list[list[str]] = field(default_factory=list)
-    name: str = "levels"
-
-    def score(self, _query, texts):
-        self.read.append(list(texts))
-        return np.array([sum(w for word, w in self.worth.items() if word in t) for t in texts])
-
-
-def test_a_gain_must_be_clear(graph):
-    """A hundredth of the score is; less is not."""
-    for worth, added in ((0.011, 1), (0.009, 0)):
-        [grown] = grow(
-            graph.view, with_reranker(Levels({"sank": worth})), [graph.nodes(BUILT)], depth=1
-        )
-        assert len(grown.triples) == added
-
-
-def test_the_best_is_added_first_and_a_useless_one_is_read_once(graph):
-    """Only what gained in a round is read in the next."""
-    reranker = Levels({"capital": 0.2, "Salt": 0.3})
-    [grown] = grow(graph.view, with_reranker(reranker), [graph.nodes("osterland")], depth=1)
-    assert names(graph, grown)[:2] == ["salt|dug in|osterland", "verle|capital of|osterland"]
-    assert [len(texts) for texts in reranker.read] == [3, 2]
-
-
-class Counting(HashTokenEmbedder):
-    """An embedder that keeps what it read."""
-
-    read: list[str] = []  # noqa: RUF012 -- emptied by its test
-
-    def embed_tokens(self, texts):
+    def embed(self, texts, *, kind):
         self.read.extend(texts)
-        return super().embed_tokens(texts)
+        return super().embed(texts, kind=kind)
 
 
-def test_each_text_is_read_once_over_all_candidates(graph):
-    """Late interaction scores sets of what was read; the query was read before."""
-    Counting.read.clear()
-    pieces = [graph.nodes(BUILT), graph.nodes(SANK, "comet"), graph.nodes(BORN)]
-    grow(graph.view, models(Counting()), pieces, depth=3)
-    assert Counting.read
-    assert len(Counting.read) == len(set(Counting.read))
-    assert comet.QUESTION not in Counting.read
+def relations(says=SAYS, phrases=PHRASES):
+    return Relations(says | dict(zip(phrases, np.eye(len(phrases)), strict=True)))
+
+
+def go_on(graph, *pieces, embedder=None, depth=6, phrases=PHRASES, **given):
+    embedder = embedder or relations(phrases=phrases)
+    nodes = [graph.nodes(*piece) for piece in pieces]
+    return grown_by(graph.view, models(embedder), nodes, phrases=phrases, depth=depth, **given)
+
+
+def test_a_path_goes_on_where_its_relation_says_more(graph):
+    """From the ship by its builder to his land; a relation of no phrase leads nowhere."""
+    [grown] = go_on(graph, [BUILT])
+    assert names(graph, grown) == [BORN, LIES, CAPITAL]
+    assert [added.depth for added in grown.triples] == [1, 2, 3]
+    said = [(0.8 + 0.9) / 3, (0.8 + 0.9 + 0.7) / 3, (0.8 + 0.9 + 0.75) / 3]
+    assert [added.score for added in grown.triples] == pytest.approx(said)
+    assert grown.triples[0].reason == "0.57 like the question so far, 0.30 before"
+    assert grown.notes == ()
+
+
+def test_a_candidate_without_triples_has_said_nothing(graph):
+    """So every relation that says something says more, and one far behind the best does not."""
+    [grown] = go_on(graph, ["osterland"], depth=1)
+    assert names(graph, grown) == [CAPITAL, LIES]
+    assert grown.triples[0].reason == "0.25 like the question so far"
+    [alone] = go_on(graph, ["lighthouse"])
+    assert alone == Grown(1)
+
+
+def test_each_path_is_judged_by_itself(graph):
+    """That one way told where a land is keeps no other from being told the same."""
+    [grown] = go_on(graph, ["osterland"], phrases=("born", "land"), embedder=two_phrases())
+    assert names(graph, grown) == [CAPITAL, LIES, BORN]
+    assert grown.triples[2].reason == "0.80 like the question so far, 0.35 before"
+
+
+def two_phrases():
+    return relations({relation: row[1:] for relation, row in SAYS.items()}, ("born", "land"))
+
+
+@pytest.mark.parametrize(("behind", "n_added"), [(0.09, 2), (0.11, 1)])
+def test_a_way_far_behind_the_best_is_left(graph, behind, n_added):
+    """A tenth is far, whatever it gains itself."""
+    rows = dict.fromkeys(SAYS, (0.0,)) | {
+        "born in": (0.5,),
+        "sank off": (0.5 - behind,),
+    }
+    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
+    assert names(graph, grown) == [BORN, SANK][:n_added]
+
+
+@pytest.mark.parametrize(("gain", "n_added"), [(0.011, 1), (0.009, 0)])
+def test_a_gain_must_be_clear(graph, gain, n_added):
+    """A hundredth is; less is not."""
+    rows = dict.fromkeys(SAYS, (0.0,)) | {"sank off": (gain,)}
+    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
+    assert len(grown.triples) == n_added
+
+
+def test_what_a_way_says_has_six_decimals(graph):
+    """As all cosines have, so that no library for sums shows."""
+    rows = dict.fromkeys(SAYS, (0.0,)) | {"sank off": (1 / 3,)}
+    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
+    assert [added.score for added in grown.triples] == [0.333333]
+
+
+def test_each_relation_is_read_once_over_all_candidates(graph):
+    """The phrases first, together."""
+    embedder = relations()
+    go_on(graph, [BUILT], [LIES, "verle"], ["cape lund"], embedder=embedder)
+    assert embedder.read[:3] == list(PHRASES)
+    assert sorted(embedder.read[3:]) == sorted(SAYS)
+
+
+def test_without_phrases_the_whole_question_is_one(graph):
+    """So a question of names alone can still be followed."""
+    embedder = relations({relation: row[1:2] for relation, row in SAYS.items()}, [comet.QUESTION])
+    [grown] = go_on(graph, [BUILT], embedder=embedder, phrases=())
+    assert names(graph, grown) == [BORN]
+    assert embedder.read[0] == comet.QUESTION
+
+
+def test_a_triple_between_known_ends_is_added_and_leads_no_further():
+    """It says more and brings nobody new."""
+    painted = "comet|painted by|ola eriksen"
+    rows = [("Ola Eriksen", "built", "Comet"), ("Comet", "painted by", "Ola Eriksen")]
+    triples = {"comet": rows, "eriksen": [("Ola Eriksen", "born in", "Bakken")]}
+    phrases = ("painter", "home")
+    says = {"built": (0, 0), "painted by": (0.9, 0), "born in": (0, 0.5)}
+    with comet.indexed(triples=triples) as snapshot:
+        graph = comet.look(snapshot)
+        given = {"phrases": phrases, "embedder": relations(says, phrases)}
+        [grown] = go_on(graph, [BUILT], **given)
+        assert names(graph, grown) == [painted]
+        [other] = go_on(graph, ["bakken"], **given)
+        assert names(graph, other) == [BORN, painted]
+
+
+def test_a_way_back_leads_no_further():
+    """What a path came by is known to it, however long ago that was."""
+    honours = ("Bakken", "honours", "Comet")
+    triples = comet.TRIPLES | {"bakken": [honours], "lund": []}
+    says = {
+        "built": (0, 0, 0),
+        "born in": (0.9, 0, 0),
+        "honours": (0, 0.5, 0),
+        "sank off": (0, 0, 0.5),
+    }
+    phrases = ("born", "honour", "sink")
+    with comet.indexed(triples=triples) as snapshot:
+        graph = comet.look(snapshot)
+        [grown] = go_on(graph, [BUILT], phrases=phrases, embedder=relations(says, phrases))
+        assert names(graph, grown) == [BORN, "bakken|honours|comet"]
+
+
+def test_no_triple_is_added_twice():
+    """Two triples between the same ends lead to the same place, and neither back by the other."""
+    rows = [("Ola Eriksen", "built", "Comet"), ("Comet", "painted by", "Ola Eriksen")]
+    says, phrases = {"built": (0.8, 0), "painted by": (0, 0.7)}, ("builder", "painter")
+    with comet.indexed(triples={"comet": rows}) as snapshot:
+        graph = comet.look(snapshot)
+        [grown] = go_on(graph, ["comet"], phrases=phrases, embedder=relations(says, phrases))
+        assert names(graph, grown) == [BUILT, "comet|painted by|ola eriksen"]
+
+
+def test_depth_bounds_the_levels(graph):
+    """None at 0."""
+    [grown] = go_on(graph, [BUILT], depth=2)
+    assert names(graph, grown) == [BORN, LIES]
+    assert go_on(graph, [BUILT], depth=0) == [Grown(1)]
+    assert go_on(graph) == []
+
+
+class SlowRelations(Relations):
+    def embed(self, texts, *, kind):
+        time.sleep(0.3 if "born in" in texts else 0.0)
+        return super().embed(texts, kind=kind)
+
+
+def test_time_ends_growth_by_relations_too(graph):
+    """The level that is under way is finished; one note; no candidate begins another level."""
+    embedder = SlowRelations(relations().vectors)
+    first, second = go_on(graph, [BUILT], [LIES], embedder=embedder, seconds=0.2)
+    assert names(graph, first) == [BORN]
+    assert first.notes == ("the expansion of candidate 1 ended at depth 2: 0.2 seconds are over",)
+    assert second == Grown(2)
+
+
+def test_time_counts_from_the_beginning_of_the_query(graph):
+    """What came before the expansion took some of it."""
+    begun = time.monotonic() - 9
+    [late] = go_on(graph, [BUILT], seconds=8.0, begun=begun)
+    assert late.notes == ("the expansion of candidate 1 ended at depth 1: 8 seconds are over",)
+    [early] = go_on(graph, [BUILT], seconds=60.0, begun=begun)
+    assert early.triples
 
 
 def test_the_same_again(graph):
-    """The same candidates grow in the same way."""
+    """The same candidates grow in the same way, also with real phrases and words."""
     pieces = [graph.nodes(BUILT), graph.nodes("osterland", LIES)]
-    first, second = (grow(graph.view, models(), pieces, depth=4) for _ in range(2))
+    phrases = ("land", "builder", "born")
+    first, second = (
+        grown_by(graph.view, models(), pieces, phrases=phrases, depth=4) for _ in range(2)
+    )
     assert first == second
-    assert first[0].triples
+    assert names(graph, first[0])[0] == BORN
 
 
 # -- large graphs ---------------------------------------------------------------------------------
@@ -310,6 +411,10 @@ class Lines(Rows):
     def texts(self, rows):
         self.sources = [*self.sources, *rows]
         return [f"hub {'very ' * 60}long {row}" for row in rows]
+
+    def relations(self, rows):
+        self.sources = [*self.sources, *rows]
+        return [f"of kind {row % 3}" for row in rows]
 
 
 class CountingView(View):
@@ -338,7 +443,7 @@ def hub():
 def test_a_hub_costs_one_call_and_few_texts(hub):
     """All cosines at once; only the best triples are read, and the prompt stays short."""
     llm = ScriptedLLM(says(1), says())
-    one, other = grow(hub, models(llm=llm), [(0,), (0, 1)], depth=2, width=30)
+    one, other = grown_by(hub, models(llm=llm), [(0,), (0, 1)], depth=2, width=30)
     assert [added.triple for added in one.triples] == [7]
     assert other.triples == one.triples
     assert sorted(CountingView.sizes)[-2:] == [1, 100_000]
@@ -353,7 +458,7 @@ def test_what_is_held_takes_no_room_of_the_width(hub):
     llm = ScriptedLLM(says())
     values = hub.values(np.arange(100_000) + hub.graph.n_entities)
     best = np.argsort(-values, kind="stable")[:9].tolist()
-    grow(hub, models(llm=llm), [[hub.graph.n_entities + i for i in best[:8]]], depth=1, width=1)
+    grown_by(hub, models(llm=llm), [[hub.graph.n_entities + i for i in best[:8]]], depth=1, width=1)
     shown, _ = listed(llm.prompts[0])
     assert len(shown) == 1
     assert hub.snapshot.layer("triple").sources[0] == best[8]
@@ -363,10 +468,24 @@ def test_a_prompt_is_bounded_whatever_is_held(hub):
     """Half of 3,000 tokens are for triples to choose from; those found first fill the rest."""
     llm = ScriptedLLM(says(500))
     held = tuple(hub.graph.n_entities + i for i in range(400))
-    [grown] = grow(hub, models(llm=llm), [held], depth=1, width=200)
+    [grown] = grown_by(hub, models(llm=llm), [held], depth=1, width=200)
     shown, found = listed(llm.prompts[0])
     assert 1_000 < tokens.count("\n".join(shown)) <= 1_500
     assert 20 < len(shown) < 200
     assert 20 < len(found) < 400
     assert tokens.count("\n".join((*shown, *found))) <= 3_000 + len(shown) + len(found)
     assert grown.triples == ()
+
+
+def test_few_relations_of_a_hub_are_read(hub):
+    """As many as may be chosen from; each candidate reads the hub's cosines from the first."""
+    vectors = {"of kind 0": (0.5,), "of kind 1": (0.45,), "of kind 2": (0.3,), "kind": (1.0,)}
+    embedder = Relations(vectors)
+    given = {"depth": 2, "width": 30, "phrases": ("kind",)}
+    one, other = grown_by(hub, models(embedder), [(0,), (0, 1)], **given)
+    best = hub.snapshot.layer("triple").sources[:30]
+    chosen = [row for kind in (0, 1) for row in best if row % 3 == kind]
+    assert [added.triple for added in one.triples] == chosen
+    assert other.triples == one.triples
+    assert sorted(embedder.read) == sorted(vectors)
+    assert sum(size > 1_000 for size in CountingView.sizes) == 1

@@ -6,6 +6,7 @@ a knowledge graph that was imported. Choices where the paper is silent: docs/met
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
@@ -21,7 +22,7 @@ from clew.methods.bubble.evidence import merged_evidence
 from clew.methods.bubble.expansion import grow
 from clew.methods.bubble.merged import Found
 from clew.methods.bubble.view import View, view_of
-from clew.types import IMPORTED, Evidence, Snapshot
+from clew.types import Evidence, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 
+_MOST = 100  # for α and γ: beyond it a score is no number
 _STRICT = 10.0  # the least α of a question whose concepts are all required
 
 
@@ -46,7 +48,7 @@ class Bubble:
     chunks: int = 15  # returned, those that were shown to the LLM on the way among them
     shown: int = 5  # nearest to the question, which the LLM reads first [k]
     anchors: int = 10  # of each concept [k_a]
-    budget: int = 10  # candidates to find [B]
+    found: int = 10  # candidates after which the search may end [B]
     hops: int = 6  # from an anchor [h]
     candidates: int = 3  # chosen of them [n]
     alpha: float = 1.0  # how much a missing concept counts [α]
@@ -59,24 +61,28 @@ class Bubble:
     specialise: bool = True  # generic concepts are bound to the others
     relax: bool = True  # concepts are also searched in words of the first chunks
     validate: bool = True  # the LLM sorts the anchors into groups
-    full: bool = True  # go on after the budget until a candidate has all concepts
+    full: bool = True  # go on after that until a candidate has all concepts
     intra: bool = True  # connections within a group too
     ranking: bool = True  # or the first candidates that were found
     entities_only: bool = False  # costs of candidates leave their triples out
     states: int = 5_000  # pairs of a node and a group that the search may settle
-    seconds: float = 0.0  # after which no further expansion begins; 0: no limit
+    seconds: float = 0.0  # of a query, after which no further expansion begins; 0: no limit
 
     def __post_init__(self) -> None:
         if self.semantics not in get_args(Semantics):
             options = " or ".join(map(repr, get_args(Semantics)))
             raise InputError(f"semantics is {options}, not {self.semantics!r}")
-        for name in ("chunks", "anchors", "budget", "hops", "candidates", "states"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
-        if self.penalty < 1:
-            raise InputError(f"penalty is at least 1, not {self.penalty}")
+        counts = ("chunks", "anchors", "found", "hops", "candidates", "width", "states")
+        for least, names in ((1, counts), (0, ("shown", "depth", "seconds"))):
+            for name in names:
+                if not getattr(self, name) >= least:
+                    raise InputError(f"{name} is at least {least}, not {getattr(self, name)}")
+        for name, least in (("alpha", 0), ("penalty", 1)):
+            if not least <= getattr(self, name) <= _MOST:
+                raise InputError(f"{name} is from {least} to {_MOST}, not {getattr(self, name)}")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        begun = time.monotonic()
         asked = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
             note = "the index has no triples: the chunks nearest to the question instead"
@@ -93,7 +99,6 @@ class Bubble:
             early=self.early,
             latent=self.latent,
             specialise=self.specialise,
-            relax=self.relax,
         )
         if analysis.answer is not None:
             note = "the LLM answered from the chunks nearest to the question, without the graph"
@@ -102,7 +107,7 @@ class Bubble:
                 method=self.name,
                 hits=first,
                 answer=analysis.answer,
-                notes=(*analysis.notes, note),
+                notes=(note,),
             )
         seen = view_of(snapshot, asked)
         anchors = anchor_groups(seen, models, analysis, k=self.anchors, validate=self.validate)
@@ -120,6 +125,7 @@ class Bubble:
                 depth=self.depth,
                 width=self.width,
                 seconds=self.seconds,
+                begun=begun,
             ),
             retrieved=retrieved,
             shown=show,
@@ -131,7 +137,7 @@ class Bubble:
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the chunks of texts that are nearest to the query, and their cosines."""
-        texts = np.flatnonzero(snapshot.layer("chunk").columns["graph"] != IMPORTED)
+        texts = np.flatnonzero(steps.are_texts(snapshot))
         cosines = steps.dense_scores(snapshot, "chunk", query)[texts]
         best = top_k(cosines, min(self.shown, self.chunks))
         return texts[best].tolist(), cosines[best]
@@ -145,7 +151,7 @@ class Bubble:
             seen.graph,
             seen.costs,
             groups,
-            budget=self.budget,
+            budget=self.found,
             hops=self.hops,
             full=self.full,
             intra=self.intra,

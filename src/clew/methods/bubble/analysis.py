@@ -101,13 +101,12 @@ def analyse(
     early: bool,
     latent: bool,
     specialise: bool,
-    relax: bool,
 ) -> Analysis:
     """Return the concepts of a question, and with `early` its answer where `shown` proves one.
 
-    The switches drop latent concepts, specialised forms and relaxed forms. They leave the prompt
-    as it is, so that a recorded reply serves them all. Without an LLM, or a usable reply, concepts
-    are names and phrases of the question and the question itself.
+    The other switches drop latent concepts and specialised forms. All leave the prompt as it is, so
+    that a recorded reply serves them. No concept is relaxed where no chunk is shown. Without an
+    LLM, or a usable reply, concepts are names and phrases of the question and the question itself.
     """
     if models.llm is None:
         return _by_words(query, snapshot, models, specialise=specialise)
@@ -118,7 +117,7 @@ def analyse(
             replace(
                 concept,
                 specialised=concept.specialised if specialise else "",
-                relaxed=concept.relaxed if relax and shown else (),
+                relaxed=concept.relaxed if shown else (),
             )
             for concept in _concepts(reply.data["concepts"], latent=latent)
         )
@@ -180,7 +179,10 @@ def _concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concep
 def _answer(
     data: Mapping[str, Any], shown: Sequence[Hit]
 ) -> tuple[DirectAnswer | None, tuple[str, ...]]:
-    """Return the answer of a reply where a chunk proves it; else a note where it has one."""
+    """Return the answer of a reply where a chunk proves it; else a note where it has one.
+
+    A proof is a quote that stands in the chunk and is longer than the answer.
+    """
     answer = collapse(data["answer"])
     if not data["sufficient"] or not answer:
         return None, ()
@@ -188,9 +190,9 @@ def _answer(
     order = sorted(range(len(shown)), key=lambda place: place != named)
     for hit in (shown[place] for place in order):
         quote = _quoted(data["quote"], hit.text)
-        if quote and entity_key(quote) != entity_key(answer):
+        if len(entity_key(quote)) > len(entity_key(answer)):
             return DirectAnswer(text=answer, chunk_id=hit.chunk_id, quote=quote), ()
-    return None, ("the LLM answered at once, but no chunk that it was shown has its quote",)
+    return None, ("the LLM answered at once, but no chunk that it was shown proves it",)
 
 
 def _quoted(quote: str, text: str) -> str:
@@ -214,18 +216,23 @@ def _by_words(query: str, snapshot: Snapshot, models: Models, *, specialise: boo
     names = _names(query, snapshot, models)
     spans = sorted(names)
     found = [Concept(text=names[span]) for span in spans]
-    phrases = list(phrase_spans(query, spans))
-    for start, end in phrases:
+    phrases: list[str] = []
+    for start, end in phrase_spans(query, spans):
         first, last = bound((start, end), spans)
         specialised = collapse(query[first:last]) if specialise and spans else ""
-        found.append(Concept(text=collapse(query[start:end]), specialised=specialised))
+        phrases.append(collapse(query[start:end]))
+        found.append(Concept(text=phrases[-1], specialised=specialised))
     distinct: dict[str, Concept] = {}
     for concept in found:
         distinct.setdefault(entity_key(concept.text), concept)
     concepts = list(distinct.values())[: _MOST_CONCEPTS - 1]
     if entity_key(query) not in distinct:
         concepts.append(Concept(text=collapse(query)))
-    return Analysis(concepts=tuple(concepts), query_type=_query_type(query, spans))
+    return Analysis(
+        concepts=tuple(concepts),
+        phrases=tuple(dict.fromkeys(phrases)),
+        query_type=_query_type(query, spans),
+    )
 
 
 def _names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, str]:

@@ -6,6 +6,7 @@ BubbleRAG (arXiv:2603.20309, §3.2): candidates by similarity, grouped and weigh
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.layers.packing import closed, numbered
 from clew.methods.bubble.analysis import connected
+from clew.methods.bubble.listing import places, short
 from clew.prompts import prompt
-from clew.text import tokens
 from clew.text.normalize import collapse, entity_key
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ Found = tuple[float, str]  # the similarity of a candidate, above zero, and the 
 
 _MARGIN = 0.1  # a candidate that is further below the best of its concept is noise
 _UNLIKE: Found = (0.0, "")  # no candidate: nothing in common with the words
-_LINE_TOKENS = 40  # of a candidate in a prompt
 _SCHEMA = closed(
     {
         "groups": {
@@ -166,10 +166,10 @@ def _chosen(
     weights: dict[int, float] = {}
     members: dict[int, dict[int, Found]] = {}
     for row in reply.data["groups"]:
-        place = row["concept"] - 1
-        named = [nodes[number - 1] for number in row["candidates"] if 1 <= number <= len(nodes)]
-        if named and 0 <= place < len(concepts):
-            weights[place] = weights.get(place, 0.0) + row["weight"]
+        named = [nodes[place] for place in places(row["candidates"], len(nodes))]
+        is_finite = abs(row["weight"]) <= sys.float_info.max  # JSON has longer whole numbers
+        for place in places([row["concept"]], len(concepts)) if named else ():
+            weights[place] = weights.get(place, 0.0) + (row["weight"] if is_finite else 0.0)
             own = ((node, found[place].get(node, listed[node])) for node in named)
             members.setdefault(place, {}).update(own)
     groups = [
@@ -189,12 +189,11 @@ def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
 
 
 def _prompt(view: View, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
-    texts = [tokens.truncate(collapse(text), _LINE_TOKENS) for text in view.texts(nodes)]
     return prompt(
         "bubble_groups",
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(view.query.text),
         concepts="\n".join(numbered([each.specialised or each.text for each in concepts])),
-        candidates="\n".join(numbered(texts)),
+        candidates="\n".join(numbered(list(map(short, view.texts(nodes))))),
     )

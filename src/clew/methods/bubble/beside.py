@@ -40,11 +40,11 @@ class Grown:
 class Beside:
     """The triples beside what is held, each entity's read once."""
 
-    def __init__(self, view: View, width: int, seconds: float) -> None:
+    def __init__(self, view: View, width: int, seconds: float, begun: float) -> None:
         self.view = view
         self._width = width
         self._seconds = seconds
-        self._until = time.monotonic() + seconds if seconds else math.inf
+        self._until = begun + seconds if seconds else math.inf
         self._cosines: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
 
     def candidate(self, nodes: Sequence[int]) -> tuple[list[int], set[int]]:

@@ -10,6 +10,7 @@ from clew import steps
 from clew.algo.pool import fitting
 from clew.layers.packing import closed, numbered
 from clew.methods.bubble.beside import Added, Beside, Grown, ended
+from clew.methods.bubble.listing import places, short
 from clew.prompts import prompt
 from clew.text import tokens
 from clew.text.normalize import collapse
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from clew.models import LLM, Prompt, Reply
 
 _MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
-_LINE_TOKENS = 40  # of a triple there
 _SCHEMA = closed(
     {
         "select": {"type": "array", "items": {"type": "integer"}},
@@ -78,16 +78,16 @@ class _Guide:
     def _choice(self, held: Sequence[int], options: Sequence[int], depth: int) -> _Choice:
         if reason := self._beside.over():
             return _Choice(fault=reason, over=True)
-        lines = numbered([_short(text) for text in self._words(options)])
+        lines = numbered(list(map(short, self._words(options))))
         listed = fitting(lines, tokens.count, _MOST_TOKENS // 2)
         reply = self._asked(self._prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
-        numbers = dict.fromkeys(reply.data["select"])
-        valid = [number for number in numbers if 1 <= number <= len(listed)]
+        numbers = reply.data["select"]
+        valid = places(numbers, len(listed))
         reason = f"the LLM chose it among {len(listed)}"
         return _Choice(
-            tuple(Added(options[number - 1], depth, reason) for number in valid),
+            tuple(Added(options[place], depth, reason) for place in valid),
             enough=reply.data["sufficient"],
             fault="the LLM chose only numbers of no triple" if numbers and not valid else "",
         )
@@ -95,7 +95,7 @@ class _Guide:
     def _prompt(self, held: Sequence[int], listed: Sequence[str]) -> Prompt:
         beside = "\n".join(listed)
         room = _MOST_TOKENS - tokens.count(beside)
-        lines = (f"- {_short(text)}" for text in self._words(held))
+        lines = (f"- {short(text)}" for text in self._words(held))
         found = "\n".join(fitting(lines, tokens.count, room))
         return prompt(
             "bubble_expansion",
@@ -116,17 +116,3 @@ class _Guide:
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._texts]
         self._texts |= zip(new, self._beside.view.triples.texts(new), strict=True)
         return [self._texts[triple] for triple in triples]
-
-
-def _short(text: str) -> str:
-    return tokens.truncate(collapse(text), _LINE_TOKENS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """A candidate's triples, and those that one went along from it."""
-
-    triples: tuple[int, ...]
-    entities: frozenset[int]  # of all of these triples
-    ends: frozenset[int]  # where it goes on
-    score: float  # the reranker's, of all triples together

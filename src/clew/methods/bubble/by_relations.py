@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.topk import top_k
+from clew.algo.topk import DECIMALS, top_k
 from clew.methods.bubble.beside import Added, Beside, Grown, ended
-from clew.text.normalize import collapse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Embedder
 
-_LEAST_GAIN = 0.01  # in what a path says, for a triple to be added
+_LEAST_GAIN = 0.05  # in what a path says, for a triple to be added
 _MARGIN = 0.1  # a path that says this much less than the best one leads elsewhere
 
 
@@ -60,9 +59,12 @@ class _Guide:
         self._embedder = embedder
         self._phrases = embedder.embed(list(phrases), kind="document")
         self._said: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
+        self._over = False
 
     def grown(self, rank: int, nodes: Sequence[int], most: int) -> Grown:
         """Return what a candidate grows by at `most` levels."""
+        if self._over:
+            return Grown(rank)
         held, entities = self._beside.candidate(nodes)
         ends = frozenset(entities)
         nothing = np.zeros((1, len(self._phrases)))
@@ -71,6 +73,7 @@ class _Guide:
         added: list[Added] = []
         for depth in range(1, most + 1):
             if reason := self._beside.over():
+                self._over = True
                 return Grown(rank, tuple(added), (ended(rank, depth, reason),))
             frontier = {end for path in paths for end in path.ends}
             ways = self._further(paths, self._beside.options(frontier, held))
@@ -106,15 +109,16 @@ class _Guide:
 
     def _relations(self, triples: Sequence[int]) -> NDArray[np.float64]:
         """Return (n, n_phrases): how near the relations of triples come to the phrases."""
-        relations = [collapse(each) for each in self._beside.view.triples.relations(triples)]
+        relations = self._beside.view.triples.relations(triples)
         new = [each for each in dict.fromkeys(relations) if each not in self._said]
         if new:
             vectors = self._embedder.embed(new, kind="document")
-            self._said |= zip(new, (vectors @ self._phrases.T).astype(np.float64), strict=True)
+            cosines = np.round((vectors @ self._phrases.T).astype(np.float64), DECIMALS)
+            self._said |= zip(new, cosines, strict=True)
         return np.array([self._said[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
 def _added(before: _Path, path: _Path, depth: int) -> Added:
     gained = f", {before.score:.2f} before" if before.triples else ""
-    reason = f"its way says {path.score:.2f} of what is asked{gained}"
+    reason = f"{path.score:.2f} like the question so far{gained}"
     return Added(path.triples[-1], depth, reason, path.score)

@@ -25,18 +25,20 @@ def grow(
     *,
     phrases: Sequence[str],
     depth: int,
-    width: int = 30,
-    seconds: float = 0.0,
+    width: int,
+    seconds: float,
+    begun: float,
 ) -> list[Grown]:
     """Return what each of the `chosen` candidates, given as nodes by rank, grows by.
 
     At each of `depth` levels the `width` triples most similar to the query are chosen from, among
     those of the entities that the level before brought. At first these are the ends of all of the
-    candidate's triples, which are words of its evidence, and its other entities. After `seconds`
-    of wall time no further level begins; 0 is no limit. An LLM chooses; without one, what the
-    relations say of `phrases`, or of the whole question where it has none.
+    candidate's triples, which are words of its evidence, and its other entities. When
+    `seconds` have passed since `begun`, a time.monotonic(), no further level begins; 0 is no limit.
+    An LLM chooses; without one, what the relations say of `phrases`, or of the whole question where
+    it has none.
     """
-    beside = Beside(view, width, seconds)
+    beside = Beside(view, width, seconds, begun)
     if models.llm is not None:
         return grow_by_llm(beside, models.llm, chosen, depth)
     asked = phrases or [view.query.text]

@@ -50,7 +50,7 @@ class Merged:
     pieces: Mapping[int, Piece]  # by rank, as they were before they grew
     triples: Mapping[int, Mapping[int, Origin]]  # by rank: its own, the cheapest first, then added
     facts: Mapping[int, Origin]  # the triples of all
-    weights: NDArray[np.float64]  # (n_facts,), cosine to the query over the candidate's rank
+    weights: NDArray[np.float64]  # (n_facts,), cosine to the query over rank and depth
     entities: Mapping[int, int]  # of all, and the rank of the first candidate that has each
     anchors: Mapping[int, str]  # nodes, those of the heaviest group first, and why they are ones
     n_entities: int  # of the whole graph: nodes below are entities, the others triples
@@ -88,12 +88,12 @@ def merge(view: View, found: Found) -> Merged:
     stated = [n + triple for triple in facts]
     parts = (node for each in found.ranked for node in each.piece.nodes)
     nodes = sorted({*stated, *entities, *anchors, *parts})
-    ranks = np.array([origin.candidate for origin in facts.values()])
+    behind = np.array([each.candidate * (1 + each.depth) for each in facts.values()])
     return Merged(
         pieces=pieces,
         triples=triples,
         facts=facts,
-        weights=np.maximum(view.values(stated), 0.0) / ranks,
+        weights=np.maximum(view.values(stated), 0.0) / behind,
         entities=entities,
         anchors=anchors,
         n_entities=n,

@@ -1,0 +1,122 @@
+"""Measure import and questions of knowledge graphs by size: seconds, memory, growth.
+
+    python benchmarks/graph_scale.py [--sizes 10000,100000,1000000] [--questions N] [--keep FOLDER]
+
+The graphs are those of `benchmarks/bubble.py` (`attached`), with names of two made words and forty
+relations; an embedder of hashed words stands for a model, so that only Clew's own time counts. A
+question names two entities that a walk of three triples joins, and a relation: "Which rudar joins
+Bemu Tola and Kari Sumo?". Seconds of a question are those of `search` without the embedder's, after
+a first one that opens the index. Each size has a process of its own, and so its peak memory is its
+own. A busy machine makes all of it longer: compare within a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from bubble import made
+
+import clew
+from clew.testing import HashEmbedder, models
+
+if TYPE_CHECKING:
+    from clew.algo.subdivided import Subdivided
+
+DIMENSIONS = 256
+SYLLABLES = ("ba be bo da de du ka ke ki la lo ma mi mo na no pa pe ra ri ru sa si so ta to tu va "
+             "vi zo").split()  # fmt: skip
+RELATIONS = [f"{a}{b}r" for a in SYLLABLES[::4] for b in SYLLABLES[1::6]][:40]
+
+
+def main() -> None:
+    """Measure every size in a process of its own and print the table."""
+    parser = argparse.ArgumentParser(description="Measure imported graphs by size.")
+    parser.add_argument("--sizes", default="10000,100000,1000000", help="triples, with commas")
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--keep", type=Path, help="folder for the indexes, used again if there")
+    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.size:
+        print(json.dumps(measured(options.size, options.questions, options.keep)))
+        return
+    print(f"{'triples':>9}{'import':>9}{'open':>8}{'p50':>9}{'p95':>9}{'facts':>7}{'peak':>9}")
+    with tempfile.TemporaryDirectory() as folder:
+        keep = options.keep or Path(folder)
+        for size in options.sizes.split(","):
+            command = [sys.executable, __file__, "--size", size, "--keep", str(keep)]
+            command += ["--questions", str(options.questions)]
+            run = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+            figures = json.loads(run.stdout)
+            times = "{import:>7} s{open:>6} s{p50:>6} ms{p95:>6} ms".format(**figures)
+            rest = "{facts:>7}{peak:>6} MB".format(**figures)
+            print(f"{int(size):>9,}{times}{rest}", flush=True)
+
+
+def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
+    """Return the figures of one graph."""
+    rng = np.random.default_rng(3)
+    graph = made("attached", n_triples, rng)
+    names = _names(graph.n_entities, rng)
+    relations = rng.integers(len(RELATIONS), size=n_triples)
+    file = keep / f"graph-{n_triples}.tsv"
+    keep.mkdir(parents=True, exist_ok=True)
+    rows = zip(graph.subjects.tolist(), relations.tolist(), graph.objects.tolist(), strict=True)
+    lines = (f"{names[s]}\t{RELATIONS[r]}\t{names[o]}\n" for s, r, o in rows if s != o)
+    file.write_text("".join(lines), encoding="utf-8")
+    with clew.open(keep / f"{n_triples}.clew", models=models(HashEmbedder(DIMENSIONS))) as index:
+        started = time.perf_counter()
+        imported = index.import_graph(file)
+        seconds = time.perf_counter() - started - imported.usage.seconds.get("embed", 0.0)
+        questions = [_question(graph, names, rng) for _ in range(n_questions + 1)]
+        started = time.perf_counter()
+        index.search(questions[0], method="bubble")
+        opened = time.perf_counter() - started
+        found = [index.search(question, method="bubble") for question in questions[1:]]
+    times = [1000 * each.usage.seconds["search"] for each in found]
+    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    facts = statistics.median(len(each.graph.facts) for each in found if each.graph)
+    return {
+        "import": round(seconds),
+        "open": round(opened, 1),
+        "p50": round(cuts[49]),
+        "p95": round(cuts[94]),
+        "facts": round(facts),
+        "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000),
+    }
+
+
+def _names(n: int, rng: np.random.Generator) -> list[str]:
+    """Return distinct names of two words each."""
+    parts = rng.integers(len(SYLLABLES), size=(n, 5)).tolist()
+    words = ([SYLLABLES[i] for i in row] for row in parts)
+    found = [f"{''.join(row[:2])} {''.join(row[2:])}".title() for row in words]
+    seen: dict[str, int] = {}
+    for place, name in enumerate(found):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            found[place] = f"{name} {seen[name]}"
+    return found
+
+
+def _question(graph: Subdivided, names: list[str], rng: np.random.Generator) -> str:
+    """Return a question about two entities that a walk of three triples joins."""
+    first = here = int(rng.integers(graph.n_entities))
+    for _ in range(3):
+        triple = int(rng.choice(graph.triples_of(here))) if len(graph.triples_of(here)) else -1
+        here = next((end for end in graph.ends_of(triple) if end != here), here)
+    relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
+    return f"Which {relation} joins {names[first]} and {names[here]}?"
+
+
+if __name__ == "__main__":
+    main()

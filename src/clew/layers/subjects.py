@@ -1,0 +1,137 @@
+"""The subjects of a graph as documents, with a line for each triple, and these lines in windows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from clew.text import tokens
+from clew.text.chunking import Window
+from clew.types import ENTITY_TYPES, Described, Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COLUMNS = ("subject", "relation", "object", "description", "strength")
+OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is known
+_STOPS = (".", "!", "?")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a graph says of one entity, as a document."""
+
+    document: Document
+    key: int  # of the entity, a place in the graph's `keys`
+    described: Described | None
+    rows: range  # its triples; each is a line of the text, behind that of the description
+    content: str  # changes whenever the rows would
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Distinct triples as columns of numbers: by the keys of their subjects, then as in the file.
+
+    "subject" and "object" count into `names`, "relation" into `relations` and "description" into
+    `said`.
+    """
+
+    names: Sequence[str]  # as written
+    keys: Sequence[str]  # of entities
+    key_of: NDArray[np.int32]  # (n_names,) the entity of each name
+    relations: Sequence[str]
+    relation_keys: NDArray[np.uint64]  # (n_relations,)
+    said: Sequence[str]
+    columns: Mapping[str, NDArray[np.int32]]  # each (n,)
+    owners: Sequence[int]  # the entities that have a document, in the order of their keys
+    begins: NDArray[np.intp]  # where the triples of each begin, and at last n
+    described: Mapping[int, Described]  # by entity
+
+    def __len__(self) -> int:
+        return len(self.columns["subject"])
+
+    def ids(self, file_id: str) -> list[str]:
+        """Return the id of each subject's document, in the order of their keys."""
+        return [f"{file_id}#{self.keys[key]}" for key in self.owners]
+
+    def subjects(self, file_id: str, source: str) -> Iterator[Subject]:
+        """Yield a document for each entity that is described or a subject, in the order of ids."""
+        named = zip(self.owners, self.ids(file_id), strict=True)
+        for place, (key, document_id) in enumerate(named):
+            rows = range(int(self.begins[place]), int(self.begins[place + 1]))
+            described = self.described.get(key)
+            triples = self._triples(rows)
+            title = triples[0][0] if described is None else described.name
+            lines = [*_about(described, alone=not triples), *(_line(*each) for each in triples)]
+            fields = [title, described and [described.type, described.description], triples]
+            yield Subject(
+                document=Document(
+                    id=document_id,
+                    title=title,
+                    text="\n".join(lines),
+                    source=f"{source}#{self.keys[key]}",
+                ),
+                key=key,
+                described=described,
+                rows=rows,
+                content=hashlib.sha256(json.dumps(fields).encode()).hexdigest(),
+            )
+
+    def _triples(self, rows: range) -> list[tuple[str, str, str, str, int]]:
+        """Return subject, relation, object, description and strength of each row."""
+        some = slice(rows.start, rows.stop)
+        columns = (self.columns[name][some].tolist() for name in COLUMNS)
+        return [
+            (self.names[s], self.relations[r], self.names[o], self.said[about], strength)
+            for s, r, o, about, strength in zip(*columns, strict=True)
+        ]
+
+
+def _about(described: Described | None, *, alone: bool) -> Iterator[str]:
+    """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
+    if described and described.description:
+        yield f"{described.name}: {described.description}"
+    elif described and alone:
+        yield described.name if described.type == OTHER else f"{described.name}: {described.type}"
+
+
+def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
+    """Return a triple as a line of text: "Fram built by Colin Archer." and its description."""
+    said = f"{subject} {relation} {target}"
+    said = said if said.endswith(_STOPS) else f"{said}."
+    return f"{said} {description}" if description else said
+
+
+def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[int]]:
+    """Return windows of whole lines of at most `size` tokens, and the window of each line.
+
+    They are of the lines joined by line breaks, and have no sentences. Only a window of one line
+    may have more tokens.
+    """
+    begins = _begins(lines, size) if tokens.count("\n".join(lines)) > size else [0]
+    windows: list[Window] = []
+    of_line: list[int] = []
+    start = 0
+    for begin, end in pairwise([*begins, len(lines)]):
+        text = "\n".join(lines[begin:end])
+        of_line += [len(windows)] * (end - begin)
+        windows.append(Window(start, start + len(text), tokens.count(text), ()))
+        start += len(text) + 1
+    return windows, of_line
+
+
+def _begins(lines: Sequence[str], size: int) -> list[int]:
+    """Return the first line of each window. A line break ends a token, so that counts add up."""
+    begins, used = [0], 0
+    for place, line in enumerate(lines):
+        n = tokens.count(f"{line}\n")
+        if used and used + n > size:
+            begins.append(place)
+            used = 0
+        used += n
+    return begins
