@@ -17,10 +17,11 @@ from clew.evaluate.metrics import recall_at
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
 EXPECTED = HERE / "expected.json"
-METHODS = ("bm25", "clue", "dense", "hybrid", "keyword_rag", "ket", "pagerank")
+METHODS = ("bm25", "bubble", "clue", "dense", "hybrid", "keyword_rag", "ket", "pagerank")
 # What each found when the corpus was written, less a little: a guard, not a goal.
 FLOORS = {
     "bm25": 0.80,
+    "bubble": 0.53,
     "clue": 0.82,
     "dense": 0.65,
     "hybrid": 0.79,

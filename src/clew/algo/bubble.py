@@ -67,7 +67,7 @@ def expand(
     hops: int = 6,
     full: bool = True,
     intra: bool = True,
-    limit: int = 20_000,
+    limit: int = 5_000,
 ) -> Search:
     """Return pieces that connect anchors of several groups, those found at the least cost first.
 

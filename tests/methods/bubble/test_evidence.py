@@ -225,15 +225,15 @@ def test_nothing_found_is_no_graph(graph):
 
 
 def test_chunks_of_facts_come_first_by_their_facts_weights(graph):
-    """A fact counts its cosine over its candidate's rank; a negative one counts nothing."""
+    """A fact counts its cosine over its candidate's rank, and less if it was added behind it."""
     result = found(graph)
     values = graph.view.values(graph.nodes(BUILT, BORN, LIES, CAPITAL))
     by_name = dict(zip(graph.nodes(BUILT, BORN, LIES, CAPITAL), values, strict=True))
     weights = {
         "comet": by_name[graph.nodes(BUILT)[0]],
-        "eriksen": by_name[graph.nodes(BORN)[0]],
+        "eriksen": by_name[graph.nodes(BORN)[0]] / 2,
         "bakken": by_name[graph.nodes(LIES)[0]] / 2,
-        "verle": by_name[graph.nodes(CAPITAL)[0]] / 2,
+        "verle": by_name[graph.nodes(CAPITAL)[0]] / (2 * 2),
     }
     first = result.hits[:4]
     assert {hit.document_id: hit.score for hit in first} == pytest.approx(

@@ -138,6 +138,8 @@ class Bubble:
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the chunks of texts that are nearest to the query, and their cosines."""
         texts = np.flatnonzero(steps.are_texts(snapshot))
+        if not len(texts):
+            return [], np.zeros(0)
         cosines = steps.dense_scores(snapshot, "chunk", query)[texts]
         best = top_k(cosines, min(self.shown, self.chunks))
         return texts[best].tolist(), cosines[best]
