@@ -162,8 +162,8 @@ LONG = "x" * 101
 @pytest.mark.parametrize(
     ("name", "line", "reason"),
     [
-        ("a.tsv", b"Fram\tleft", "has 2 columns, not 3"),
-        ("a.tsv", b"Fram\tleft\tVard\t1893", "has 4 columns, not 3"),
+        ("a.tsv", b"Fram\tleft", "has not 3 columns but 2"),
+        ("a.tsv", b"Fram\tleft\tVard\t1893", "has not 3 columns but 4"),
         ("a.tsv", b"Fram\t \tVard", "its triple is not three non-empty strings"),
         ("a.tsv", b"Fram\tleft\tVard\xf8", "is not valid UTF-8 text"),
         ("a.tsv", f"Fram\tleft\t{LONG}".encode(), "its triple has an end of more than 100 char"),
@@ -366,7 +366,7 @@ def test_types_and_descriptions(graph):
         ("Fram", "is a", "CreativeWork"),
         ("Fram", "is a", "Wreck"),
     ]
-    assert reports == ["a.ttl: 1 literals are left out: their language is not 'en'"]
+    assert reports == ["a.ttl: literals left out, since their language is not 'en': 1"]
 
 
 def test_literals_without_an_english_one(graph):
@@ -374,7 +374,7 @@ def test_literals_without_an_english_one(graph):
     content = PREFIXES + ':Fram :n "Schiff"@de-AT, "skip"@nb, "1892" .\n'
     items, reports = graph("a.ttl", content)
     assert [end for *_, end in ends(items)] == ["Schiff", "1892"]
-    assert reports == ["a.ttl: 1 literals are left out: their language is not 'de'"]
+    assert reports == ["a.ttl: literals left out, since their language is not 'de': 1"]
 
 
 def test_blank_nodes_are_counted(graph):
@@ -384,7 +384,7 @@ def test_blank_nodes_are_counted(graph):
     )
     items, reports = graph("a.ttl", content + ":Fram :left :Oslo .\n")
     assert ends(items) == [("Fram", "left", "Oslo")]
-    assert reports == ["a.ttl: 6 triples are left out: an end is a blank node or a triple"]
+    assert reports == ["a.ttl: triples left out, since an end is a blank node or a triple: 6"]
 
 
 START, END = b"<http://sea.example/Fram> <http://sea.example/left> ", b' "Oslo" .'

@@ -81,7 +81,9 @@ def read(path: Path) -> Read:
         elif each.triple is not None:
             document_id = _text_of(each, each.triple.subject, each.triple.object)
             if not stated.add(each.triple, document_id):
-                reason = f"says of {each.triple.subject!r} something about itself"
+                reason = (
+                    f"says of {each.triple.subject!r} something about itself, which is left out"
+                )
                 skipped.append(Skipped(source=file.source, reason=reason, line=each.line))
     if not len(stated):
         why = f": {skipped[0]}" if skipped else ""

@@ -215,7 +215,7 @@ def _of_row(
 ) -> tuple[str, Extraction]:
     cells = _cells(line, delimiter)
     if len(cells) != len(columns):
-        raise InputError(f"has {len(cells)} columns, not {len(columns)}")
+        raise InputError(f"has not {len(columns)} columns but {len(cells)}")
     pairs = zip(columns, cells, strict=True)
     item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
     if "strength" in item:

@@ -132,11 +132,11 @@ def read(file: File) -> Iterator[Stated | Skipped]:
         else:
             n_foreign += 1
     if n_nameless:
-        reason = f"{n_nameless} triples are left out: an end is a blank node or a triple"
+        reason = f"triples left out, since an end is a blank node or a triple: {n_nameless}"
         yield Skipped(source=file.source, reason=reason)
     if n_foreign:
         kept = names.language or "en"
-        reason = f"{n_foreign} literals are left out: their language is not {kept!r}"
+        reason = f"literals left out, since their language is not {kept!r}: {n_foreign}"
         yield Skipped(source=file.source, reason=reason)
 
 
