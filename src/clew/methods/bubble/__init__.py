@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 
 _MOST = 100  # for α and γ: beyond it a score is no number
+_BARE = (
+    "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "
+    "the chunks nearest to the question instead"
+)
 _STRICT = 10.0  # the least α of a question whose concepts are all required
 
 
@@ -85,9 +89,8 @@ class Bubble:
         begun = time.monotonic()
         asked = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            note = "the index has no triples: the chunks nearest to the question instead"
             scores = steps.dense_scores(snapshot, "chunk", asked)
-            return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(note,))
+            return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(_BARE,))
         retrieved, scores = self._retrieved(snapshot, asked)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
