@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.topk import top_k
+from clew.algo.topk import DECIMALS, top_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +60,7 @@ def _ordered(view: View, merged: Merged, found: Found) -> Iterator[Source]:
 def _listed(
     channel: str, rows: NDArray[np.integer], scores: NDArray[np.floating]
 ) -> Iterator[Source]:
+    scores = np.round(scores, DECIMALS)  # as they are ordered
     for i in top_k(scores, len(scores)).tolist():
         yield Source(int(rows[i]), channel, _FIRST[channel] + float(scores[i]))
 
