@@ -64,11 +64,11 @@ def search(
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
-    rows = np.arange(len(vectors)) if only is None else np.flatnonzero(only)
+    rows = None if only is None else np.flatnonzero(only)
     found = []
     for query, scores in zip(queries, _scores(sketches, queries), strict=True):
-        best = top_k(scores if only is None else scores[rows], max(k, candidates))
-        read = np.sort(rows[best])
+        best = top_k(scores if rows is None else scores[rows], max(k, candidates))
+        read = np.sort(best if rows is None else rows[best])
         [(places, cosines)] = search_all(vectors[read], query[None], k)
         found.append((read[places], cosines))
     return found

@@ -153,8 +153,7 @@ def import_graph(opener: Opener, *, file: Path, folder: Path, build: Build, as_j
     ):
         done = opened.import_graph(file, on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
-    for each in done.skipped[:_MOST_SKIPPED]:
-        click.echo(f"clew: {one_line(str(each))}", err=True)
+    _tell_problems(done.skipped[:_MOST_SKIPPED])
     if len(done.skipped) > _MOST_SKIPPED:
         click.echo(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
     if as_json:
@@ -179,8 +178,7 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
     with opener(folder) as opened, documents_done() as (_, on_chunks):
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
-    for each in done.skipped:  # most of them are about a part of a line
-        click.echo(f"clew: {one_line(str(each))}", err=True)
+    _tell_problems(done.skipped)
     if as_json:
         echo_json({"index": str(folder), **asdict(done)})
     else:
@@ -284,6 +282,12 @@ def warn_skipped(skipped: Iterable[Skipped]) -> None:
     """Say on stderr what gave no document, a line each."""
     for each in skipped:
         click.echo(f"clew: skipped {one_line(str(each))}", err=True)
+
+
+def _tell_problems(problems: Iterable[Skipped]) -> None:
+    """Say on stderr what cannot be used, a line each; most of it is a part of a line of a file."""
+    for each in problems:
+        click.echo(f"clew: {one_line(str(each))}", err=True)
 
 
 def added_lines(added: Added) -> list[str]:

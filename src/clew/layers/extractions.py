@@ -6,13 +6,14 @@ Both builders give a batch without documents: its rows belong to chunks that the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from clew.layers.chunks import text_key
 from clew.layers.entities import is_doubtful, is_key
+from clew.layers.numbers import Numbers
 from clew.layers.vectors import name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
 from clew.text.analyze import counted_terms
@@ -55,7 +56,7 @@ def statement_batch(
     """Return the rows of LLM-made units; a chunk without any keeps its sentences."""
     texts = [text for each in extracted for text in each.made]
     owners = [row for row, each in enumerate(extracted) for _ in each.made]
-    entities, terms = _Numbers(), _Numbers()
+    entities, terms = Numbers(), Numbers()
     mentions = []
     for row, (text, found) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
         words = set(counted_terms(text))
@@ -90,7 +91,7 @@ def graph_batch(
     extracted: Sequence[Extracted[Extraction]], models: Models, unnamed: Unnamed
 ) -> Batch:
     """Return the rows of entities and triples; every end of a triple has a description row."""
-    entities = _Numbers()
+    entities = Numbers()
     descriptions = [
         (row, entities[entity_key(each.name)], each)
         for row, item in enumerate(extracted)
@@ -134,18 +135,8 @@ def graph_batch(
         "profile.description": _ints(profiled),
         "profile.vectors": models.embedder.embed(profiles, kind="document"),
     }
-    all_of_them = set(range(len(entities.keys)))
-    return _batch(columns, entities, _Numbers(), all_of_them, unnamed, models.embedder)
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """Numbers for strings, by first occurrence."""
-
-    keys: dict[str, int] = field(default_factory=dict)
-
-    def __getitem__(self, key: str) -> int:
-        return self.keys.setdefault(key, len(self.keys))
+    all_of_them = set(range(len(entities)))
+    return _batch(columns, entities, Numbers(), all_of_them, unnamed, models.embedder)
 
 
 def _all_described(extraction: Extraction) -> list[Described]:
@@ -194,17 +185,17 @@ def _statement_vectors(texts: Sequence[str], embedder: Embedder, *, late: bool) 
 
 def _batch(
     columns: Columns,
-    entities: _Numbers,
-    terms: _Numbers,
+    entities: Numbers,
+    terms: Numbers,
     nameable: set[int],
     unnamed: Unnamed,
     embedder: Embedder,
 ) -> Batch:
     """Return the batch, with the vectors of names that the index lacks."""
-    keys = list(entities.keys)
+    keys = entities.texts()
     new = [i for i in unnamed(keys) if i in nameable]
     names = name_columns(new, [keys[i] for i in new], embedder)
-    return Batch(entities=keys, terms=list(terms.keys), columns=columns | names)
+    return Batch(entities=keys, terms=terms.texts(), columns=columns | names)
 
 
 def _ints(values: Iterable[int]) -> NDArray[np.int32]:

@@ -21,6 +21,7 @@ from clew.layers.chunks import (
     text_key,
 )
 from clew.layers.extractions import encoded
+from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Graph, Subject, line_windows
 from clew.layers.terms import count_columns
 from clew.layers.vectors import name_columns
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from clew.models import Embedder
     from clew.text.chunking import Chunking, Window
 
-    Numbers = NDArray[np.int32]
+    Ints = NDArray[np.int32]
 
 _TINY = 1e-6  # the length of a sum of vectors that has no direction
 
@@ -53,32 +54,12 @@ _TINY = 1e-6  # the length of a sum of vectors that has no direction
 # -- what a file states ---------------------------------------------------------------------------
 
 
-class _Strings:
-    """Numbers for strings, by first occurrence."""
-
-    def __init__(self, form: Callable[[str], str] = collapse) -> None:
-        self._form = form  # brings spellings of one string together
-        self._numbers: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, text: str) -> int:
-        number = self._numbers.get(text)
-        if number is None:
-            number = self._numbers.setdefault(self._form(text), len(self._numbers))
-        return number
-
-    def texts(self) -> list[str]:
-        return list(self._numbers)
-
-
 class Statements:
     """Triples and descriptions as a file gives them, each with the document that it names."""
 
     def __init__(self) -> None:
-        self._names, self._relations, self._said = _Strings(), _Strings(), _Strings()
-        self._documents, self._keys = _Strings(str), _Strings(str)
+        self._names, self._relations, self._said = (Numbers(collapse) for _ in range(3))
+        self._documents, self._keys = Numbers(), Numbers()
         self._key_of = array("i")  # the key of each name
         self._columns = {name: array("i") for name in (*COLUMNS, "document")}
         self._described: list[tuple[int, int, Described]] = []  # behind document and key
@@ -257,7 +238,7 @@ def imported_batch(
     return Batch(documents=documents, entities=entities, terms=terms, columns=columns)
 
 
-def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Numbers]:
+def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Ints]:
     """Return the chunks of subjects, and the chunk of each of their triples."""
     owners: list[int] = []
     windows: list[Window] = []
@@ -273,7 +254,7 @@ def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Numbe
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
 
 
-def _statements(graph: Graph, triples: Mapping[str, Numbers]) -> list[str]:
+def _statements(graph: Graph, triples: Mapping[str, Ints]) -> list[str]:
     """Return triples in words."""
     columns = (triples[name].tolist() for name in COLUMNS[:3])
     return [
@@ -283,7 +264,7 @@ def _statements(graph: Graph, triples: Mapping[str, Numbers]) -> list[str]:
 
 
 def _chunk_vectors(
-    cut: Chunks, chunk: Numbers, vectors: NDArray[np.float32], embedder: Embedder
+    cut: Chunks, chunk: Ints, vectors: NDArray[np.float32], embedder: Embedder
 ) -> NDArray[np.float32]:
     """Return the unit mean of each chunk's triples; of one without any, its own vector."""
     sums = np.zeros((len(cut.windows), embedder.dimension), dtype=np.float32)
@@ -331,8 +312,8 @@ def _described(
     graph: Graph,
     subjects: Sequence[Subject],
     cut: Chunks,
-    triples: Mapping[str, Numbers],
-    chunk: Numbers,
+    triples: Mapping[str, Ints],
+    chunk: Ints,
 ) -> _Descriptions:
     """Return the entities of each chunk. What is said of a subject stands in its first chunk."""
     n = len(subjects)
@@ -353,7 +334,7 @@ def _described(
 
 def _numbered(
     values: NDArray[np.integer],
-) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Numbers]]:
+) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Ints]]:
     """Return the distinct values by first occurrence, and what gives the place of each of them."""
     ascending, first = np.unique(values, return_index=True)
     order = np.argsort(first)
@@ -370,7 +351,7 @@ def _extraction_columns(n_chunks: int) -> Columns:
     }
 
 
-def _triple_columns(graph: Graph, triples: Mapping[str, Numbers]) -> Columns:
+def _triple_columns(graph: Graph, triples: Mapping[str, Ints]) -> Columns:
     relations, n_relation = encoded([graph.relations[i] for i in triples["relation"].tolist()])
     said, n_said = encoded([graph.said[i] for i in triples["description"].tolist()])
     return {

@@ -114,8 +114,9 @@ class Bubble:
             )
         seen = view_of(snapshot, asked)
         anchors = anchor_groups(seen, models, analysis, k=self.anchors, validate=self.validate)
-        pieces, notes = self._candidates(seen, anchors, analysis.query_type)
-        chosen = self._chosen(pieces, anchors, analysis.query_type)
+        meaning = analysis.query_type if self.semantics == "auto" else self.semantics
+        pieces, notes = self._candidates(seen, anchors, meaning)
+        chosen = self._chosen(pieces, meaning)
         found = Found(
             groups=anchors.groups,
             ranked=pieces,
@@ -148,7 +149,7 @@ class Bubble:
         return texts[best].tolist(), cosines[best]
 
     def _candidates(
-        self, seen: View, anchors: Anchors, query_type: str
+        self, seen: View, anchors: Anchors, meaning: str
     ) -> tuple[list[Ranked], tuple[str, ...]]:
         """Return the candidates in order, and notes."""
         groups = [group.nodes for group in anchors.groups]
@@ -167,7 +168,7 @@ class Bubble:
             seen.costs,
             groups,
             [group.weight for group in anchors.groups],
-            alpha=self._alpha(query_type),
+            alpha=self._alpha(meaning),
             penalty=self.penalty,
             n_entities=seen.graph.n_entities,
             entities_only=self.entities_only,
@@ -178,16 +179,14 @@ class Bubble:
         stopped = f"the search for candidates ended after {search.settled:,} states"
         return found, (stopped,) if search.stopped else ()
 
-    def _alpha(self, query_type: str) -> float:
-        meaning = query_type if self.semantics == "auto" else self.semantics
+    def _alpha(self, meaning: str) -> float:
         return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
 
-    def _chosen(self, found: Sequence[Ranked], anchors: Anchors, query_type: str) -> list[int]:
+    def _chosen(self, found: Sequence[Ranked], meaning: str) -> list[int]:
         """Return the places of the candidates to go on with.
 
         What is compared needs a candidate each, so those of a comparison differ.
         """
-        meaning = query_type if self.semantics == "auto" else self.semantics
         if meaning == "comparison" and self.ranking:
             return diverse(found, self.candidates)
         return list(range(min(self.candidates, len(found))))
