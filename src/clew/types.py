@@ -373,8 +373,46 @@ class Fact:
     object: str
     text: str  # in words
     chunk_ids: tuple[str, ...]  # where it stands
-    candidate: int  # the rank of the first candidate that has it
-    depth: int = 0  # of the expansion that brought it; 0: the candidate had it
+    candidate: int  # the rank of the first candidate, or component of a subgraph, that has it
+    depth: int = 0  # of the expansion or growth that brought it; 0: the candidate or tree had it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """What joins two nodes of a subgraph."""
+
+    a: str  # ids of nodes
+    b: str
+    kind: str  # "fact", "contains" or "synonym"
+    cost: float
+    facts: tuple[str, ...] = ()  # ids of the triples between the two
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """One node that joined a subgraph, and why."""
+
+    node: str  # id
+    to: str  # id of the node that it was joined to
+    cost: float  # of the edge between the two
+    score: float  # its influence
+    ratio: float  # of the two, as the rule has it
+    limit: float  # what the ratio was compared with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subgraph:
+    """A tree that connects terminals, and what grew around it.
+
+    Nodes are entities, statistical entities and chunks.
+    """
+
+    terminals: tuple[Step, ...]  # the ends of the facts that were kept
+    tree: tuple[Edge, ...]
+    growth: tuple[Growth, ...]  # in the order in which nodes joined
+    nodes: tuple[Step, ...]  # all of them, those of most influence first; it is their score
+    edges: tuple[Edge, ...]  # all between the nodes, the tree's among them
+    components: tuple[tuple[str, ...], ...]  # the nodes of each, the one of most influence first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,6 +422,7 @@ class EvidenceGraph:
     groups: tuple[Group, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     expansions: tuple[Expansion, ...] = ()
+    subgraph: Subgraph | None = None
     entities: tuple[Step, ...] = ()  # in the order in which they were found
     facts: tuple[Fact, ...] = ()  # the same
 
