@@ -64,6 +64,30 @@ def main() -> None:
 
 def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
     """Return the figures of one graph."""
+    file, questions = written(n_triples, n_questions + 1, keep)
+    with opened(n_triples, keep) as index:
+        started = time.perf_counter()
+        imported = index.import_graph(file)
+        seconds = time.perf_counter() - started - imported.usage.seconds.get("embed", 0.0)
+        started = time.perf_counter()
+        index.search(questions[0], method="bubble")
+        first = time.perf_counter() - started
+        found = [index.search(question, method="bubble") for question in questions[1:]]
+    times = [1000 * each.usage.seconds["search"] for each in found]
+    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    facts = statistics.median(len(each.graph.facts) for each in found if each.graph)
+    return {
+        "import": round(seconds),
+        "open": round(first, 1),
+        "p50": round(cuts[49]),
+        "p95": round(cuts[94]),
+        "facts": round(facts),
+        "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000),
+    }
+
+
+def written(n_triples: int, n_questions: int, keep: Path) -> tuple[Path, list[str]]:
+    """Return the file of a graph in the folder `keep`, and questions about it."""
     rng = np.random.default_rng(3)
     graph = made("attached", n_triples, rng)
     names = _names(graph.n_entities, rng)
@@ -73,26 +97,12 @@ def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
     rows = zip(graph.subjects.tolist(), relations.tolist(), graph.objects.tolist(), strict=True)
     lines = (f"{names[s]}\t{RELATIONS[r]}\t{names[o]}\n" for s, r, o in rows if s != o)
     file.write_text("".join(lines), encoding="utf-8")
-    with clew.open(keep / f"{n_triples}.clew", models=models(HashEmbedder(DIMENSIONS))) as index:
-        started = time.perf_counter()
-        imported = index.import_graph(file)
-        seconds = time.perf_counter() - started - imported.usage.seconds.get("embed", 0.0)
-        questions = [_question(graph, names, rng) for _ in range(n_questions + 1)]
-        started = time.perf_counter()
-        index.search(questions[0], method="bubble")
-        opened = time.perf_counter() - started
-        found = [index.search(question, method="bubble") for question in questions[1:]]
-    times = [1000 * each.usage.seconds["search"] for each in found]
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
-    facts = statistics.median(len(each.graph.facts) for each in found if each.graph)
-    return {
-        "import": round(seconds),
-        "open": round(opened, 1),
-        "p50": round(cuts[49]),
-        "p95": round(cuts[94]),
-        "facts": round(facts),
-        "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000),
-    }
+    return file, [_question(graph, names, rng) for _ in range(n_questions)]
+
+
+def opened(n_triples: int, keep: Path) -> clew.Index:
+    """Return the index of a graph in the folder `keep`."""
+    return clew.open(keep / f"{n_triples}.clew", models=models(HashEmbedder(DIMENSIONS)))
 
 
 def _names(n: int, rng: np.random.Generator) -> list[str]:

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-    from clew.types import Evidence, Snapshot, TripleLayer
+    from clew.types import (
+        Edge,
+        Evidence,
+        EvidenceGraph,
+        Fact,
+        Snapshot,
+        Subgraph,
+        TripleLayer,
+    )
 
     Row = Mapping[str, Any]
 
@@ -192,9 +200,17 @@ def evidence_graph(evidence: Evidence) -> Graph:
     if found is None:
         why = f" ({evidence.notes[0]})" if evidence.notes else ""
         raise InputError(
-            f"the method {evidence.method!r} found no graph{why}: take one that does, as 'bubble', "
-            "on an index with triples"
+            f"the method {evidence.method!r} found no graph{why}: take one that does, as 'bubble' "
+            "or 'agrag', on an index with triples"
         )
+    about = {"query": evidence.query, "method": evidence.method}
+    if found.subgraph:
+        return _of_subgraph(about, found.subgraph, found.facts)
+    return _of_candidates(about, found)
+
+
+def _of_candidates(about: Row, found: EvidenceGraph) -> Graph:
+    """Return the entities and triples of the chosen candidates."""
     anchored: dict[tuple[str, str], list[str]] = {}
     for group in found.groups:
         for anchor in group.anchors:
@@ -213,24 +229,18 @@ def evidence_graph(evidence: Evidence) -> Graph:
     ]
     edges = [
         {
-            "source": fact.subject,
-            "target": fact.object,
-            "key": fact.id,
-            "relation": fact.relation,
-            "text": fact.text,
+            **_stated(fact),
             "reason": reasons.get((fact.id, fact.candidate), ""),
             "groups": anchored.get(("triple", fact.id), []),
             "candidate": fact.candidate,
             "depth": fact.depth,
-            "chunks": list(fact.chunk_ids),
         }
         for fact in found.facts
     ]
     listed = ("groups", "candidates", "expansions")
     return Graph(
         about={
-            "query": evidence.query,
-            "method": evidence.method,
+            **about,
             **{name: [asdict(each) for each in getattr(found, name)] for name in listed},
         },
         node_types={
@@ -254,6 +264,99 @@ def evidence_graph(evidence: Evidence) -> Graph:
         nodes=lambda: nodes,
         edges=lambda: edges,
     )
+
+
+def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Graph:
+    """Return the nodes of a subgraph, an edge for each of its facts, and its other edges.
+
+    The growth of an edge is that of its later end.
+    """
+    terminals = {step.id for step in found.terminals}
+    growth = {each.node: place for place, each in enumerate(found.growth, 1)}
+    components = {node: i for i, nodes in enumerate(found.components, 1) for node in nodes}
+    nodes = [
+        {
+            "id": step.id,
+            "name": step.id if step.layer == "chunk" else step.text,
+            "kind": step.layer,
+            "text": step.text if step.layer == "chunk" else "",
+            "reason": step.reason,
+            "score": step.score,
+            "terminal": step.id in terminals,
+            "in_tree": step.id not in growth,
+            "growth": growth.get(step.id, 0),
+            "component": components[step.id],
+        }
+        for step in found.nodes
+    ]
+    by_id, tree = {fact.id: fact for fact in facts}, set(found.tree)
+    edges = [
+        {
+            **said,
+            "kind": edge.kind,
+            "cost": edge.cost,
+            "in_tree": edge in tree,
+            "growth": max(growth.get(edge.a, 0), growth.get(edge.b, 0)),
+            "component": components[edge.a],
+        }
+        for edge in found.edges
+        for said in [_stated(by_id[fact]) for fact in edge.facts] or [_unstated(edge)]
+    ]
+    return Graph(
+        about={**about, "growth": [asdict(each) for each in found.growth]},
+        node_types={
+            "name": "string",
+            "kind": "string",
+            "text": "string",
+            "reason": "string",
+            "score": "double",
+            "terminal": "boolean",
+            "in_tree": "boolean",
+            "growth": "int",
+            "component": "int",
+        },
+        edge_types={
+            "kind": "string",
+            "relation": "string",
+            "text": "string",
+            "cost": "double",
+            "in_tree": "boolean",
+            "growth": "int",
+            "component": "int",
+            "chunks": "string",
+        },
+        n_nodes=len(nodes),
+        n_edges=len(edges),
+        nodes=lambda: nodes,
+        edges=lambda: edges,
+    )
+
+
+def _stated(fact: Fact) -> Row:
+    return {
+        "source": fact.subject,
+        "target": fact.object,
+        "key": fact.id,
+        "relation": fact.relation,
+        "text": fact.text,
+        "chunks": list(fact.chunk_ids),
+    }
+
+
+def _unstated(edge: Edge) -> Row:
+    """Return what no fact says: that a chunk contains an entity, or that two are synonyms.
+
+    No triple has such a key: its first name would have a colon beside letters.
+    """
+    ends = (edge.b, edge.a) if edge.kind == "contains" else (edge.a, edge.b)
+    return {
+        "source": ends[0],
+        "target": ends[1],
+        "key": f"{edge.kind}:{ends[0]}|{ends[1]}",
+        "relation": "",
+        "text": "",
+        "chunks": [],
+    }
 
 
 # -- formats --------------------------------------------------------------------------------------
@@ -295,6 +398,8 @@ def _data(kind: str, names: Iterable[str], row: Row) -> str:
 
 
 def _element(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
     return escape(_in_xml(text), {"\r": "&#13;"})
 

@@ -382,7 +382,7 @@ class Edge:
     """What joins two nodes of a subgraph."""
 
     a: str  # ids of nodes
-    b: str
+    b: str  # the chunk, of a "contains" edge
     kind: str  # "fact", "contains" or "synonym"
     cost: float
     facts: tuple[str, ...] = ()  # ids of the triples between the two
@@ -397,7 +397,7 @@ class Growth:
     cost: float  # of the edge between the two
     score: float  # its influence
     ratio: float  # of the two, as the rule has it
-    limit: float  # what the ratio was compared with
+    limit: float | None  # what the ratio was compared with; None: any would have done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""Personalised PageRank against networkx, a worked example, and what must always hold."""
+"""Personalised PageRank against two oracles, a worked example, and what must always hold."""
+
+import re
 
 import networkx as nx
 import numpy as np
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.pagerank import personalized_pagerank, transition
+from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition
 from clew.errors import InputError
 
 # AGRAG's node influence: kidney, kidney cancer, tumors, blood vessels; two passages; one alone.
@@ -30,6 +32,46 @@ def problems(draw):
     restart = draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=n, max_size=n))
     restart[draw(st.integers(0, n - 1))] = 1.0
     return np.array(weights, dtype=float).reshape(n, n), np.array(restart)
+
+
+@st.composite
+def walks(draw):
+    """Edges between two nodes, some of them several times, and a restart, some of it alone."""
+    n = draw(st.integers(2, 12))
+    ends = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(ends, ends, st.sampled_from([0.85, 1, 3])), max_size=30))
+    parallel = both_ways(n, [edge for edge in edges if edge[0] != edge[1]])
+    nodes = draw(st.lists(ends, min_size=1, max_size=5, unique=True))
+    return parallel, {node: draw(st.sampled_from([0.5, 1.0, 2.0])) for node in nodes}
+
+
+def both_ways(n, edges):
+    """Return an adjacency that has an entry for each edge, equal ones too."""
+    rows = [*edges, *((b, a, weight) for a, b, weight in edges)]
+    starts, ends, weights = np.array(sorted(rows), dtype=float).reshape(-1, 3).T
+    begins = np.searchsorted(starts, np.arange(n + 1))
+    return csr_array((weights, ends.astype(int), begins), shape=(n, n))
+
+
+def solved(adjacency, restart, damping):
+    """Return the scores as the solution of s = (1 - d) p + d (P^T s + s(dangling) p)."""
+    weights, n = adjacency.toarray(), adjacency.shape[0]
+    p = np.zeros(n)
+    p[list(restart)] = list(restart.values())
+    p /= p.sum()
+    sums = weights.sum(axis=1)
+    walk = np.where(sums[:, None] > 0, weights / np.where(sums > 0, sums, 1)[:, None], p)
+    return np.linalg.solve(np.eye(n) - damping * walk.T, (1 - damping) * p)
+
+
+def local(adjacency, restart, **options):
+    return local_pagerank(adjacency, np.asarray(adjacency.sum(axis=1)), restart, **options)
+
+
+def spread(found, n):
+    scores = np.zeros(n)
+    scores[found.nodes] = found.scores
+    return scores
 
 
 def test_the_worked_example():
@@ -114,3 +156,118 @@ def test_too_few_iterations_are_an_error():
         InputError, match=r"damping 0.99 still changes .* after 10 iterations: take"
     ):
         personalized_pagerank(walk, restart, damping=0.99, max_iterations=10)
+
+
+RESIDUALS = st.sampled_from([1e-9, 1e-3, 0.02, 0.3, 10.0])
+DAMPINGS = st.sampled_from([0.0, 0.5, 0.85])
+
+
+def test_the_worked_example_from_nearby():
+    """AGRAG's influence by pushing it on, to six decimals; a node alone has none."""
+    found = local(adjacency(7, EDGES), dict.fromkeys(TERMINALS, 1.0), damping=0.5, residual=1e-9)
+    np.testing.assert_array_equal(found.nodes, np.arange(6))
+    np.testing.assert_allclose(found.scores, INFLUENCE[:6], atol=5e-7)
+    assert found.error < 1e-7
+
+
+def test_a_push_by_hand():
+    """Node 1 passes half of its weight to both ends of a path; they keep half of what comes."""
+    found = local(adjacency(3, [(0, 1), (1, 2)]), {1: 4.0}, damping=0.5, residual=0.3)
+    np.testing.assert_array_equal(found.nodes, [0, 1, 2])
+    np.testing.assert_allclose(found.scores, [1 / 8, 1 / 2, 1 / 8])
+    assert found.error == pytest.approx(1 / 4)
+
+
+@given(walks(), DAMPINGS, RESIDUALS)
+def test_local_scores_lack_what_they_say(walk, damping, residual):
+    """None is too high, none lacks more than it may, and all together lack the error."""
+    weights, restart = walk
+    exact = solved(weights, restart, damping)
+    found = local(weights, restart, damping=damping, residual=residual)
+    lacking = exact - spread(found, len(exact))
+    assert lacking.min() > -1e-12
+    assert (lacking <= damping * residual * weights.sum(axis=1) + 1e-12).all()
+    assert lacking.sum() == pytest.approx(found.error, abs=1e-12)
+    assert found.scores.sum() + found.error == pytest.approx(1)
+    assert found.scores.min() >= 0
+    assert (np.diff(found.nodes) > 0).all()
+
+
+@given(walks(), DAMPINGS)
+def test_local_and_exact_scores_agree(walk, damping):
+    """With a small residual, however edges and nodes without any are arranged."""
+    weights, restart = walk
+    seeds = np.zeros(weights.shape[0])
+    seeds[list(restart)] = list(restart.values())
+    exact = personalized_pagerank(transition(weights), seeds, damping=damping, tolerance=1e-12)
+    found = local(weights, restart, damping=damping, residual=1e-12)
+    np.testing.assert_allclose(spread(found, len(seeds)), exact, atol=1e-9)
+
+
+@given(walks(), RESIDUALS, st.randoms(use_true_random=False))
+def test_the_order_of_the_restart_leaves_no_trace(walk, residual, rng):
+    """To the byte."""
+    weights, restart = walk
+    one = local(weights, restart, residual=residual)
+    shuffled = dict(rng.sample(sorted(restart.items()), len(restart)))
+    other = local(weights, shuffled, residual=residual)
+    assert one.nodes.tobytes() == other.nodes.tobytes()
+    assert one.scores.tobytes() == other.scores.tobytes()
+    assert one.error == other.error
+
+
+def test_equal_edges_are_one_with_their_sum():
+    """A fact and a synonym between two nodes count together."""
+    edges = [(0, 1, 1), (0, 1, 0.9), (0, 2, 1), (1, 0, 3)]
+    together = adjacency(3, [(0, 1, 4.9), (0, 2, 1)])
+    apart = both_ways(3, edges)
+    assert apart.nnz == 2 * len(edges)
+    one, other = local(apart, {2: 1.0}), local(together, {2: 1.0})
+    np.testing.assert_array_equal(one.nodes, other.nodes)
+    np.testing.assert_allclose(one.scores, other.scores)
+
+
+def test_nodes_of_weight_zero_pass_nothing_on():
+    """Their neighbours are not reached; a node without edges keeps what it starts with."""
+    found = local(adjacency(5, [(0, 1), (2, 3)]), {0: 0.0, 2: 1.0, 4: 1.0}, damping=0.5)
+    np.testing.assert_array_equal(found.nodes, [0, 2, 3, 4])
+    assert found.scores[0] == 0
+    alone = local(adjacency(5, []), {4: 3.0, 1: 1.0})
+    np.testing.assert_array_equal(alone.nodes, [1, 4])
+    np.testing.assert_allclose(alone.scores, [0.25, 0.75])
+    assert alone.error == 0
+
+
+def test_a_hub_is_not_pushed_for_dust():
+    """It keeps its part of what has come to it, and what is behind it stays unseen."""
+    n = 1_002
+    star = adjacency(n, [(0, leaf) for leaf in range(1, n)])
+    found = local(star, {1: 1.0}, damping=0.5, residual=1e-3)
+    np.testing.assert_array_equal(found.nodes, [0, 1])
+    np.testing.assert_allclose(found.scores, [1 / 4, 1 / 2])
+    assert len(local(star, {1: 1.0}, damping=0.5, residual=1e-4).nodes) == n
+
+
+@pytest.mark.parametrize(
+    ("restart", "options", "message"),
+    [
+        ({}, {}, "at least one > 0"),
+        ({0: 0.0}, {}, "at least one > 0"),
+        ({0: 2.0, 1: -1.0}, {}, "at least one > 0"),
+        ({0: 1.0, 2: 1.0}, {}, "names nodes that the graph of 2 does not have"),
+        ({-1: 1.0}, {}, "names nodes that the graph of 2 does not have"),
+        ({0: 1.0}, {"damping": 1.0}, "damping must be in [0, 1), but is 1"),
+        ({0: 1.0}, {"residual": 0.0}, "the residual must be above 0, but is 0"),
+        ({0: 1.0}, {"residual": np.nan}, "the residual must be above 0, but is nan"),
+    ],
+)
+def test_what_local_scores_refuse(restart, options, message):
+    """What is wrong is named."""
+    with pytest.raises(InputError, match=re.escape(message)):
+        local(adjacency(2, [(0, 1)]), restart, **options)
+
+
+def test_every_node_needs_a_degree():
+    """Degrees of another graph would be read where they are not."""
+    with pytest.raises(InputError, match="2 nodes need as many degrees, but there are 3"):
+        local_pagerank(adjacency(2, [(0, 1)]), np.ones(3), {0: 1.0})

@@ -19,6 +19,7 @@ from clew.testing import models
 from clew.types import (
     Candidate,
     Document,
+    Edge,
     Evidence,
     EvidenceGraph,
     Expansion,
@@ -27,6 +28,7 @@ from clew.types import (
     Skipped,
     Step,
 )
+from tests import subgraphs
 
 TEXTS = {
     "fram": "Colin Archer built the Fram. Nansen sailed her.",
@@ -388,6 +390,120 @@ def test_evidence_as_json(tmp_path):
     assert graph.edges["archer", "fram", "archer|built|fram"]["chunks"] == ["a:0-9", "b:0-9"]
 
 
+@pytest.fixture
+def reasoned(tmp_path):
+    """Write a reasoning subgraph as GraphML and as JSON; give both as networkx reads them."""
+    for name in ("r.graphml", "r.json"):
+        exported = target(tmp_path / name, whole=False).write(evidence_graph(subgraphs.EVIDENCE))
+        assert (exported.n_nodes, exported.n_edges) == (9, 10)
+    graphml = nx.read_graphml(tmp_path / "r.graphml", force_multigraph=True)
+    return graphml, read_json(tmp_path / "r.json")
+
+
+def test_nodes_of_a_subgraph(reasoned):
+    """Entities of both kinds and chunks, with what they are to it."""
+    graphml, plain = reasoned
+    fram = {
+        "name": "Fram",
+        "kind": "entity",
+        "reason": "holds 0.25",
+        "score": 0.25,
+        "terminal": True,
+        "in_tree": True,
+        "growth": 0,
+        "component": 1,
+    }
+    assert graphml.nodes["fram"] == fram
+    assert plain.nodes["fram"] == fram | {"text": ""}
+    assert graphml.nodes[subgraphs.LARVIK] == {
+        "name": subgraphs.LARVIK,
+        "kind": "chunk",
+        "text": "Larvik built many a polar ship.",
+        "reason": "on the tree",
+        "score": 0.0125,
+        "terminal": False,
+        "in_tree": False,
+        "growth": 3,
+        "component": 1,
+    }
+    assert graphml.nodes["polar ship"]["kind"] == "statistical"
+    assert graphml.nodes["belgica"]["component"] == 2
+
+
+def test_facts_of_a_subgraph_are_edges(reasoned):
+    """Several between two nodes are as many edges, which have the cost of what joins the two."""
+    graphml, plain = reasoned
+    assert set(graphml["colin archer"]["fram"]) == {subgraphs.BUILT, subgraphs.DREW}
+    drew = {
+        "kind": "fact",
+        "relation": "drew",
+        "text": "colin archer drew fram",
+        "cost": 0.2,
+        "in_tree": True,
+        "growth": 0,
+        "component": 1,
+    }
+    places = [subgraphs.ARCHER, subgraphs.LARVIK]
+    ends = ("colin archer", "fram", subgraphs.DREW)
+    assert graphml.edges[ends] == drew | {"chunks": "\n".join(places)}
+    assert plain.edges[ends] == drew | {"chunks": places}
+    born = graphml.edges["colin archer", "larvik", subgraphs.BORN]
+    assert (born["in_tree"], born["growth"]) == (False, 1)
+    assert graphml.edges["belgica", "antwerp", subgraphs.LEFT]["component"] == 2
+
+
+def test_other_edges_of_a_subgraph(reasoned):
+    """A chunk contains an entity, and synonyms are alike; both say how much that costs."""
+    graphml, plain = reasoned
+    ends = (subgraphs.ARCHER, "archer", f"contains:{subgraphs.ARCHER}|archer")
+    contains = {"kind": "contains", "cost": 0.5, "in_tree": True, "growth": 0, "component": 1}
+    assert graphml.edges[ends] == contains
+    assert plain.edges[ends] == contains | {"relation": "", "text": "", "chunks": []}
+    assert graphml.edges["archer", "colin archer", "synonym:archer|colin archer"]["cost"] == 0.125
+    grown = {(a, b): data["growth"] for a, b, data in graphml.edges(data=True) if data["growth"]}
+    assert grown == {
+        ("colin archer", "larvik"): 1,
+        (subgraphs.ARCHER, "larvik"): 1,
+        (subgraphs.ARCHER, "polar ship"): 2,
+        (subgraphs.LARVIK, "larvik"): 3,
+        (subgraphs.LARVIK, "polar ship"): 3,
+    }
+
+
+def test_growth_stands_beside_the_subgraph(reasoned):
+    """In JSON, with ratios and limits; both formats say what was asked."""
+    graphml, plain = reasoned
+    assert graphml.graph["query"] == plain.graph["query"] == subgraphs.EVIDENCE.query
+    assert "growth" not in graphml.graph
+    assert plain.graph["growth"][0] == {
+        "node": "larvik",
+        "to": subgraphs.ARCHER,
+        "cost": 0.4,
+        "score": 0.05,
+        "ratio": 0.125,
+        "limit": 0.04412,
+    }
+
+
+def test_keys_of_a_subgraph_are_each_of_one_edge(tmp_path):
+    """Also where the relation of a triple is called as an edge that none states."""
+    graph = subgraphs.EVIDENCE.graph
+    ends = {"subject": "archer", "object": "colin archer", "relation": "synonym"}
+    name = "archer|synonym|colin archer"
+    fact = Fact(id=name, text="", chunk_ids=(), candidate=1, **ends)
+    edge = Edge(a="archer", b="colin archer", kind="fact", cost=0.2, facts=(name,))
+    both = replace(
+        graph,
+        subgraph=replace(graph.subgraph, edges=(*graph.subgraph.edges, edge)),
+        facts=(*graph.facts, fact),
+    )
+    path = tmp_path / "r.graphml"
+    target(path, whole=False).write(evidence_graph(replace(subgraphs.EVIDENCE, graph=both)))
+    keys = [each.get("id") for each in ET.parse(path).findall(".//{*}edge")]  # noqa: S314 -- our own file
+    assert len(keys) == len(set(keys)) == 11
+    assert name in keys
+
+
 class Searched(Index):
     """An index whose method found something by hand."""
 
@@ -405,8 +521,8 @@ def test_a_question_is_searched_for(tmp_path):
 
 
 def test_a_method_without_a_graph_says_so(index, tmp_path):
-    """The message names one that has one, and no file is written."""
-    with pytest.raises(InputError, match="the method 'dense' found no graph.*'bubble'"):
+    """The message names those that have one, and no file is written."""
+    with pytest.raises(InputError, match="the method 'dense' found no graph.*'bubble' or 'agrag'"):
         index.export(tmp_path / "e.json", query="Who built the Fram?", method="dense")
     assert not (tmp_path / "e.json").exists()
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from clew.answer import answer
 from clew.api import open_index
 from clew.cli import main
 from clew.testing import models
+from clew.types import Evidence
 
 ARTICLES = {
     "fram.md": "# Fram\n\nColin Archer built the Fram for Nansen. She was launched in 1892.",
@@ -23,6 +27,24 @@ ARTICLES = {
 
 def open_with_doubles(folder, *, specs=None, settings=None, prices=None):
     return open_index(folder, models=models(), specs=specs, settings=settings, prices=prices)
+
+
+@dataclass
+class Found:
+    """An index that finds the same whatever it is asked."""
+
+    evidence: Evidence
+
+    def search(self, _text, **_parameters):
+        return self.evidence
+
+    def ask(self, question, **_parameters):
+        return answer(question, self.evidence, models())
+
+
+def finding(evidence):
+    """Return an opener of an index that finds `evidence`."""
+    return lambda _folder, **_: nullcontext(Found(evidence))
 
 
 @pytest.fixture(scope="session")

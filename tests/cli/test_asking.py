@@ -2,14 +2,12 @@
 
 import json
 import re
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 import pytest
 
-from clew.answer import answer
 from clew.api import open_index
 from clew.cli import render
 from clew.cli.options import method_parameters
@@ -27,6 +25,7 @@ from clew.types import (
     Table,
 )
 from clew.types import Path as Thread
+from tests.cli.conftest import finding
 
 QUESTION = "Where was Colin Archer born?"
 TEXT = "Colin Archer was born in Larvik."
@@ -121,23 +120,9 @@ def open_with_llm(llm):
     return lambda folder, **_: open_index(folder, models=models(llm=llm))
 
 
-@dataclass
-class Found:
-    """An index that finds the same whatever it is asked."""
-
-    evidence: Evidence
-
-    def search(self, _text, **_parameters):
-        return self.evidence
-
-    def ask(self, question, **_parameters):
-        return answer(question, self.evidence, models())
-
-
 def finds(**fields):
     """Return an opener of an index that finds a hit, and `fields` beside it."""
-    evidence = Evidence(**{"query": QUESTION, "method": "clue", "hits": (HIT,), **fields})
-    return lambda _folder, **_: nullcontext(Found(evidence))
+    return finding(Evidence(**{"query": QUESTION, "method": "clue", "hits": (HIT,), **fields}))
 
 
 def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):

@@ -162,7 +162,7 @@ def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
     clew("index", articles, "--into", own_index, "--triples", "cooccurrence")
     result = clew("export", "g.graphml", "--index", own_index)
     assert result.exit_code == 0
-    assert re.fullmatch(r"g\.graphml has \d+ entities and \d+ triples\n", result.stdout)
+    assert re.fullmatch(r"g\.graphml has \d+ nodes and \d+ edges\n", result.stdout)
     assert (tmp_path / "g.graphml").read_text(encoding="utf-8").startswith("<?xml")
     summary = json.loads(clew("export", "g.json", "--index", own_index, "--json").stdout)
     written = json.loads((tmp_path / "g.json").read_text(encoding="utf-8"))

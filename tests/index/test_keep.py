@@ -9,12 +9,13 @@ import pytest
 from clew import index, steps, testing
 from clew.algo.keywords import keyword_lengths
 from clew.algo.sketches import sketched
-from clew.errors import IndexLocked
+from clew.errors import IndexLocked, MissingExtra
 from clew.index import choose, keep
 from clew.index import extract as extraction
 from clew.index.choose import Wanted
 from clew.index.keep import keep_derived
 from clew.layers.extractions import Extracted, graph_batch
+from clew.layers.statistical import statistical
 from clew.store.embedded import EmbeddedStore
 from clew.types import Extraction, Triple
 from tests.index.build import MODELS, add, create, document, scratch
@@ -328,3 +329,118 @@ def test_an_empty_index_has_nothing_to_keep(store):
     assert kept(store) is not None
     store.remove([DOCUMENTS[0].id])
     assert kept(store) is None
+
+
+# -- statistical entities -------------------------------------------------------------------------
+
+
+def no_embedder():
+    """Fail: nothing new needs a vector."""
+    pytest.fail("an embedder was asked for")
+
+
+def statistical_of(store, embedder=lambda: MODELS.embedder):
+    """Finish, and return what is kept of statistical entities, without the chunks' own numbers."""
+    index.finish(store, embedder)
+    with closing(store.snapshot()) as snapshot:
+        arrays = snapshot.kept("statistical")
+    return {name: array.tolist() for name, array in arrays.items() if name != "chunks"}
+
+
+def test_statistical_entities_are_kept_where_there_are_triples(store):
+    """A method then finds them, and needs the embedder for other settings only."""
+    add(store, DOCUMENTS)
+    index.finish(store, no_embedder)
+    extract(store, 0, 1)
+    index.finish(store)
+    with closing(store.snapshot()) as snapshot:
+        assert snapshot.kept("statistical") is None
+        computed = statistical(snapshot, MODELS.embedder, synonym=0.85)
+    assert statistical_of(store)["rates"]
+    with closing(store.snapshot()) as snapshot:
+        kept = statistical(snapshot, None, synonym=0.85)
+        others = statistical(snapshot, MODELS.embedder, synonym=0.3)
+    assert kept.names == computed.names
+    assert kept.vectors.tobytes() == computed.vectors.tobytes()
+    assert kept.grounded.tolist() == computed.grounded.tolist()
+    assert kept.empty == computed.empty
+    for name in ("entities", "terms", "synonyms"):
+        assert (getattr(kept, name) != getattr(computed, name)).nnz == 0
+    assert others.synonyms.nnz > kept.synonyms.nnz
+
+
+def test_an_update_keeps_what_a_fresh_build_keeps(store):
+    """Documents came, went and were replaced, and one was merged away: the same arrays."""
+    changed = document("comet", "The Comet was a steamer. Nobody saw the steamer sink.")
+    add(store, DOCUMENTS[2:9])
+    extract(store, 1, 2)
+    statistical_of(store)
+    add(store, [*DOCUMENTS, document("zest", DOCUMENTS[3].text + " Bo Dahl came too.")])
+    statistical_of(store)
+    add(store, [changed])
+    store.remove(["zest"])
+    store.set_aliases({"mira toll": "bakken"})
+    updated = statistical_of(store)
+    with scratch() as folder, create(folder / "index") as fresh:
+        add(fresh, [changed, *(each for each in DOCUMENTS if each.id != "comet")])
+        with closing(fresh.snapshot()) as new, closing(store.snapshot()) as old:
+            columns = [each.layer("chunk").columns["graph"] for each in (new, old)]
+            rows = np.flatnonzero(columns[1])
+        extract(fresh, *rows)
+        fresh.set_aliases({"mira toll": "bakken"})
+        assert statistical_of(fresh) == updated
+    assert updated["cosines"] or updated["rates"]
+
+
+def test_only_new_names_are_embedded(store):
+    """Vectors of names are taken over, also across a compaction, and where texts are gone."""
+    asked = []
+
+    class Remembering:
+        def embed(self, texts, *, kind):
+            asked.extend(texts)
+            return MODELS.embedder.embed(texts, kind=kind)
+
+    add(store, DOCUMENTS)
+    extract(store, 0, 1)
+    statistical_of(store, Remembering)
+    names = set(asked)
+    assert names
+    index.freeze(store, no_embedder, compact=True)
+    asked.clear()
+    add(store, [document("new", "The quinces ripen late. Yellow quinces!")])
+    statistical_of(store, Remembering)
+    assert "quinces" in asked
+    assert names.isdisjoint(asked)
+    store.remove(["new"])
+    before = statistical_of(store, Remembering)
+    store.set_aliases({"bo dahl": "bakken"})
+    assert statistical_of(store, no_embedder)["rates"] == before["rates"]
+
+
+def test_what_leaves_the_chunks_leaves_their_salient_terms(store, monkeypatch):
+    """An extraction or a merge counts no n-grams; nor are synonyms of the same vectors sought."""
+    add(store, DOCUMENTS)
+    extract(store, 0, 1)
+    before = statistical_of(store)
+    monkeypatch.setattr("clew.layers.statistical.as_written", None)
+    monkeypatch.setattr("clew.layers.statistical.near_pairs", None)
+    extract(store, 1, 2)
+    after = statistical_of(store, no_embedder)
+    assert len(after.pop("grounded")) > len(before.pop("grounded"))
+    assert after == before
+
+
+def test_without_a_model_questions_compute_them(store):
+    """A removal is done whether or not the index's embedder can be had."""
+
+    def gone():
+        raise MissingExtra("onnxruntime", "minilm", "the embedder")
+
+    add(store, DOCUMENTS)
+    extract(store, 0, 1)
+    index.finish(store, gone)
+    with closing(store.snapshot()) as snapshot:
+        assert snapshot.kept("keywords") is not None
+        assert snapshot.kept("statistical") is None
+    assert statistical_of(store)["rates"]

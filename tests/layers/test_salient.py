@@ -1,10 +1,13 @@
 """Salient terms of texts: which are kept, and in what order."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.layers.salient import as_written, hints, salient_terms
+from clew.errors import InputError
+from clew.layers.salient import as_written, hints, salient_rates, salient_terms
 
 TEXTS = [
     "The Fram drifted with the pack ice. The Fram was built to drift.",
@@ -76,15 +79,106 @@ def test_the_order_of_texts_does_not_matter(texts):
     assert salient_terms(texts[::-1], threshold=0.2) == salient_terms(texts, threshold=0.2)[::-1]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Pack ice", ["pack", "pack ice", "ice"]),
+        ("ship of ice", ["ship", "ice"]),
+        ("ship, ice", ["ship", "ice"]),
+        ("ship 1910 ice", ["ship", "ice"]),
+        ("ship 1910-12 ice", ["ship", "ice"]),
+        ("ship x ice", ["ship", "ice"]),
+        ("ship\nice", ["ship", "ship ice", "ice"]),
+        ("Ship\n\nice", ["ship", "ice"]),
+        ("Nansen's ship", ["nansen", "nansen ship", "ship"]),
+        ("B-52 pack-ice", ["b-52", "b-52 pack-ice", "pack-ice"]),
+        ("北京大学", ["北京", "北京大", "北京大学", "京大", "京大学", "大学"]),
+        ("北京 京大", ["北京", "北京 京大", "京大"]),
+        ("Oslo市場", ["oslo", "市場"]),
+        ("在 Oslo", ["oslo"]),
+        ("the 1910", []),
+        ("", []),
+    ],
+)
+def test_ngrams_of_a_text(text, expected):
+    """Neighbours join only across white space inside a paragraph."""
+    assert salient_rates([text], threshold=-1, nested=True)[1] == expected
+
+
+def test_longest_is_a_number_of_words():
+    """One word gives words, four give n-grams of four; less than a word is refused."""
+    text = "old wooden sealing ship"
+    assert salient_rates([text], threshold=-1, longest=1)[1] == text.split()
+    assert salient_rates([text], threshold=-1, longest=4)[1] == [text]
+    with pytest.raises(InputError, match="the longest cannot have 0"):
+        salient_rates([text], longest=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sea ice. sea", ["sea", "sea ice"]),
+        ("old ship fram, fram", ["old ship fram", "fram"]),
+        ("pack ice, ice floe", ["pack ice", "ice", "ice floe"]),
+        ("edition, old expedition", ["edition", "old expedition"]),
+        ("北京大, 京大", ["北京大", "京大"]),
+        ("sea sea sea sea", ["sea", "sea sea", "sea sea sea"]),
+    ],
+)
+def test_ngrams_inside_longer_ones_go(text, expected):
+    """Only whole words count as inside, and only where both stand equally often."""
+    assert salient_rates([text], threshold=-1)[1] == expected
+
+
+@given(st.lists(TEXT, max_size=5))
+def test_rates_of_terms_are_those_of_lists(texts):
+    """The matrix has the terms of each text, numbered as they first stand in the texts."""
+    rates, terms = salient_rates(texts, threshold=0.2)
+    found = [
+        {terms[term] for term in rates.indices[start:end]} for start, end in pairwise(rates.indptr)
+    ]
+    assert found == [set(each) for each in salient_terms(texts, threshold=0.2, most=99)]
+    assert list(dict.fromkeys(rates.indices.tolist())) == list(range(len(terms)))
+    assert (rates.data > 0.2).all()
+
+
+def test_the_equation_takes_lengths_in_tokens():
+    """Marks and stop words count: "Fram" is one of two tokens, then one of six."""
+    rates = [
+        salient_rates([text, "Snow fell"], score="eq2", threshold=0, longest=1)[0].data[0]
+        for text in ("Fram drifted", "The Fram, it drifted.")
+    ]
+    assert rates[0] == pytest.approx(3 * rates[1])
+
+
 def test_terms_as_the_text_spells_them():
     """Names have their capitals, and of what cuts through a name the name is left."""
     text = "Colin Archer built the Fram's\nhull. The hull was round."
-    terms = ["colin archer built", "hull", "colin archer", "fram", "ice anchor"]
-    assert as_written(terms, text) == ["Colin Archer", "hull", "Fram", "ice anchor"]
+    terms = ["colin archer built", "hull", "colin archer", "fram", "fram hull", "ice anchor"]
+    expected = ["Colin Archer", "hull", "Colin Archer", "Fram", "fram hull", "ice anchor"]
+    assert as_written(terms, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "expected"),
+    [
+        ("pack ice", "PACK\n ICE", "PACK ICE"),
+        ("ice", "Icebergs and Ice", "Ice"),
+        ("ice", "Pack-Ice and ice", "Ice"),
+        ("ice", "Icebergs", "ice"),
+        ("grosse", "Die Große Straße", "grosse"),
+        ("oslo", "Große Straße in Oslo", "Oslo"),
+        ("北京", "北京大学", "北京"),
+    ],
+)
+def test_spellings(term, text, expected):
+    """Case and line breaks do not matter; a part of a word is no occurrence."""
+    assert as_written([term], text) == [expected]
 
 
 def test_hints_are_terms_as_written():
-    """A prompt is given salient terms in the spelling of its text."""
+    """A prompt is given salient terms in the spelling of its text, each once."""
     [first, _] = hints(["Colin Archer built a hull.", "Snow fell on the quay all day."])
     assert "Colin Archer" in first
     assert not any("Archer built" in hint for hint in first)
+    assert len(set(first)) == len(first)

@@ -39,7 +39,7 @@ def nearest(
     left. Of equal ones the first comes first. `exact` compares all pairs, O(n² d); else each is
     compared with those in 32 of 2 √n cells, O(n^1.5 d), and some are missed.
     """
-    compared = _all_pairs(len(vectors)) if exact else _visits(vectors)
+    compared = _all_pairs(len(vectors)) if exact else visits(vectors)
     chosen = np.full((len(vectors), h), -1, dtype=np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
     for rows, columns in compared:
@@ -82,7 +82,7 @@ def _all_pairs(n: int) -> Pairs:
         yield np.arange(start, min(start + size, n)), np.arange(n)
 
 
-def _visits(vectors: NDArray[np.floating]) -> Pairs:
+def visits(vectors: NDArray[np.floating]) -> Pairs:
     """Yield rows and the columns to compare them with, ascending: those of a cell near them all.
 
     Each row comes with each of its cells once.

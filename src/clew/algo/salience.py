@@ -8,15 +8,116 @@ As printed it stays far below the paper's thresholds: a term that stands once am
 rates below 0.004. So by default a chunk's rates are divided by its highest; their order stays.
 """
 
-from typing import Literal
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Score = Literal["eq2", "normalised", "tfidf"]
+
+_AT_ONCE = 4_096  # texts whose n-grams are counted together
+
+
+@dataclass(frozen=True, slots=True)
+class Ngrams:
+    """N-grams of texts. The m entries of `counts` are in the order of the texts."""
+
+    counts: csr_array  # (n_texts, n_grams), how often each stands in each text
+    places: NDArray[np.int64]  # (m,), the word with which each begins there first
+    sizes: NDArray[np.int64]  # (m,), of how many words it is
+    inside: NDArray[np.bool_]  # (m,), part of a longer one that stands in that text as often
+
+
+def count_ngrams(
+    words: NDArray[np.integer],
+    added: NDArray[np.integer],
+    joins: NDArray[np.bool_],
+    begins: NDArray[np.integer],
+    longest: int,
+) -> Ngrams:
+    """Count the n-grams, n <= `longest`, of texts.
+
+    Text i has the words from `begins[i]` to `begins[i + 1]`. Of the n words in all, `words` are
+    numbers of what each is by itself, `added` of what it adds to an n-gram that it continues, and
+    `joins` says which go on with the word before them. O(n log n) for each length.
+
+    Raises InputError for a `longest` below 1.
+    """
+    if longest < 1:
+        raise InputError(f"n-grams have at least one word, so the longest cannot have {longest}")
+    grams, n_grams = _numbered(words, added, joins, longest)
+    n_texts = len(begins) - 1
+    starts = range(0, max(1, n_texts), _AT_ONCE)
+    parts = [_counted(grams, begins[start : start + _AT_ONCE + 1], n_grams) for start in starts]
+    n, columns, first, inside = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    place = first // longest
+    ends = np.searchsorted(place, begins)
+    counts = csr_array((n, columns, ends), shape=(n_texts, n_grams))
+    return Ngrams(counts, place, first % longest + 1, inside)
+
+
+def _numbered(
+    words: NDArray[np.integer],
+    added: NDArray[np.integer],
+    joins: NDArray[np.bool_],
+    longest: int,
+) -> tuple[NDArray[np.int32], int]:
+    """Return (n, longest) numbers of the n-grams that begin with each word, and how many there are.
+
+    Column i is for those of i + 1 words; -1 stands where the run ends before.
+    """
+    grams = np.full((len(words), longest), -1, dtype=np.int32)
+    grams[:, 0] = words
+    n_grams, n_added = int(words.max(initial=-1)) + 1, int(added.max(initial=-1)) + 1
+    places = np.arange(len(words))
+    for i in range(1, longest):
+        places = places[places + i < len(words)]
+        places = places[joins[places + i]]
+        keys = grams[places, i - 1].astype(np.int64) * n_added + added[places + i]
+        found, numbers = np.unique(keys, return_inverse=True)
+        grams[places, i] = n_grams + numbers
+        n_grams += len(found)
+    return grams, n_grams
+
+
+def _counted(
+    grams: NDArray[np.int32], begins: NDArray[np.integer], n_grams: int
+) -> tuple[NDArray[np.integer], ...]:
+    """Return how often each n-gram stands in each of some texts, and its number.
+
+    With it come where it stands first, a position in the flat (n, longest) `grams` by which all
+    are ordered, and whether it is part of a longer one that stands in that text as often.
+    """
+    longest = grams.shape[1]
+    block = grams[begins[0] : begins[-1]]
+    owners = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    word, size = np.nonzero(block >= 0)
+    keys, first, cell, n = np.unique(
+        owners[word] * n_grams + block[word, size],
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+    )
+    cells = np.full(block.shape, -1)
+    cells[word, size] = cell
+    inside = np.zeros(len(keys), dtype=bool)
+    for i in range(1, longest):
+        longer = np.flatnonzero(cells[:, i] >= 0)
+        for part in (cells[longer, i - 1], cells[longer + 1, i - 1]):
+            inside[part[n[part] == n[cells[longer, i]]]] = True
+    order = np.argsort(first)
+    first = first[order]
+    first = (begins[0] + word[first]) * longest + size[first]
+    return n[order], keys[order] % n_grams, first, inside[order]
 
 
 def entity_rates(
@@ -46,8 +147,12 @@ def entity_rates(
     return csr_array((rates, counts.indices, counts.indptr), shape=counts.shape)
 
 
-def salient(rates: csr_array, threshold: float) -> csr_array:
-    """Return the entries of `rates` above `threshold` [τ], to six decimals, in their order."""
-    kept = np.round(rates.data, DECIMALS) > threshold
-    ends = np.append(0, np.cumsum(kept))[rates.indptr]
-    return csr_array((rates.data[kept], rates.indices[kept], ends), shape=rates.shape)
+def above(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
+    """Say which entries of `rates` are above `threshold` [τ], to six decimals: salient ones."""
+    return np.asarray(np.round(rates.data, DECIMALS) > threshold)
+
+
+def entries(matrix: csr_array, kept: NDArray[np.bool_]) -> csr_array:
+    """Return `matrix` with only the entries that are `kept`, in their order."""
+    ends = np.append(0, np.cumsum(kept))[matrix.indptr]
+    return csr_array((matrix.data[kept], matrix.indices[kept], ends), shape=matrix.shape)

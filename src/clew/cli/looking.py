@@ -99,7 +99,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
     if as_json:
         echo_json(exported)
     else:
-        counts = f"{counted(exported.n_nodes, 'entity')} and {counted(exported.n_edges, 'triple')}"
+        counts = f"{counted(exported.n_nodes, 'node')} and {counted(exported.n_edges, 'edge')}"
         click.echo(f"{one_line(exported.file)} has {counts}")
 
 

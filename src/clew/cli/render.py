@@ -11,21 +11,28 @@ from clew.types import (
     Answer,
     Candidate,
     Citation,
+    Edge,
     Evidence,
     EvidenceGraph,
+    Fact,
     Group,
+    Growth,
     Hit,
     Path,
     Step,
+    Subgraph,
     Table,
     Usage,
 )
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
-_MOST_ROWS = 10  # of a table, of groups of anchors, of candidates
-_MOST_NAMES = 3  # anchors of a group, triples of a candidate
+_MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
+_MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
 _MOST_GROWN = 2  # triples that a candidate grew by
+_MOST_JOINED = 5  # nodes that joined a tree
+_MOST_OF_ID = 40  # characters of a chunk's id
+_SHOWN_AS = {"query": "question", "statistical": "n-gram"}  # layers, in a thread
 _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
@@ -74,10 +81,12 @@ def table(found: Table) -> str:
 
 
 def graph(found: EvidenceGraph | None) -> Iterator[str]:
-    """Yield the groups of anchors with their numbers and weights, and the chosen candidates.
+    """Yield groups of anchors with numbers and weights, chosen candidates, and a subgraph.
 
     A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
-    first triples, or its entities where it has none, and the first triples that it grew by.
+    first triples, or its entities where it has none, and the first triples that it grew by. A
+    subgraph has its terminals, its tree in words, what joined that, and components if it has
+    several.
     """
     if found is None:
         return
@@ -92,6 +101,8 @@ def graph(found: EvidenceGraph | None) -> Iterator[str]:
         texts |= {each.id: each.text for each in found.facts}
         lines = (line for each in chosen[:_MOST_ROWS] for line in _candidate(each, found, texts))
         yield "\n".join([head, *lines, *and_more(len(chosen) - _MOST_ROWS)])
+    if found.subgraph:
+        yield "\n".join(_subgraph(found.subgraph, found.facts))
 
 
 def citations(found: Answer) -> Iterator[str]:
@@ -150,7 +161,7 @@ def _thread_block(evidence: Evidence) -> Iterator[str]:
 
 
 def _stop(step: Step, mark: str) -> str:
-    layer = "question" if step.layer == "query" else step.layer
+    layer = _SHOWN_AS.get(step.layer, step.layer)
     below = f"  {' ' if mark == '└' else '│'} {'':<10}"
     first = f"  {mark} {layer:<10}"
     place = f"{one_line(step.document_id)}:{step.start}-{step.end}" if step.document_id else ""
@@ -190,18 +201,67 @@ def _candidate(found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str])
     yield from and_more(len(grown) - _MOST_GROWN, indent="      ")
 
 
+def _subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
+    counts = ((found.nodes, "node"), (found.edges, "edge"), (found.components, "component"))
+    sizes = ", ".join(counted(len(parts), what) for parts, what in counts)
+    yield heading(f"Reasoning subgraph ({sizes})")
+    names = {n.id: _shortened(n.id) if n.layer == "chunk" else n.text for n in found.nodes}
+    texts = {each.id: each.text for each in facts}
+    yield from _part("terminals", [", ".join(names[step.id] for step in found.terminals)])
+    yield from _part("tree", [_edge(each, names, texts) for each in found.tree])
+    yield from _part("growth", [_growth(each, names) for each in found.growth], _MOST_JOINED)
+    if len(found.components) > 1:
+        listed = [[names[node] for node in nodes] for nodes in found.components]
+        said = [_first(component, _MOST_NAMES, ", ") for component in listed]
+        yield from _part("components", said, _MOST_NAMES)
+
+
+def _part(name: str, said: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
+    """Yield at most two lines for each of the first parts, the first one behind their name."""
+    indent = " " * 14
+    for place, each in enumerate(said[:most]):
+        yield wrapped(each, first=indent if place else f"  {name:<12}", rest=indent, max_lines=2)
+    yield from and_more(len(said) - most, indent=indent)
+
+
+def _edge(found: Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
+    if found.kind == "fact":
+        said = _first([texts[fact] for fact in found.facts], 1, "; ")
+    else:
+        verb = "stands in" if found.kind == "contains" else "is like"
+        said = f"{names[found.a]} {verb} {names[found.b]}"
+    return f"{said} (cost {found.cost:.2f})"
+
+
+def _growth(found: Growth, names: Mapping[str, str]) -> str:
+    limit = "" if found.limit is None else f", limit {found.limit:.3g}"
+    compared = f"ratio {found.ratio:.3g}{limit}"
+    return f"{names[found.node]} joins {names[found.to]} ({compared})"
+
+
+def _shortened(place: str) -> str:
+    """Return a chunk's id, or the end of a long one, from a folder or file on where it has such."""
+    end = place[-_MOST_OF_ID:]
+    return place if end == place else f"…{end[max(end.find('/'), 0) :]}"
+
+
 def _item(mark: str, head: str, texts: Sequence[str], between: str, *, n_lines: int) -> str:
     """Return `head` with those of the first texts that fit into `n_lines`, at least one of them."""
     first = f"  {mark:<2}  "
 
     def lines(n: int, most: int | None = None) -> str:
-        others = f" and {len(texts) - n:,} more" if n < len(texts) else ""
-        said = f"{head}{between.join(texts[:n])}{others}"
+        said = f"{head}{_first(texts, n, between)}"
         return wrapped(said, first=first, rest=" " * len(first), max_lines=most)
 
     wanted = range(min(len(texts), _MOST_NAMES), 1, -1)
     n = next((n for n in wanted if lines(n).count("\n") < n_lines), 1)
     return lines(n, 2)
+
+
+def _first(texts: Sequence[str], n: int, between: str) -> str:
+    """Return the first `n` texts, and how many more there are."""
+    others = f" and {len(texts) - n:,} more" if n < len(texts) else ""
+    return f"{between.join(texts[:n])}{others}"
 
 
 def _widths(wanted: Sequence[int]) -> list[int]:

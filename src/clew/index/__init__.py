@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from clew.errors import InputError, RecipeMismatch
 from clew.index.keep import keep_derived
 from clew.layers import chunks, entities, terms, vectors
-from clew.models import Models, gives_tokens
+from clew.layers.statistical import KEPT as STATISTICAL
+from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.store import Store
 from clew.text.analyze import VERSION as ANALYZER
@@ -110,21 +111,36 @@ def add(
     return report
 
 
-def finish(store: Store, *, graph: bool = False) -> None:
+def finish(
+    store: Store, embedder: Callable[[], Embedder] | None = None, *, graph: bool = False
+) -> None:
     """Leave the index fast to open: compacted where much of it is dead or scattered.
 
-    `graph` has the graph of near chunks kept before there are triples, where it chooses the chunks
-    that get some. What comes after that, an extraction and `finish`, computes it no more.
+    `embedder` gives the index's, and is called where a statistical entity needs a vector; without
+    one such entities are left to the first question about them. `graph` has the graph of near
+    chunks kept before there are triples, where it chooses the chunks that get some. What comes
+    after that, an extraction and `finish`, computes it no more.
     """
-    if store.wasted() > _COMPACT_ABOVE:
+    freeze(store, embedder, graph=graph, compact=store.wasted() > _COMPACT_ABOVE)
+
+
+def freeze(
+    store: Store,
+    embedder: Callable[[], Embedder] | None = None,
+    *,
+    graph: bool = False,
+    compact: bool = False,
+) -> None:
+    """Save what opening the newest generation, and questions, would compute; see `finish`.
+
+    `compact` rewrites the index before, without what is dead.
+    """
+    before = None
+    if compact:
+        before = store.kept(STATISTICAL)
         store.compact()
-    freeze(store, graph=graph)
-
-
-def freeze(store: Store, *, graph: bool = False) -> None:
-    """Save what opening the newest generation, and questions, would compute."""
     store.freeze()
-    keep_derived(store, graph=graph)
+    keep_derived(store, embedder, graph=graph, before=before)
 
 
 def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,15 @@ import numpy as np
 from clew import steps
 from clew.algo.keywords import Keywords, keyword_lengths, updated_lengths
 from clew.algo.sketches import EXACT_UP_TO, sketched
+from clew.errors import MissingExtra, ModelError, RecipeMismatch
+from clew.layers.statistical import KEPT, digest, statistical_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
+    from clew.models import Embedder
     from clew.store import Store
     from clew.types import Snapshot
 
@@ -28,30 +30,50 @@ _KEYWORDS, _NEIGHBOURS = "keywords", f"neighbours-{_K}"
 _SKETCHED = {f"sketches-{layer}": layer for layer in ("entity", "triple")}
 
 
-def keep_derived(store: Store, *, graph: bool = False, exact_up_to: int = EXACT_UP_TO) -> None:
+def keep_derived(
+    store: Store,
+    embedder: Callable[[], Embedder] | None = None,
+    *,
+    graph: bool = False,
+    exact_up_to: int = EXACT_UP_TO,
+    before: Arrays | None = None,
+) -> None:
     """Keep the keywords' lengths of the newest generation, which should be frozen.
 
     Where the index has triples, or a `graph` is asked for, keep the graph of near chunks too,
     unless no chunk is of a text; and sketches of entities and of triples, where there are triples
-    and more than `exact_up_to` rows. What is kept of this generation already is left as it is; what
-    did not change since an earlier one is not computed again. Raises IndexLocked where something is
-    to be kept and another process writes.
+    and more than `exact_up_to` rows. Where there are triples and an `embedder`, keep the
+    statistical entities: it is asked for where a name has no vector, and not for those in `before`,
+    which were kept before a compaction. Without a model that can be had, questions compute them.
+
+    What is kept of this generation already is left as it is; what did not change since an earlier
+    one is not computed again. Raises IndexLocked where something is to be kept and another process
+    writes.
     """
+    compute = dict(_COMPUTE)
+    if embedder is not None:
+        compute[KEPT] = partial(_statistical, embedder, before)
     with closing(store.snapshot()) as snapshot:
-        if not _missing(snapshot, exact_up_to, graph=graph):
+        if compute.keys().isdisjoint(_missing(snapshot, exact_up_to, graph=graph)):
             return
     store.claim()  # or another session commits between a snapshot and what is kept of it
     store.freeze()  # for the same reason: one may just have done so
     with closing(store.snapshot()) as snapshot:
         for name in _missing(snapshot, exact_up_to, graph=graph):
-            store.keep(name, _COMPUTE[name](snapshot, store.kept(name)))
+            if name in compute:
+                with suppress(MissingExtra, ModelError, RecipeMismatch):
+                    store.keep(name, compute[name](snapshot, store.kept(name)))
 
 
 def _missing(snapshot: Snapshot, exact_up_to: int, *, graph: bool) -> list[str]:
     """Return the names of what is to be kept of a generation and is not yet."""
     n_sentences, n_triples = (len(snapshot.layer(name)) for name in ("sentence", "triple"))
     has_texts = bool(steps.are_texts(snapshot).any())
-    needed = {_KEYWORDS: n_sentences > 0, _NEIGHBOURS: has_texts and (graph or n_triples > 0)}
+    needed = {
+        _KEYWORDS: n_sentences > 0,
+        _NEIGHBOURS: has_texts and (graph or n_triples > 0),
+        KEPT: n_triples > 0,
+    }
     for name, layer in _SKETCHED.items():
         needed[name] = n_triples > 0 and len(snapshot.layer(layer)) > exact_up_to
     return [name for name in needed if needed[name] and snapshot.kept(name) is None]
@@ -87,12 +109,27 @@ def _neighbours(snapshot: Snapshot, last: Arrays | None) -> Arrays:
 def _sketches(layer: str, snapshot: Snapshot, last: Arrays | None) -> Arrays:
     """Return the sketches of a layer's vectors, and the digest of these; `last` were kept last."""
     vectors = snapshot.layer(layer).vectors
-    digest = hashlib.blake2b(vectors.reshape(-1).view(np.uint8).data, digest_size=16)
-    of = {"digest": np.frombuffer(digest.digest(), dtype=np.uint8)}
+    of = {"digest": digest(vectors)}
     if last is not None and _are_of(last, of):
         return last
     made = sketched(vectors)
     return {**of, "axes": made.axes, "codes": made.codes}
+
+
+def _statistical(
+    embedder: Callable[[], Embedder],
+    before: Arrays | None,
+    snapshot: Snapshot,
+    last: Arrays | None,
+) -> Arrays:
+    """Return the statistical entities, with the chunks that their rates are of.
+
+    The text of a chunk stays as long as its number, so equal chunks have equal salient terms.
+    """
+    rows = {"chunks": snapshot.stored["chunk"], "is_text": steps.are_texts(snapshot)}
+    same = last is not None and _are_of(last, rows)
+    known = before if last is None else last
+    return {**rows, **statistical_arrays(snapshot, embedder, known, same_texts=same)}
 
 
 def _are_of(arrays: Arrays, rows: Arrays) -> bool:

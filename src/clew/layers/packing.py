@@ -5,12 +5,14 @@ text. In a prompt each text is one numbered line. No text has a line break left 
 begin a line and pass for another; and a reply has one key for each number, which its schema fixes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from clew.text import tokens
 from clew.text.normalize import collapse
 
 _BAR = " | "
+_SHORT_TOKENS = 40
 
 
 def packs(sizes: Sequence[int], *, limit: int = 256, most: int = 8) -> list[list[int]]:
@@ -39,6 +41,19 @@ def line(text: str) -> str:
 def numbered(texts: Sequence[str]) -> list[str]:
     """Return each text as one line that begins with its number, from 1, in brackets."""
     return [f"[{number}] {line(text)}" for number, text in enumerate(texts, 1)]
+
+
+def short(text: str) -> str:
+    """Return the beginning of an entity's or triple's text, as one line of at most 40 tokens."""
+    return tokens.truncate(collapse(text), _SHORT_TOKENS)
+
+
+def places(numbers: Iterable[float], n: int) -> list[int]:
+    """Return the places, from 0, of the numbers 1 to `n`, each once; there are no others.
+
+    JSON may write a whole number as 2.0.
+    """
+    return [int(number) - 1 for number in dict.fromkeys(numbers) if 1 <= number <= n]
 
 
 def reply_schema(n_texts: int, part: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,86 +1,186 @@
 """Chunks to their salient terms, for instance as hints in a prompt."""
 
-import re
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.salience import Score, entity_rates, salient
+from clew.algo.salience import above, count_ngrams, entity_rates, entries
 from clew.algo.topk import top_k
-from clew.text.ngrams import bleu_tokens, content_ngrams, uncontained
+from clew.layers.numbers import Numbers
+from clew.text.ngrams import bleu_tokens, content_words, pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.algo.salience import Score
+
+THRESHOLD = 0.5  # of a salient term's rate
+LONGEST = 3  # words of a salient term
 
 
 def salient_terms(
     texts: Sequence[str],
     *,
-    longest: int = 3,
-    threshold: float = 0.5,
+    longest: int = LONGEST,
+    threshold: float = THRESHOLD,
     most: int = 12,
     score: Score = "normalised",
     nested: bool = False,
 ) -> list[list[str]]:
     """Return the at most `most` salient n-grams of each text, most salient first.
 
-    They have up to `longest` words and rate above `threshold`; see `entity_rates`. How rare one is
-    depends on all `texts`. One inside a longer one that stands there as often is left out, unless
-    `nested`. Equal rates keep the order of the text. O(n-grams of all texts).
+    They are those of `salient_rates`. Equal rates keep the order of the text.
     """
-    counts, grams = _counts(texts, longest)
-    lengths = np.array([len(bleu_tokens(text)) for text in texts], dtype=np.int64)
-    kept = salient(entity_rates(counts, lengths, score=score), threshold)
+    rates, terms = salient_rates(
+        texts, longest=longest, threshold=threshold, score=score, nested=nested
+    )
     found = []
-    for i in range(len(texts)):
-        rates = {grams[term]: rate for term, rate in _row(kept, i)}
-        counted = {grams[term]: int(n) for term, n in _row(counts, i) if grams[term] in rates}
-        names = list(counted if nested else uncontained(counted))
-        best = top_k(np.array([rates[name] for name in names]), most)
-        found.append([names[j] for j in best])
+    for start, end in zip(rates.indptr, rates.indptr[1:], strict=False):
+        best = rates.indices[start:end][top_k(rates.data[start:end], most)]
+        found.append([terms[term] for term in best.tolist()])
     return found
+
+
+def salient_rates(
+    texts: Sequence[str],
+    *,
+    longest: int = LONGEST,
+    threshold: float = THRESHOLD,
+    score: Score = "normalised",
+    nested: bool = False,
+) -> tuple[csr_array, list[str]]:
+    """Return the (n_texts, n_terms) rates above `threshold` of n-grams, and these n-grams.
+
+    They have up to `longest` words; see `entity_rates`. How rare one is depends on all `texts`. One
+    inside a longer one that stands there as often is left out, unless `nested`. Terms are numbered,
+    and the entries of a row ordered, as they stand in the texts. O(n-grams of all texts), sorted.
+    """
+    words = _read(texts)
+    ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
+    rates = entity_rates(ngrams.counts, words.lengths, score=score)
+    kept = above(rates, threshold)
+    if not nested:
+        kept &= ~ngrams.inside
+    rates = entries(rates, kept)
+    columns, first, terms = np.unique(rates.indices, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(columns), dtype=np.int32)
+    number[order] = np.arange(len(columns))
+    found = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
+    places, sizes = ngrams.places[kept][first[order]], ngrams.sizes[kept][first[order]]
+    return found, [words.text(*at) for at in zip(places.tolist(), sizes.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The content words of texts, one after the other, and how they go on; see `Piece`."""
+
+    numbers: NDArray[np.int32]  # (n,)
+    added: NDArray[np.int32]  # (n,)
+    joins: NDArray[np.bool_]  # (n,)
+    begins: NDArray[np.int64]  # (n_texts + 1,), where each text's begin
+    lengths: NDArray[np.int64]  # (n_texts,), in tokens
+    spellings: tuple[Sequence[str], Sequence[str]]  # of `numbers` and of `added`
+
+    def text(self, place: int, size: int) -> str:
+        """Return the n-gram of `size` words that begins at a place."""
+        words, added = self.spellings
+        rest = self.added[place + 1 : place + size].tolist()
+        return "".join([words[self.numbers[place]], *(added[number] for number in rest)])
+
+
+def _read(texts: Sequence[str]) -> _Words:
+    """Return the content words of texts; equal pieces of them are read once."""
+    rows: dict[str, int] = {}
+    read = [
+        np.array([rows.setdefault(piece, len(rows)) for piece in pieces(text)], dtype=np.int32)
+        for text in texts
+    ]
+    stream = np.concatenate([np.empty(0, dtype=np.int32), *read])
+    ends = np.cumsum([0, *map(len, read)])
+    words, added = Numbers(), Numbers()
+    numbers, more, joins, closes, sizes = (array(kind) for kind in "iibbi")
+    for piece in map(content_words, rows):
+        numbers.extend(words[word] for word in piece.words)
+        more.extend(added[each] for each in piece.added)
+        joins.extend(piece.joins)
+        closes.append(piece.closes)
+        sizes.append(len(piece.words))
+    n_words = np.array(sizes, dtype=np.int64)
+    begins = np.append(0, np.cumsum(n_words[stream]))
+    shift = (np.cumsum(n_words) - n_words)[stream] - begins[:-1]
+    places = np.arange(begins[-1]) + np.repeat(shift, n_words[stream])
+    joined = np.array(joins, dtype=bool)[places]
+    opening = np.flatnonzero(n_words[stream])  # the last piece, without words, is before the first
+    joined[begins[opening]] &= np.array(closes, dtype=bool)[stream[opening - 1]]
+    n_tokens = np.array([len(bleu_tokens(piece)) for piece in rows], dtype=np.int64)
+    return _Words(
+        numbers=np.array(numbers, dtype=np.int32)[places],
+        added=np.array(more, dtype=np.int32)[places],
+        joins=joined,
+        begins=begins[ends],
+        lengths=np.diff(np.append(0, np.cumsum(n_tokens[stream]))[ends]),
+        spellings=(words.texts(), added.texts()),
+    )
 
 
 def hints(texts: Sequence[str]) -> list[list[str]]:
     """Return the salient terms of each text as it spells them, for a prompt to prefer."""
     pairs = zip(salient_terms(texts), texts, strict=True)
-    return [as_written(terms, text) for terms, text in pairs]
+    return [list(dict.fromkeys(as_written(terms, text))) for terms, text in pairs]
 
 
 def as_written(terms: Iterable[str], text: str) -> list[str]:
-    """Return terms as `text` first spells them; of one that cuts through a name, the name.
+    """Return each term as `text` first spells it; of one that cuts through a name, the name.
 
     That is one that has some words with a capital and others without: "Colin Archer built". A
     term that the text does not spell in one piece is left as it is.
     """
-    found: list[str] = []
+    plain = " ".join(text.split())
+    folded = _folded(plain)
+    found = []
     for term in terms:
-        pattern = r"\s+".join(map(re.escape, term.split()))
-        match = re.search(rf"\b{pattern}\b", text, re.IGNORECASE)
-        words = match.group().split() if match else term.split()
+        start = _find(term, folded)
+        words = (term if start < 0 else plain[start : start + len(term)]).split()
         runs = [(named, " ".join(run)) for named, run in groupby(words, _has_capital)]
         kept = [run for named, run in runs if named or len(runs) == 1]
         found.append(max(kept, key=len))
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _has_capital(word: str) -> bool:
     return word[0].isupper()
 
 
-def _counts(texts: Iterable[str], longest: int) -> tuple[csr_array, list[str]]:
-    """Return the (n_texts, n_grams) counts, rows in the order of the text, and the n-grams."""
-    rows: dict[str, int] = {}
-    terms, data, ends = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [0]
-    for text in texts:
-        counted = content_ngrams(text, longest)
-        terms.append(np.array([rows.setdefault(g, len(rows)) for g in counted], dtype=np.int32))
-        data.append(np.array([*counted.values()], dtype=np.int32))
-        ends.append(ends[-1] + len(counted))
-    shape = len(ends) - 1, len(rows)
-    return csr_array((np.concatenate(data), np.concatenate(terms), ends), shape=shape), list(rows)
+def _folded(text: str) -> str:
+    """Return `text` without capitals, as long as it is."""
+    folded = text.casefold()
+    if len(folded) != len(text):
+        folded = "".join(f if len(f := c.casefold()) == 1 else c for c in text)
+    return folded
 
 
-def _row(matrix: csr_array, row: int) -> Iterable[tuple[int, float]]:
-    """Return the (column, value) pairs that a row stores, in their order."""
-    cells = slice(matrix.indptr[row], matrix.indptr[row + 1])
-    return zip(matrix.indices[cells].tolist(), matrix.data[cells].tolist(), strict=True)
+def _find(term: str, text: str) -> int:
+    """Return where `term` stands first in `text` as words of its own, -1 where it does not."""
+    start = text.find(term)
+    while start >= 0 and not (_is_edge(text, start) and _is_edge(text, start + len(term))):
+        start = text.find(term, start + 1)
+    return start
+
+
+def _is_edge(text: str, place: int) -> bool:
+    """Say whether a word begins or ends at a place."""
+    before, behind = text[place - 1 : place], text[place : place + 1]
+    return _is_of_a_word(before) != _is_of_a_word(behind)
+
+
+def _is_of_a_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

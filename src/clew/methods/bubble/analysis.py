@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from string import punctuation
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from clew import steps
 from clew.layers.packing import closed, numbered
 from clew.prompts import prompt
 from clew.text.normalize import collapse, entity_key, title_head
-from clew.text.phrases import Span, bound, overlap, phrase_spans
+from clew.text.phrases import Span, bound, overlap, phrase_spans, query_type
 from clew.types import DirectAnswer
 
 if TYPE_CHECKING:
@@ -53,16 +52,6 @@ _SCHEMA = closed(
 )
 
 _PUNCTUATION = punctuation + "“”‘’„«»‹›…¿¡。，、；：？！「」『』《》（）"  # around a word
-
-# What stands between two names: "Oslo or Bergen", "Oslo, or the Bay of Whales".
-_JOINED = re.compile(r"\W*\b(and|or)\b\W*(?:the\b\W*)?", re.IGNORECASE)
-_COMPARING = re.compile(
-    r"\b(?:both|same|older|younger|earlier|later|sooner|taller|higher|longer|larger|bigger|smaller"
-    r"|shorter|nearer|closer|farther)\b",
-    re.IGNORECASE,
-)
-_ANY = re.compile(r"\b(?:any|either|at least one) of\b", re.IGNORECASE)
-_ALL = re.compile(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +111,12 @@ def analyse(
             for concept in _concepts(reply.data["concepts"], latent=latent)
         )
         if concepts or answer:
-            query_type = reply.data["query_type"]
-            return Analysis(concepts=concepts, query_type=query_type, answer=answer, notes=notes)
+            return Analysis(
+                concepts=concepts,
+                query_type=reply.data["query_type"],
+                answer=answer,
+                notes=notes,
+            )
     fault = reply.error or "it found no concept"
     note = f"the LLM did not analyse the question ({fault}): its names and phrases instead"
     return replace(_by_words(query, snapshot, models, specialise=specialise), notes=(note,))
@@ -231,7 +224,7 @@ def _by_words(query: str, snapshot: Snapshot, models: Models, *, specialise: boo
     return Analysis(
         concepts=tuple(concepts),
         phrases=tuple(dict.fromkeys(phrases)),
-        query_type=_query_type(query, spans),
+        query_type=query_type(query, spans),
     )
 
 
@@ -287,14 +280,3 @@ def _tagged(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple[Sp
         if not (unknown and label == "TERM"):
             end = start - minus_length
             yield (start, end), query[start:end]
-
-
-def _query_type(query: str, names: Sequence[Span]) -> str:
-    """Return the type that the words of a question show, the default unless they are plain."""
-    between = [_JOINED.fullmatch(query[end:start]) for (_, end), (start, _) in pairwise(names)]
-    joints = {match[1].lower() for match in between if match}
-    if "or" in joints or (joints and _COMPARING.search(query)):
-        return "comparison"
-    if _ANY.search(query):
-        return "or"
-    return "and" if _ALL.search(query) else "default"

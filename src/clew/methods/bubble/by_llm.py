@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.algo.pool import fitting
-from clew.layers.packing import closed, numbered
+from clew.layers.packing import closed, numbered, places, short
 from clew.methods.bubble.beside import Added, Beside, Grown, ended
-from clew.methods.bubble.listing import places, short
 from clew.prompts import prompt
 from clew.text import tokens
 from clew.text.normalize import collapse

@@ -1,0 +1,170 @@
+"""Grow a tree by the nodes that are cheap to reach and matter most.
+
+The second half of Algorithm 3 of AGRAG (arXiv:2511.05549), which gives a minimum cost maximum
+influence subgraph ("MCMI"). The node that joins is always the one with the least cost per
+influence; the readings of the algorithm differ in when to stop. Only nodes that have joined are
+asked for their neighbours, so growth is over the neighbourhood alone, however large the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.algo.steiner import Neighbours, Tree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Rule = Literal["released", "eq15", "mean"]
+
+_BITS = 20  # that count in a comparison
+
+_Candidate = tuple[float, float, float, int, int]
+"""Cost per score, minus the score, the cost, a node, and the one that it can be joined to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A node that joined, and why."""
+
+    node: int
+    to: int  # the node that it was joined to
+    cost: float  # of the edge between the two
+    score: float
+    ratio: float  # score / cost of the rule "released", cost / score of the others
+    limit: float  # what the ratio was compared with; infinite if an edge's ends have no influence
+
+
+def grow(
+    neighbours: Neighbours,
+    tree: Tree,
+    scores: NDArray[np.float64],
+    *,
+    rule: Rule = "released",
+    cap: int = 20,
+) -> list[Added]:
+    """Return the nodes that join a tree, in their order, at most `cap`.
+
+    `scores` are the (n,) influences of nodes, >= 0; a node without any never joins. The next one is
+    that with the least c / s, where s is its score and c the cost of the cheapest edge to it. It
+    joins as long as the rule allows it, where u and v are the ends of an edge:
+
+    - "released": s / c is at least the mean of c (s_u + s_v) / 2 over the tree's edges, as in the
+      authors' program;
+    - "eq15": c / s is below the sum of c / (s_u + s_v) over the edges of the tree and of those that
+      have joined, as the paper has it;
+    - "mean": c / s is below the mean of the same, with which the limit falls, as the paper says.
+
+    Without edges the limit is 0. What is compared is rounded to 20 significant bits, some six
+    digits: six decimals would leave nothing of small scores. Equal ratios: the higher score, the
+    lower cost, the first node, and the first to which it can be joined.
+    """
+    ask = cache(neighbours)
+    cost_of = {(a, b): cost for a, b, cost in induced(ask, tree.nodes)}
+    terms = [_term(rule, cost_of[edge], float(scores[[*edge]].sum())) for edge in tree.edges]
+    members, joining = set(tree.nodes), list(tree.nodes)
+    heap: list[_Candidate] = []
+    added: list[Added] = []
+    while len(added) < cap:
+        for node in joining:
+            for candidate in _candidates(ask, node, scores, members, cap - len(added)):
+                heappush(heap, candidate)
+        while heap and heap[0][3] in members:
+            heappop(heap)
+        if not heap:
+            break
+        ratio, _, cost, node, to = heap[0]
+        score = float(scores[node])
+        limit = float(_rounded(math.fsum(terms) / (1 if rule == "eq15" else len(terms) or 1)))
+        if rule == "released":
+            ratio = float(_rounded(score / cost))
+        if ratio < limit if rule == "released" else ratio >= limit:
+            break
+        added.append(Added(node, to, cost, score, ratio, limit))
+        if rule != "released":
+            terms.append(_term(rule, cost, score + float(scores[to])))
+        members.add(node)
+        joining = [node]
+    return added
+
+
+def induced(neighbours: Neighbours, nodes: Collection[int]) -> list[tuple[int, int, float]]:
+    """Return the edges between `nodes`, ascending: the lower node, the other one, and the cost.
+
+    Of several edges between the same two the cheapest is returned.
+    """
+    asked = {node: neighbours(node) for node in sorted(nodes)}
+    order = np.array(sorted(asked, key=lambda node: len(asked[node][0])), dtype=np.intp)
+    cost_of: dict[tuple[int, int], float] = {}
+    for i, node in enumerate(order.tolist(), start=1):
+        others, costs = asked[node]
+        found = np.isin(others, order[i:])  # the fewer, the more neighbours it has
+        for other, cost in zip(others[found].tolist(), costs[found].tolist(), strict=True):
+            edge = min(node, other), max(node, other)
+            cost_of[edge] = min(cost, cost_of.get(edge, math.inf))
+    return [(a, b, cost) for (a, b), cost in sorted(cost_of.items())]
+
+
+def components(
+    nodes: Collection[int], edges: Iterable[tuple[int, int, float]]
+) -> list[tuple[int, ...]]:
+    """Return the nodes of each connected part of a graph, ascending; the parts by first node."""
+    part_of = {node: [node] for node in nodes}
+    for a, b, _ in edges:
+        one, two = part_of[a], part_of[b]
+        if one is not two:
+            one += two
+            part_of.update(dict.fromkeys(two, one))
+    return sorted({tuple(sorted(part)) for part in part_of.values()})
+
+
+def _candidates(
+    neighbours: Neighbours, node: int, scores: NDArray[np.float64], members: set[int], n: int
+) -> list[_Candidate]:
+    """Return the `n` best neighbours of a node that may join, each with its cheapest edge.
+
+    No more can be wanted where `n` are to join.
+    """
+    others, costs = neighbours(node)
+    influences = scores[others]
+    ratios = np.full(len(others), np.inf)
+    ratios = _rounded(np.divide(costs, influences, out=ratios, where=influences > 0))
+    near = _near(others, ratios, n + len(members))
+    near = near[(influences[near] > 0) & ~np.isin(others[near], [*members])]
+    columns = (ratios[near], -_rounded(influences[near]), costs[near], others[near])
+    order = np.lexsort(columns[::-1])
+    firsts = np.sort(np.unique(others[near][order], return_index=True)[1])[:n]
+    rows = zip(*(column[order[firsts]].tolist() for column in columns), strict=True)
+    return [(*row, node) for row in rows]
+
+
+def _near(nodes: NDArray[np.intp], ratios: NDArray[np.float64], n: int) -> NDArray[np.intp]:
+    """Return the places of the least ratios: of `n` nodes at least, if there are so many."""
+    size = 2 * n
+    while size < len(nodes):
+        places = np.flatnonzero(ratios <= np.partition(ratios, size)[size])
+        if len(np.unique(nodes[places])) >= n:
+            return places
+        size *= 2
+    return np.arange(len(nodes))
+
+
+def _term(rule: Rule, cost: float, score: float) -> float:
+    """Return what an edge adds to the limit; `score` is that of its ends together."""
+    if rule == "released":
+        return cost * score / 2
+    return cost / score if score else math.inf
+
+
+def _rounded(values: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Return values with their first binary digits only; what is rounded does not change again."""
+    mantissas, exponents = np.frexp(values)
+    rounded: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS)
+    return rounded

@@ -1,0 +1,331 @@
+"""Chunks to statistical entities: their salient terms, as AGRAG's graph has them for nodes.
+
+Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eqs. 2 to 6. A term is named as its chunk writes it,
+and one of the index's entities where the keys of both are one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.algo.salience import entries
+from clew.algo.synonyms import near_pairs
+from clew.layers.entities import is_key
+from clew.layers.extractions import encoded
+from clew.layers.numbers import Numbers
+from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
+from clew.text.analyze import is_uncased
+from clew.text.keys import name_key
+from clew.text.normalize import entity_key, title_head
+from clew.types import GRAPH, IMPORTED, LLM_MADE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.algo.salience import Score
+    from clew.models import Embedder
+    from clew.types import Snapshot
+
+    Arrays = Mapping[str, NDArray[Any]]
+    Rows = NDArray[np.integer]
+    Rate = Callable[[Sequence[str]], tuple[csr_array, list[str]]]
+
+KEPT = "statistical"  # what the index keeps them under
+SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
+_SHORTEST = 3  # letters and digits of a name that may have synonyms
+_KEPT_SETTINGS = ("normalised", THRESHOLD, LONGEST, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistical:
+    """The statistical entities of a snapshot, and how its graph's nodes and facts hang on them.
+
+    Some are entities of the index; the others are `names`. The nodes of `synonyms` are the
+    entities of the index and then these.
+    """
+
+    names: Sequence[str]  # (n_terms,), as the text first spells them, by first occurrence
+    vectors: NDArray[np.float32]  # (n_terms, d), of their keys
+    entities: csr_array  # (n_entities, n_chunks), rates of entities of the index
+    terms: csr_array  # (n_terms, n_chunks), rates of the others
+    synonyms: csr_array  # (n_entities + n_terms) squared, symmetric, cosines of names
+    # Of each triple-chunk pair, whether both ends stand in the chunk or are salient there.
+    grounded: NDArray[np.bool_]
+    empty: float  # the share of chunks of texts that have no salient term
+
+
+def statistical(
+    snapshot: Snapshot,
+    embedder: Embedder,
+    *,
+    score: Score = "normalised",
+    threshold: float = THRESHOLD,
+    longest: int = LONGEST,
+    nested: bool = False,
+    synonym: float = SYNONYM,
+) -> Statistical:
+    """Return the statistical entities of a snapshot, computed once unless the index keeps them.
+
+    It keeps those of the defaults. `salient_rates` has what decides which terms are salient;
+    names whose cosine is above `synonym` are synonyms. An imported chunk has no salient terms.
+    """
+    settings = score, threshold, longest, nested
+    rate = partial(salient_rates, score=score, threshold=threshold, longest=longest, nested=nested)
+
+    def compute() -> Statistical:
+        kept = snapshot.kept(KEPT)
+        if kept is None or settings != _KEPT_SETTINGS or synonym < SYNONYM:
+            kept = statistical_arrays(snapshot, lambda: embedder, kept, rate=rate, synonym=synonym)
+        return _opened(snapshot, kept, synonym)
+
+    return snapshot.derived(f"statistical {settings} {synonym}", compute)
+
+
+def statistical_arrays(
+    snapshot: Snapshot,
+    embedder: Callable[[], Embedder],
+    last: Arrays | None = None,
+    *,
+    same_texts: bool = False,
+    rate: Rate = salient_rates,
+    synonym: float = SYNONYM,
+) -> dict[str, NDArray[Any]]:
+    """Return what `statistical` is made from, as an index keeps it; docs/format.md has the names.
+
+    From `last`, the arrays of an earlier generation, come the vectors of names that it has, so the
+    `embedder` is called only where there are others; and the synonyms, where these are of the same
+    vectors. `same_texts` says that the salient terms are its own, too.
+    """
+    if last is not None and same_texts:
+        salient = {name: last[name] for name in ("names", "n_bytes", "indptr", "indices", "rates")}
+    else:
+        salient = _salient_arrays(snapshot, rate)
+    keys = list(map(name_key, _names(salient)))
+    entity = np.asarray(snapshot.layer("entity").rows(keys), dtype=np.int32)
+    terms = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
+    vectors = _vectors(snapshot, terms, embedder, last)
+    return {
+        **salient,
+        "entities": entity,
+        "vectors": vectors,
+        **_synonym_arrays(snapshot, entity, terms, vectors, last, synonym),
+        "grounded": _grounded(snapshot, _rates(salient, entity, len(snapshot.layer("entity")))),
+    }
+
+
+# -- salient terms ---------------------------------------------------------------------------------
+
+
+def _salient_arrays(snapshot: Snapshot, rate: Rate) -> dict[str, NDArray[Any]]:
+    """Return the names of the salient terms of all chunks, and their rates there."""
+    chunks = np.flatnonzero(_are_texts(snapshot))
+    texts = _titled_texts(snapshot, chunks)
+    rates, terms = rate(texts)
+    ends = rates.indptr.tolist()
+    keys, names = Numbers(), list[str]()
+    numbers: dict[str, int] = {}  # of spellings; -1 where one is too long for a name
+    found = np.empty(rates.nnz, dtype=np.int64)
+    for text, start, end in zip(texts, ends, ends[1:], strict=False):
+        said = as_written([terms[term] for term in rates.indices[start:end].tolist()], text)
+        for place, name in enumerate(said, start):
+            if name not in numbers:
+                key = name_key(name)
+                numbers[name] = keys[key] if is_key(key) else -1
+                if len(keys) > len(names):
+                    names.append(name)
+            found[place] = numbers[name]
+    owners, named = np.repeat(chunks, np.diff(rates.indptr)), found >= 0
+    shape = len(snapshot.layer("chunk")), len(names)
+    by_chunk = _greatest(owners[named], found[named], rates.data[named], shape)
+    letters, n_bytes = encoded(names)
+    return {
+        "names": letters,
+        "n_bytes": n_bytes,
+        "indptr": by_chunk.indptr,
+        "indices": by_chunk.indices,
+        "rates": by_chunk.data,
+    }
+
+
+def _are_texts(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Say which chunks are of a text, not of an imported graph."""
+    return np.asarray(snapshot.layer("chunk").columns[GRAPH] != IMPORTED)
+
+
+def _titled_texts(snapshot: Snapshot, chunks: Rows) -> list[str]:
+    """Return the texts of chunks, each behind the title of its document."""
+    layer, rows = snapshot.layer("chunk"), chunks.tolist()
+    documents = snapshot.documents(layer.columns["document"][rows].tolist())
+    pairs = zip(documents, layer.texts(rows), strict=True)
+    return [title_head(document.title, text) + text for document, text in pairs]
+
+
+def _names(arrays: Arrays) -> list[str]:
+    """Return the names that arrays hold."""
+    letters, ends = arrays["names"].tobytes(), np.cumsum(arrays["n_bytes"]).tolist()
+    return [letters[start:end].decode() for start, end in pairwise([0, *ends])]
+
+
+def _greatest(rows: Rows, columns: Rows, values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
+    """Return the matrix of some entries, float32; of several in one place the greatest."""
+    keys = rows.astype(np.int64) * shape[1] + columns
+    order = np.lexsort((-values, keys))
+    places, first = np.unique(keys[order], return_index=True)
+    ends = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
+    found = values[order[first]].astype(np.float32)
+    return csr_array((found, places % max(1, shape[1]), ends), shape=shape)
+
+
+# -- names and their synonyms ----------------------------------------------------------------------
+
+
+def _vectors(
+    snapshot: Snapshot, keys: Sequence[str], embedder: Callable[[], Embedder], last: Arrays | None
+) -> NDArray[np.float32]:
+    """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
+    known: dict[str, int] = {}
+    if last is not None:
+        pairs = zip(_names(last), last["entities"].tolist(), strict=True)
+        known = {name_key(name): row for row, name in enumerate(n for n, e in pairs if e < 0)}
+    rows = np.array([known.get(key, -1) for key in keys], dtype=np.intp)
+    new = [key for key, row in zip(keys, rows.tolist(), strict=True) if row < 0]
+    layer = snapshot.layer("entity")
+    made = layer.vectors[:0]
+    if new:
+        made = embedder().embed(new, kind="document")
+    vectors = np.empty((len(keys), made.shape[1]), dtype=np.float32)
+    vectors[rows < 0] = made
+    if last is not None:
+        vectors[rows >= 0] = last["vectors"][rows[rows >= 0]]
+    return vectors
+
+
+def _synonym_arrays(
+    snapshot: Snapshot,
+    entity: Rows,
+    terms: Sequence[str],
+    vectors: NDArray[np.float32],
+    last: Arrays | None,
+    synonym: float,
+) -> dict[str, NDArray[Any]]:
+    """Return the nodes that may have synonyms, in order, and the cosines of those that are."""
+    layer = snapshot.layer("entity")
+    takes_part = np.array(layer.columns["extracted"], dtype=bool)
+    takes_part[entity[entity >= 0]] = True
+    rows = np.flatnonzero(takes_part)
+    nodes = np.concatenate([rows, len(layer) + np.arange(len(terms))])
+    of_nodes = np.concatenate([layer.vectors[rows], vectors])
+    letters = (sum(map(str.isalnum, key)) for key in (*layer.ids(rows.tolist()), *terms))
+    named = np.fromiter(letters, np.intp, len(nodes)) >= _SHORTEST
+    named &= of_nodes.any(axis=1)  # a date that no extraction has is zero
+    of_nodes = of_nodes[named]
+    found = {"members": nodes[named], "digest": digest(of_nodes)}
+    if last is not None and synonym >= SYNONYM and np.array_equal(last["digest"], found["digest"]):
+        return found | {name: last[name] for name in ("starts", "others", "cosines")}
+    near = near_pairs(of_nodes, synonym)
+    return found | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
+
+
+def digest(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Return 16 bytes that are others where vectors are."""
+    data = np.ascontiguousarray(vectors).reshape(-1).view(np.uint8).data
+    return np.frombuffer(hashlib.blake2b(data, digest_size=16).digest(), dtype=np.uint8)
+
+
+# -- which facts their chunks say ------------------------------------------------------------------
+
+
+def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
+    """Say of each triple-chunk pair whether both ends stand in the chunk or are salient there.
+
+    `salient` are the (n_entities, n_chunks) rates. An imported chunk has all ends of its triples.
+    """
+    columns, link = snapshot.layer("triple").columns, snapshot.link("triple", "chunk")
+    n_entities = salient.shape[0]
+    triple = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))
+    ends = np.stack([columns["subject"][triple], columns["object"][triple]])
+    keys, place = np.unique(link.indices * np.int64(n_entities) + ends, return_inverse=True)
+    chunk, entity = np.divmod(keys, max(1, n_entities))
+    stands = ~_are_texts(snapshot)[chunk] | _has(salient, entity, chunk)
+    for says in (_written, _mentioned):
+        left = np.flatnonzero(~stands)
+        stands[left] = says(snapshot, chunk[left], entity[left])
+    return np.asarray(stands[place.reshape(ends.shape)].all(axis=0))
+
+
+def _written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
+    """Say of pairs, in the order of their chunks, whether the chunk has the entity's key."""
+    distinct, begins = np.unique(chunks, return_index=True)
+    rows, place = np.unique(entities, return_inverse=True)
+    keys = snapshot.layer("entity").ids(rows.tolist())
+    stands = np.zeros(len(chunks), dtype=bool)
+    bounds = pairwise([*begins.tolist(), len(chunks)])
+    for text, (start, end) in zip(_titled_texts(snapshot, distinct), bounds, strict=True):
+        words = f" {entity_key(text)} "
+        for i in range(start, end):
+            key = keys[place[i]]
+            stands[i] = key in words if is_uncased(key) else f" {key} " in words
+    return stands
+
+
+def _mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
+    """Say of pairs whether a sentence of the chunk mentions the entity, by any of its names."""
+    rows, place = np.unique(chunks, return_inverse=True)
+    units = csr_array(snapshot.link("chunk", "unit")[rows])
+    is_sentence = snapshot.layer("unit").columns["source"] != LLM_MADE
+    sentences = entries(units, is_sentence[units.indices])
+    return _has(csr_array(sentences @ snapshot.link("unit", "entity")), place, entities)
+
+
+def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
+    """Say of places of a matrix whether it has an entry there."""
+    stored = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    size = np.int64(matrix.shape[1])
+    return np.isin(rows * size + columns, stored * size + matrix.indices)
+
+
+# -- what is kept, opened --------------------------------------------------------------------------
+
+
+def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
+    """Return the statistical entities that arrays hold, with the synonyms above a cosine."""
+    names, entity = _names(arrays), arrays["entities"]
+    is_term = entity < 0
+    n_terms, n_entities = int(is_term.sum()), len(snapshot.layer("entity"))
+    salient = np.diff(arrays["indptr"])[_are_texts(snapshot)] > 0
+    return Statistical(
+        names=[names[i] for i in np.flatnonzero(is_term).tolist()],
+        vectors=arrays["vectors"],
+        entities=_rates(arrays, entity, n_entities),
+        terms=_rates(arrays, np.where(is_term, np.cumsum(is_term) - 1, -1), n_terms),
+        synonyms=_synonyms(arrays, n_entities + n_terms, synonym),
+        grounded=arrays["grounded"],
+        empty=1 - float(salient.mean()) if len(salient) else 0.0,
+    )
+
+
+def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
+    """Return the (n_rows, n_chunks) rates of names, of which (n,) `rows` has each one's, or -1."""
+    n_chunks = len(arrays["indptr"]) - 1
+    chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
+    row = rows[arrays["indices"]]
+    kept = row >= 0
+    return _greatest(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
+
+
+def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
+    """Return the (n_nodes, n_nodes) cosines of names above `synonym`."""
+    members, kept = arrays["members"], arrays["cosines"] > synonym
+    row = np.repeat(members, np.diff(arrays["starts"]))[kept]
+    begins = np.searchsorted(row, np.arange(n_nodes + 1))
+    others = members[arrays["others"][kept]]
+    return csr_array((arrays["cosines"][kept], others, begins), shape=(n_nodes, n_nodes))

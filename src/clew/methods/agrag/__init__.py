@@ -1,0 +1,195 @@
+"""AGRAG: a tree through the facts of a question, grown into a reasoning subgraph, and its chunks.
+
+Wang et al. (2025), arXiv:2511.05549. Entities are counted, not extracted; the facts nearest to
+the question give terminals, PageRank from these says how much each node matters, and a tree that
+connects them grows by what matters most at the least cost. Choices where the paper and its
+released code differ: docs/methods/agrag.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, get_args
+
+import numpy as np
+
+from clew import steps
+from clew.algo.mcmi import Rule, components, grow, induced
+from clew.algo.salience import Score
+from clew.algo.steiner import steiner_tree
+from clew.errors import InputError
+from clew.layers.statistical import statistical
+from clew.methods.agrag.evidence import Found, subgraph_evidence
+from clew.methods.agrag.influence import influence
+from clew.methods.agrag.mapping import mapped_facts
+from clew.methods.agrag.view import Contains, Costs, Entities, Graph, graph_of, view_of
+from clew.types import Evidence, Snapshot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.layers.statistical import Statistical
+    from clew.models import Models
+
+_BARE = "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some)"
+_NO_FACT = "no fact of the graph is about the question"
+_LEAST = {"chunks": 1, "facts": 1, "kept": 1, "longest": 1, "states": 1, "passages": 0, "rounds": 0}
+_MOST = {"passage_factor": 1, "threshold": 1, "synonym": 1, "joint": 1_000}  # all from 0
+_MOSTLY_EMPTY = 0.9  # a share of the chunks without a statistical entity that is worth a note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agrag:
+    """AGRAG's retrieval with the settings of its released code; `agrag_paper` has the paper's."""
+
+    layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    name: ClassVar[str] = "agrag"
+
+    chunks: int = 10  # returned, those of the subgraph first
+    passages: int = 5  # of the subgraph, that are returned
+    facts: int = 5  # nearest to the question [k_a]
+    kept: int = 4  # facts that pass the filter
+    filter: bool = True  # only facts that help to answer, by the LLM or the reranker
+    damping: float = 0.5  # [d]
+    passage_factor: float = 1.0  # on the influence of chunks
+    costs: Costs = "released"  # of edges; "paper" is Eq. 14
+    rule: Rule = "released"  # when the subgraph stops to grow; "eq15" is the paper's, "mean" ours
+    rounds: int = 20  # nodes that it may grow by
+    joint: float = 10.0  # cost of a chunk's edge to the node that joins all chunks
+    score: Score = "normalised"  # of statistical entities
+    threshold: float = 0.5  # that the score must exceed [τ]
+    longest: int = 3  # words of a statistical entity [b]
+    nested: bool = False  # also those inside longer ones that stand there as often
+    synonym: float = 0.8  # cosine that makes names synonyms [φ]
+    entities: Entities = "statistical"  # or "extracted", what an extraction has in a chunk
+    contains: Contains = "provenance"  # or "mention", each chunk that mentions an entity
+    verbatim: bool = True  # ends of a triple stand in its chunk
+    subgraph: bool = True  # off: hybrid retrieval alone
+    grow: bool = True  # off: the tree alone
+    hybrid: bool = True  # off: the subgraph alone
+    states: int = 20_000  # nodes that the search for the tree may settle
+
+    def __post_init__(self) -> None:
+        named = {"costs": Costs, "rule": Rule, "score": Score}
+        for name, kind in {**named, "entities": Entities, "contains": Contains}.items():
+            if getattr(self, name) not in get_args(kind):
+                options = " or ".join(map(repr, get_args(kind)))
+                raise InputError(f"{name} is {options}, not {getattr(self, name)!r}")
+        for name, least in _LEAST.items():
+            if not getattr(self, name) >= least:
+                raise InputError(f"{name} is at least {least}, not {getattr(self, name)}")
+        for name, most in _MOST.items():
+            if not 0 <= getattr(self, name) <= most:
+                raise InputError(f"{name} is from 0 to {most:,}, not {getattr(self, name)}")
+        if not 0 <= self.damping < 1:
+            raise InputError(f"damping is from 0 to below 1, not {self.damping}")
+        if not (self.subgraph or self.hybrid):
+            raise InputError("subgraph and hybrid are both off: leave one of them on")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        hybrid = steps.hybrid_scores(snapshot, asked)
+        if not self.subgraph:
+            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks)
+        if not len(snapshot.layer("triple")):
+            return self._by_hybrid(query, snapshot, hybrid, _BARE)
+        found, graph, notes = self._graph(snapshot, models)
+        mapped = mapped_facts(
+            snapshot,
+            models,
+            asked,
+            k=self.facts,
+            most=self.kept,
+            filtered=self.filter,
+            only=graph.stated,
+        )
+        notes += mapped.notes
+        if not mapped.kept:
+            return self._by_hybrid(query, snapshot, hybrid, _NO_FACT, notes)
+        view = view_of(snapshot, asked, graph, found, self.costs, hybrid)
+        columns = snapshot.layer("triple").columns
+        ends = [columns[end][list(mapped.kept)] for end in ("subject", "object")]
+        terminals = np.unique(np.concatenate(ends)).tolist()
+        scores = influence(graph, terminals, self.damping)
+        scores[graph.first_chunk :] *= self.passage_factor
+        tree = steiner_tree(
+            view.neighbours,
+            terminals,
+            passages_from=graph.first_chunk,
+            joint_cost=self.joint,
+            limit=self.states,
+        )
+        rounds = self.rounds if self.grow else 0
+        added = grow(view.neighbours, tree, scores, rule=self.rule, cap=rounds)
+        nodes = sorted({*tree.nodes, *(each.node for each in added)})
+        edges = induced(view.neighbours, nodes)
+        if tree.stopped:
+            notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
+        return subgraph_evidence(
+            Found(view, mapped, terminals, scores, tree, added, edges, components(nodes, edges)),
+            hybrid if self.hybrid else np.zeros_like(hybrid),
+            method=self.name,
+            n_passages=self.passages,
+            n_chunks=self.chunks,
+            notes=notes,
+        )
+
+    def _by_hybrid(
+        self,
+        query: str,
+        snapshot: Snapshot,
+        hybrid: NDArray[np.float64],
+        reason: str,
+        notes: tuple[str, ...] = (),
+    ) -> Evidence:
+        """Return hybrid retrieval alone where there is no subgraph, nothing where that is off."""
+        instead = "hybrid retrieval alone" if self.hybrid else "nothing, since hybrid is off"
+        notes += (f"{reason}: {instead}",)
+        n_chunks = self.chunks if self.hybrid else 0
+        return steps.ranked(snapshot, query, self.name, hybrid, n_chunks, notes=notes)
+
+    def _graph(
+        self, snapshot: Snapshot, models: Models
+    ) -> tuple[Statistical, Graph, tuple[str, ...]]:
+        """Return the statistical entities, the graph with them, and notes."""
+        found = statistical(
+            snapshot,
+            models.embedder,
+            score=self.score,
+            threshold=self.threshold,
+            longest=self.longest,
+            nested=self.nested,
+            synonym=self.synonym,
+        )
+        drawn = (self.entities, self.contains, self.verbatim)
+        counted = (self.score, self.threshold, self.longest, self.nested, self.synonym)
+        graph = snapshot.derived(
+            f"agrag {drawn} {counted}",
+            lambda: graph_of(
+                snapshot,
+                found,
+                entities=self.entities,
+                contains=self.contains,
+                verbatim=self.verbatim,
+            ),
+        )
+        if self.entities == "statistical" and found.empty > _MOSTLY_EMPTY:
+            share = f"{found.empty:.0%} of the chunks have no statistical entity"
+            other = "" if self.score == "normalised" else ", or score=normalised"
+            return found, graph, (f"{share}: take a lower threshold{other}",)
+        return found, graph, ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgragPaper(Agrag):
+    """AGRAG as the paper has it: its factor on chunks, Eq. 14's costs and Eq. 15's rule."""
+
+    name: ClassVar[str] = "agrag_paper"
+
+    passage_factor: float = 0.05
+    costs: Costs = "paper"
+    rule: Rule = "eq15"
+
+
+METHOD = Agrag
+VARIANTS = {"agrag_paper": AgragPaper}

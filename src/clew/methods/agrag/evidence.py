@@ -1,0 +1,325 @@
+"""A reasoning subgraph as evidence: its facts, the chunks on it, and threads through it.
+
+AGRAG's input for the answer (arXiv:2511.05549, §III-D): the subgraph in words, then its chunks,
+then the best of hybrid retrieval (Eq. 21).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.links import neighbours
+from clew.algo.topk import DECIMALS, top_k
+from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM
+from clew.text.keys import name_key
+from clew.types import (
+    Edge,
+    Evidence,
+    EvidenceGraph,
+    Fact,
+    Growth,
+    Hit,
+    Path,
+    Step,
+    Subgraph,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.algo.mcmi import Added
+    from clew.algo.steiner import Tree
+    from clew.methods.agrag.mapping import Mapped
+    from clew.methods.agrag.view import View
+
+_COLUMNS = ("subject", "relation", "object")
+_NEAR, _TERMINAL = "near the question", "an end of a fact near the question"
+_ON_GRAPH, _HYBRID = "subgraph", "hybrid"  # channels: what led to a chunk
+_FIRST = 1.0  # added to the scores of chunks on the subgraph, so that they come first
+
+
+@dataclass(frozen=True)
+class Found:
+    """A reasoning subgraph: nodes and edges as numbers, with the influence of all nodes."""
+
+    view: View
+    mapped: Mapped
+    terminals: Sequence[int]  # ascending
+    influence: NDArray[np.float64]  # (n,)
+    tree: Tree
+    added: Sequence[Added]
+    edges: Sequence[tuple[int, int, float]]  # (a, b, cost) of all between the nodes, a < b
+    components: Sequence[Sequence[int]]  # the nodes of each
+
+    @cached_property
+    def nodes(self) -> list[int]:
+        """All nodes, those of most influence first."""
+        nodes = np.array(sorted({*self.tree.nodes, *(each.node for each in self.added)}))
+        return [int(node) for node in nodes[top_k(self.influence[nodes], len(nodes))]]
+
+    @cached_property
+    def component(self) -> dict[int, int]:
+        """The number of each node's component, from 1, the one of most influence first."""
+        order = {node: place for place, node in enumerate(self.nodes)}
+        ordered = sorted(self.components, key=lambda nodes: min(order[node] for node in nodes))
+        return {node: number for number, nodes in enumerate(ordered, 1) for node in nodes}
+
+    @cached_property
+    def depth(self) -> dict[int, int]:
+        """The place among what grew of each node, from 1; 0 for those of the tree."""
+        grown = {each.node: place for place, each in enumerate(self.added, 1)}
+        return dict.fromkeys(self.tree.nodes, 0) | grown
+
+    @cached_property
+    def chunks(self) -> list[int]:
+        """The rows of the chunks on the subgraph, those of most influence first."""
+        first = self.view.graph.first_chunk
+        return [node - first for node in self.nodes if node >= first]
+
+    @cached_property
+    def ids(self) -> dict[int, str]:
+        """The id of each node: an entity's key, a chunk's id."""
+        snapshot, graph = self.view.snapshot, self.view.graph
+        known = [node for node in self.nodes if node < graph.n_entities]
+        ids = dict(zip(known, snapshot.layer("entity").ids(known), strict=True))
+        chunks = snapshot.layer("chunk").ids(self.chunks)
+        ids |= zip((graph.first_chunk + chunk for chunk in self.chunks), chunks, strict=True)
+        others = [node for node in self.nodes if graph.n_entities <= node < graph.first_chunk]
+        return ids | {node: name_key(self.names[node]) for node in others}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The name of each node that is an entity of either kind."""
+        nodes = [node for node in self.nodes if node < self.view.graph.first_chunk]
+        return dict(zip(nodes, self.view.texts(nodes), strict=True))
+
+    @cached_property
+    def inside(self) -> dict[tuple[int, int], list[int]]:
+        """The rows of the triples between each two nodes that facts join."""
+        view = self.view
+        pairs = {(a, b): view.pair(a, b) for a, b, _ in self.edges}
+        return {ends: view.graph.triples_of(p).tolist() for ends, p in pairs.items() if p >= 0}
+
+
+def subgraph_evidence(
+    found: Found,
+    hybrid: NDArray[np.float64],
+    *,
+    method: str,
+    n_passages: int,
+    n_chunks: int,
+    notes: tuple[str, ...],
+) -> Evidence:
+    """Return the subgraph with its first chunks, and others by their (n_chunks,) `hybrid` scores.
+
+    At most `n_passages` chunks of the subgraph are hits, and `n_chunks` in all.
+    """
+    view, first = found.view, found.view.graph.first_chunk
+    on_graph = found.chunks[: min(n_passages, n_chunks)]
+    free = n_chunks - len(on_graph)
+    best = top_k(hybrid, n_chunks).tolist() if hybrid.any() else []
+    others = [row for row in best if row not in on_graph][:free]
+    influence = np.round(found.influence[[first + row for row in on_graph]], DECIMALS)
+    ways, facts, subgraph = _ways(found), tuple(_facts(found)), _subgraph(found)
+    entities = tuple(step for step in subgraph.nodes if step.layer != "chunk")
+    return Evidence(
+        query=view.query.text,
+        method=method,
+        tables=_tables(found, facts),
+        hits=(
+            *_hits(view, on_graph, _FIRST + influence, _ON_GRAPH),
+            *_hits(view, others, np.minimum(hybrid[others], _FIRST), _HYBRID),
+        ),
+        paths=(
+            *(_thread(found, ways, first + row) for row in on_graph),
+            *_near_paths(view, others, hybrid),
+        ),
+        seeds=tuple(_seeds(found)),
+        graph=EvidenceGraph(subgraph=subgraph, entities=entities, facts=facts),
+        notes=notes,
+    )
+
+
+def _near_paths(view: View, rows: Iterable[int], scores: NDArray[np.float64]) -> Iterator[Path]:
+    """Yield the paths to chunks that nothing but their own score leads to."""
+    start = Step(layer="query", id="", text=view.query.text)
+    for row in rows:
+        score = float(scores[row])
+        yield Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
+
+
+def _hits(
+    view: View, rows: Sequence[int], scores: NDArray[np.float64], channel: str
+) -> Iterator[Hit]:
+    for hit in steps.hits(view.snapshot, rows, scores):
+        yield replace(hit, channel=channel)
+
+
+def _seeds(found: Found) -> Iterator[Step]:
+    cosines = dict(found.mapped.raw)
+    for row in found.mapped.kept:
+        yield steps.triple_step(found.view.snapshot, row, "a fact near the question", cosines[row])
+
+
+# -- the subgraph ---------------------------------------------------------------------------------
+
+
+def _subgraph(found: Found) -> Subgraph:
+    steps_of = dict(zip(found.nodes, _node_steps(found), strict=True))
+    costs = {(a, b): cost for a, b, cost in found.edges}
+    numbers = sorted(set(found.component.values()))
+    return Subgraph(
+        terminals=tuple(steps_of[node] for node in found.terminals),
+        tree=tuple(_edge(found, a, b, costs[a, b]) for a, b in found.tree.edges),
+        growth=tuple(
+            Growth(
+                node=found.ids[each.node],
+                to=found.ids[each.to],
+                cost=each.cost,
+                score=each.score,
+                ratio=each.ratio,
+                limit=each.limit if math.isfinite(each.limit) else None,
+            )
+            for each in found.added
+        ),
+        nodes=tuple(steps_of.values()),
+        edges=tuple(_edge(found, a, b, cost) for a, b, cost in found.edges),
+        components=tuple(
+            tuple(found.ids[node] for node in found.nodes if found.component[node] == number)
+            for number in numbers
+        ),
+    )
+
+
+def _node_steps(found: Found) -> Iterator[Step]:
+    """Yield a step for each node, in their order, with why it is one and its influence."""
+    snapshot, graph = found.view.snapshot, found.view.graph
+    for node in found.nodes:
+        depth, score = found.depth[node], float(found.influence[node])
+        reason = f"joined at step {depth}" if depth else "on the tree"
+        if node in found.terminals:
+            reason = _TERMINAL
+        if node >= graph.first_chunk:
+            yield steps.chunk_step(snapshot, node - graph.first_chunk, reason, score)
+        else:
+            yield _named_step(found, node, reason, score)
+
+
+def _named_step(found: Found, node: int, reason: str, score: float) -> Step:
+    layer = "entity" if node < found.view.graph.n_entities else "statistical"
+    return Step(layer=layer, id=found.ids[node], text=found.names[node], reason=reason, score=score)
+
+
+def _edge(found: Found, a: int, b: int, cost: float) -> Edge:
+    rows = found.inside.get((a, b), [])
+    return Edge(
+        a=found.ids[a],
+        b=found.ids[b],
+        kind=found.view.kind(a, b),
+        cost=cost,
+        facts=tuple(found.view.triples.ids(rows)),
+    )
+
+
+# -- facts and tables -----------------------------------------------------------------------------
+
+
+def _ordered(found: Found) -> list[tuple[int, int, int, int]]:
+    """Return (component, a, b, triple) of the facts inside: components, then by influence.
+
+    The influence of a fact is that of both of its ends.
+    """
+    facts = [(a, b, row) for (a, b), rows in found.inside.items() for row in rows]
+    sums = {(a, b): round(float(found.influence[[a, b]].sum()), DECIMALS) for a, b, _ in facts}
+    facts.sort(key=lambda fact: (found.component[fact[0]], -sums[fact[:2]], fact[2]))
+    return [(found.component[a], a, b, row) for a, b, row in facts]
+
+
+def _facts(found: Found) -> Iterator[Fact]:
+    view = found.view
+    link, chunks = view.snapshot.link("triple", "chunk"), view.snapshot.layer("chunk")
+    subjects, objects = (view.triples.columns[end] for end in ("subject", "object"))
+    ordered = _ordered(found)
+    rows = [row for *_, row in ordered]
+    said = zip(view.triples.ids(rows), view.triples.relations(rows), strict=True)
+    texts = view.triples.texts(rows)
+    for (component, a, b, row), (key, relation), text in zip(ordered, said, texts, strict=True):
+        yield Fact(
+            id=key,
+            subject=found.ids[int(subjects[row])],
+            relation=relation,
+            object=found.ids[int(objects[row])],
+            text=text,
+            chunk_ids=tuple(chunks.ids(neighbours(link, row).tolist())),
+            candidate=component,
+            depth=max(found.depth[a], found.depth[b]),
+        )
+
+
+def _tables(found: Found, facts: Sequence[Fact]) -> tuple[Table, ...]:
+    """Return the facts of the subgraph, then its synonyms, as rows of names."""
+    names = {found.ids[node]: name for node, name in found.names.items()}
+    rows = [(names[fact.subject], fact.relation, names[fact.object]) for fact in facts]
+    alike = [(a, b) for a, b, _ in found.edges if found.view.kind(a, b) == SYNONYM]
+    rows += [(found.names[a], "synonym", found.names[b]) for a, b in alike]
+    return (Table(name="Triples", columns=_COLUMNS, rows=tuple(rows)),) if rows else ()
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def _ways(found: Found) -> dict[int, int]:
+    """Return the node before each one on its cheapest way from a terminal, itself for these."""
+    beside: dict[int, list[tuple[float, int]]] = {node: [] for node in found.nodes}
+    for a, b, cost in found.edges:
+        beside[a].append((cost, b))
+        beside[b].append((cost, a))
+    before: dict[int, int] = {}
+    queue = [(0.0, terminal, terminal) for terminal in found.terminals]
+    heapq.heapify(queue)
+    while queue:
+        so_far, node, last = heapq.heappop(queue)
+        if node not in before:
+            before[node] = last
+            for cost, other in beside[node]:
+                if other not in before:
+                    heapq.heappush(queue, (so_far + cost, other, node))
+    return before
+
+
+def _thread(found: Found, before: Mapping[int, int], node: int) -> Path:
+    """Return the way from the query to a chunk, along the subgraph."""
+    way = [node]
+    while before[way[-1]] != way[-1]:
+        way.append(before[way[-1]])
+    way.reverse()
+    stops = [Step(layer="query", id="", text=found.view.query.text)]
+    stops.append(_named_step(found, way[0], _TERMINAL, float(found.influence[way[0]])))
+    for last, here in pairwise(way):
+        stops += _stops(found, last, here)
+    return Path(tuple(stops), float(found.influence[node]))
+
+
+def _stops(found: Found, last: int, here: int) -> Iterator[Step]:
+    """Yield what leads from one node of the subgraph to the next, and that one."""
+    snapshot, first = found.view.snapshot, found.view.graph.first_chunk
+    kind, score = found.view.kind(last, here), float(found.influence[here])
+    if kind == FACT:
+        rows = found.inside[min(last, here), max(last, here)]
+        yield steps.triple_step(snapshot, rows[0], "joins them")
+    if here >= first:
+        yield steps.chunk_step(snapshot, here - first, f"contains {found.names[last]}", score)
+    else:
+        reason = {CONTAINS: "stands there", SYNONYM: "a synonym", FACT: ""}[kind]
+        yield _named_step(found, here, reason, score)

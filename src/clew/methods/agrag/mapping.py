@@ -1,0 +1,137 @@
+"""Facts of a question: the triples nearest to it, and which of them help to answer it.
+
+AGRAG (arXiv:2511.05549, Eqs. 7 to 9). An LLM chooses by number, so it can name no fact that the
+index does not have. Without one, facts are judged by the reranker and by the cosine together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.fusion import mean_of_min_max
+from clew.algo.topk import DECIMALS, top_k
+from clew.layers.packing import closed, numbered, places, short
+from clew.prompts import prompt
+from clew.text.normalize import collapse
+from clew.types import GRAPH, IMPORTED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models import LLM, Models
+    from clew.types import Snapshot
+
+_NEAR = 0.4  # from 0 to 1: a fact that scores less is far from the best one
+_SCHEMA = closed({"keep": {"type": "array", "items": {"type": "integer"}}})
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Facts that a question was mapped to, as rows of triples, best first."""
+
+    raw: tuple[tuple[int, float], ...]  # the nearest ones, with their cosines above zero
+    kept: tuple[int, ...]  # those that passed the filter, in the same order
+    notes: tuple[str, ...] = ()
+
+
+def mapped_facts(
+    snapshot: Snapshot,
+    models: Models,
+    query: steps.Query,
+    *,
+    k: int = 5,
+    most: int = 4,
+    filtered: bool = True,
+    only: NDArray[np.bool_] | None = None,
+) -> Mapped:
+    """Return the `k` triples nearest to a question, and at most `most` that pass the filter.
+
+    Where `only`, (n_triples,), is given, there are no others. An LLM may keep none; where it gives
+    no usable reply, all are kept and a note says so. Without one, those are kept that come near the
+    best one, at least one. `filtered` off keeps all.
+    """
+    [near] = steps.near_rows(snapshot, "triple", query.vector[None], k, only=only)
+    raw = tuple((row, cosine) for row, cosine in near if cosine > 0)
+    rows = [row for row, _ in raw]
+    if not rows or not filtered:
+        return Mapped(raw, tuple(rows))
+    if models.llm is None:
+        best = _near_best(snapshot, models, query, raw, most)
+        return Mapped(raw, tuple(rows[place] for place in best))
+    chosen, fault = _chosen(models.llm, query, snapshot.layer("triple").texts(rows), most)
+    if fault:
+        note = f"the LLM did not filter the facts ({fault}): all of them are kept"
+        return Mapped(raw, tuple(rows), (note,))
+    return Mapped(raw, tuple(rows[place] for place in chosen))
+
+
+# -- by an LLM ------------------------------------------------------------------------------------
+
+
+def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tuple[list[int], str]:
+    """Return the places of the facts that an LLM keeps, ascending, or why there is no choice."""
+    asked = prompt(
+        "fact_filter",
+        schema=_SCHEMA,
+        max_tokens=256,
+        question=collapse(query.text),
+        facts="\n".join(numbered(list(map(short, facts)))),
+        most=str(most),
+    )
+    reply = steps.bought(llm, asked)
+    if reply.error:
+        return [], reply.error
+    numbers = reply.data["keep"]
+    valid = places(numbers, len(facts))
+    fault = "it chose only numbers of no fact" if numbers and not valid else ""
+    return sorted(valid[:most]), fault
+
+
+# -- without one ----------------------------------------------------------------------------------
+
+
+def _near_best(
+    snapshot: Snapshot,
+    models: Models,
+    query: steps.Query,
+    raw: Sequence[tuple[int, float]],
+    most: int,
+) -> list[int]:
+    """Return the places of the best facts, at least one, ascending.
+
+    The cosines and the scores of a reranker, whose scale may be any, are both scaled to [0, 1]
+    over these facts, and their mean decides.
+    """
+    relevance = np.round(_relevance(snapshot, models, query, [row for row, _ in raw]), DECIMALS)
+    scores = mean_of_min_max(np.array([cosine for _, cosine in raw]), relevance)
+    best = top_k(scores, most)
+    return sorted(best[scores[best] >= min(_NEAR, scores.max())].tolist())
+
+
+def _relevance(
+    snapshot: Snapshot, models: Models, query: steps.Query, rows: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return (n,): how well the texts where facts stand answer the question, by the reranker.
+
+    Of several texts that state a fact, the one nearest to the question. Facts of a graph that was
+    imported stand in none; where there is such a one, all are judged by their own words.
+    """
+    chunks = [_nearest_text(snapshot, query, row) for row in rows]
+    known = [chunk for chunk in chunks if chunk is not None]
+    if len(known) < len(rows):
+        return models.reranker.score(query.text, snapshot.layer("triple").texts(rows))
+    return steps.Relevance(snapshot, models, query).of_chunks(known)
+
+
+def _nearest_text(snapshot: Snapshot, query: steps.Query, row: int) -> int | None:
+    link, layer = snapshot.link("triple", "chunk"), snapshot.layer("chunk")
+    chunks = link.indices[link.indptr[row] : link.indptr[row + 1]]
+    texts = chunks[layer.columns[GRAPH][chunks] != IMPORTED]
+    if not len(texts):
+        return None
+    return int(texts[top_k(layer.vectors[texts] @ query.vector, 1)[0]])

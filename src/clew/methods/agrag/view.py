@@ -1,0 +1,297 @@
+"""The graph of an index as AGRAG sees it, and as one query does: every edge has a cost.
+
+Facts between entities, entities and statistical entities in chunks, and synonyms
+(arXiv:2511.05549, Algorithm 1 and Eqs. 4 to 6, 14).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.fusion import min_max
+from clew.algo.pagerank import transition
+from clew.algo.topk import DECIMALS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.layers.statistical import Statistical
+    from clew.types import Layer, Snapshot, TripleLayer
+
+    Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
+
+Entities = Literal["statistical", "extracted"]
+Contains = Literal["provenance", "mention"]
+Costs = Literal["released", "paper"]
+
+FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"
+_LEAST_COST = 1e-6  # an edge without cost has no ratio
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes are entities, then statistical entities that the index has no other name for, chunks.
+
+    Weights are for PageRank: a fact edge's is the number of its triples, a synonym's the cosine,
+    and 1 where a chunk contains an entity. A fact and a synonym between two nodes are two entries.
+    """
+
+    n_entities: int
+    n_terms: int  # statistical entities
+    n_chunks: int
+    adjacency: csr_array  # (n, n), symmetric, columns ascending
+    pairs: NDArray[np.int32]  # (nnz,) which two entities a fact edge joins, -1 for other edges
+    begins: NDArray[np.int64]  # (n_pairs + 1,) where the triples of each pair begin
+    triples: NDArray[np.int64]  # pair after pair, ascending for each
+    stated: NDArray[np.bool_]  # (n_triples,) whether a triple is part of the graph
+
+    @property
+    def first_chunk(self) -> int:
+        """The node of the first chunk; those before it are entities of both kinds."""
+        return self.n_entities + self.n_terms
+
+    @property
+    def n_edges(self) -> int:
+        """How many edges there are, each counted once."""
+        return self.adjacency.nnz // 2
+
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        """The (n,) sums of the weights of each node's edges."""
+        return np.asarray(self.adjacency.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def transition(self) -> csr_array:
+        """The matrix that moves weight along the edges."""
+        return transition(self.adjacency)
+
+    def entries(self, node: int) -> slice:
+        """Return where the entries of a node's row stand."""
+        return slice(int(self.adjacency.indptr[node]), int(self.adjacency.indptr[node + 1]))
+
+    def triples_of(self, pair: int) -> NDArray[np.int64]:
+        """Return the rows of the triples between two entities, ascending."""
+        return self.triples[self.begins[pair] : self.begins[pair + 1]]
+
+
+def graph_of(
+    snapshot: Snapshot,
+    found: Statistical,
+    *,
+    entities: Entities,
+    contains: Contains,
+    verbatim: bool,
+) -> Graph:
+    """Return the graph of all triples of an index whose ends their text has.
+
+    An "extracted" entity is contained where an extraction has it, not where it is salient; with
+    "mention" one that some chunk contains is so in every chunk that mentions it. Without
+    `verbatim` triples with other ends are part of it too. O(edges log edges).
+    """
+    n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
+    n_terms = len(found.names)
+    link = snapshot.link("triple", "chunk")
+    placed = found.grounded if verbatim else np.ones(link.nnz, dtype=bool)
+    owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))[placed]
+    stated = np.zeros(link.shape[0], dtype=bool)
+    stated[owners] = True
+    columns = snapshot.layer("triple").columns
+    facts, begins, triples = _facts(columns["subject"], columns["object"], stated)
+    ends = np.concatenate([columns["subject"][owners], columns["object"][owners]])
+    inside = [(ends, np.tile(link.indices[placed], 2))]
+    if entities == "statistical":
+        terms, chunks = found.terms.nonzero()
+        inside += [found.entities.nonzero(), (terms + n_entities, chunks)]
+    else:
+        inside.append(snapshot.link("entity", "chunk").nonzero())
+    if contains == "mention":
+        inside.append(_mentions(snapshot, inside, n_entities))
+    parts = [facts, _contains(inside, n_entities + n_terms, n_chunks)]
+    parts.append(_synonyms(found, n_entities if entities == "extracted" else None))
+    n_nodes = n_entities + n_terms + n_chunks
+    adjacency, pairs = _assembled(parts, n_nodes)
+    return Graph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
+
+
+def _facts(
+    subjects: NDArray[np.int32], objects: NDArray[np.int32], stated: NDArray[np.bool_]
+) -> tuple[Edges, NDArray[np.int64], NDArray[np.int64]]:
+    """Return an edge for each two entities that triples join, and these triples by edge."""
+    triples = np.flatnonzero(stated)
+    low = np.minimum(subjects, objects)[triples]
+    high = np.maximum(subjects, objects)[triples]
+    order = np.lexsort((high, low))
+    low, high = low[order], high[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (np.diff(low) != 0) | (np.diff(high) != 0)
+    first = np.flatnonzero(is_new)
+    begins = np.append(first, len(order)).astype(np.int64)
+    numbers = np.arange(len(first), dtype=np.int32)
+    edges = low[first], high[first], np.diff(begins).astype(np.float64), numbers
+    return edges, begins, triples[order]
+
+
+def _mentions(
+    snapshot: Snapshot,
+    inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
+    n_entities: int,
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Return where entities of the graph are mentioned."""
+    known = np.zeros(n_entities, dtype=bool)
+    for nodes, _ in inside:
+        known[nodes[nodes < n_entities]] = True
+    chunks, entities = (snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")).nonzero()
+    kept = known[entities]
+    return entities[kept], chunks[kept]
+
+
+def _contains(
+    inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]], first: int, n_chunks: int
+) -> Edges:
+    """Return an edge for each entity and chunk that stands in any of the parts."""
+    nodes, chunks = (np.concatenate(ends) for ends in zip(*inside, strict=True))
+    ones = np.ones(len(nodes), dtype=np.int32)
+    nodes, chunks = csr_array((ones, (nodes, chunks)), shape=(first, n_chunks)).nonzero()
+    none = np.full(len(nodes), -1, dtype=np.int32)
+    return nodes.astype(np.int32), chunks.astype(np.int32) + first, np.ones(len(nodes)), none
+
+
+def _synonyms(found: Statistical, below: int | None) -> Edges:
+    """Return the synonyms, of nodes `below` a number only where one is given."""
+    a, b = found.synonyms.nonzero()
+    kept = a < b if below is None else (a < b) & (b < below)
+    weights = found.synonyms.data[kept].astype(np.float64)
+    none = np.full(int(kept.sum()), -1, dtype=np.int32)
+    return a[kept].astype(np.int32), b[kept].astype(np.int32), weights, none
+
+
+def _assembled(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[np.int32]]:
+    """Return the symmetric matrix of all edges, and the pair of each entry.
+
+    Edges are sorted as a matrix of twice as many columns, where a synonym stands beside a fact.
+    """
+    low, high, weights, pairs = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    rows, columns, pairs = np.append(low, high), np.append(high, low), np.tile(pairs, 2)
+    places = np.arange(len(rows)), (rows, 2 * columns + (pairs < 0))
+    cells = csr_array(places, shape=(n_nodes, 2 * n_nodes))
+    entries = np.tile(weights, 2)[cells.data], cells.indices // 2, cells.indptr
+    return csr_array(entries, shape=(n_nodes, n_nodes)), pairs[cells.data]
+
+
+# -- as a query sees it ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The graph with the costs that a query gives its edges (Eq. 14).
+
+    An edge costs 1 less a similarity to the query: of a fact edge the best of its triples', of a
+    synonym the better of its two names', of a chunk's edges, by "released", its hybrid score from
+    0 to 1, and by "paper" its cosine; "paper" halves all of these costs. None is below 1e-6.
+    """
+
+    snapshot: Snapshot
+    query: steps.Query
+    graph: Graph
+    found: Statistical
+    costs: Costs
+    chunk_similarity: NDArray[np.float64]  # (n_chunks,)
+    _known: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
+
+    def neighbours(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the nodes that edges join a node to, ascending, and what the edges cost."""
+        if node not in self._known:
+            entries = self.graph.entries(node)
+            others = self.graph.adjacency.indices[entries].astype(np.intp)
+            self._known[node] = others, self._costs(node, others, self.graph.pairs[entries])
+        return self._known[node]
+
+    def _costs(
+        self, node: int, others: NDArray[np.intp], pairs: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        first = self.graph.first_chunk
+        if node >= first:
+            similarity = np.full(len(others), self.chunk_similarity[node - first])
+        else:
+            similarity = np.empty(len(others))
+            chunks, facts = others >= first, pairs >= 0
+            similarity[chunks] = self.chunk_similarity[others[chunks] - first]
+            similarity[facts] = self._of_pairs(pairs[facts])
+            alike = ~chunks & ~facts
+            if alike.any():
+                both = self._of_names(np.append(others[alike], node))
+                similarity[alike] = np.maximum(both[:-1], both[-1])
+        scale = 2.0 if self.costs == "paper" else 1.0
+        return np.maximum(np.round((1.0 - similarity) / scale, DECIMALS), _LEAST_COST)
+
+    def _of_pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the best cosine of the triples of each pair; only their vectors are read."""
+        if not len(pairs):
+            return np.empty(0)
+        graph = self.graph
+        sizes = graph.begins[pairs + 1] - graph.begins[pairs]
+        ends = np.cumsum(sizes)
+        places = np.arange(ends[-1]) + np.repeat(graph.begins[pairs] - (ends - sizes), sizes)
+        cosines = self._cosines(self.snapshot.layer("triple"), graph.triples[places])
+        return np.maximum.reduceat(cosines, ends - sizes)
+
+    def _of_names(self, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the cosines of the names of entities of both kinds."""
+        n = self.graph.n_entities
+        cosines = np.empty(len(nodes))
+        known = nodes < n
+        cosines[known] = self._cosines(self.snapshot.layer("entity"), nodes[known])
+        cosines[~known] = self._cosines(self.found, nodes[~known] - n)
+        return cosines
+
+    def _cosines(
+        self, layer: Layer | Statistical, rows: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        """Return the cosines of rows, in double precision: in any company they are the same."""
+        return np.asarray(layer.vectors[rows] @ self.query.vector.astype(np.float64))
+
+    def kind(self, a: int, b: int) -> str:
+        """Say what the edge between two nodes is; a fact where they are synonyms too."""
+        if max(a, b) >= self.graph.first_chunk:
+            return CONTAINS
+        return FACT if self.pair(a, b) >= 0 else SYNONYM
+
+    def pair(self, a: int, b: int) -> int:
+        """Return the number of two entities that facts join, -1 where none does."""
+        entries = self.graph.entries(a)
+        here = self.graph.pairs[entries][self.graph.adjacency.indices[entries] == b]
+        return int(here.max(initial=-1))
+
+    def texts(self, nodes: Sequence[int]) -> list[str]:
+        """Return the names of entities of both kinds."""
+        n = self.graph.n_entities
+        names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
+        return [next(names) if node < n else self.found.names[node - n] for node in nodes]
+
+    @property
+    def triples(self) -> TripleLayer:
+        return cast("TripleLayer", self.snapshot.layer("triple"))
+
+
+def view_of(
+    snapshot: Snapshot,
+    query: steps.Query,
+    graph: Graph,
+    found: Statistical,
+    costs: Costs,
+    hybrid: NDArray[np.float64],
+) -> View:
+    """Return the graph as `query` sees it; `hybrid` are the (n_chunks,) scores of the chunks."""
+    if costs == "released":
+        of_chunks = min_max(hybrid)
+    else:
+        of_chunks = steps.dense_scores(snapshot, "chunk", query)
+    return View(snapshot, query, graph, found, costs, of_chunks)

@@ -1,0 +1,93 @@
+"""Near pairs against a comparison of all with all, one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.algo import synonyms
+from clew.algo.synonyms import near_pairs
+
+
+def unit(vectors):
+    vectors = np.asarray(vectors, dtype=np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def by_hand(vectors, threshold, most):
+    """Return the cosines of pairs of which one end has the other among its nearest."""
+    n = len(vectors)
+    cosines = np.round((vectors[:, None] * vectors).sum(axis=2, dtype=np.float32), 6)
+    found = np.zeros((n, n), dtype=np.float32)
+    for i in range(n):
+        others = [j for j in range(n) if j != i and cosines[i, j] > threshold]
+        for j in sorted(others, key=lambda j: (-cosines[i, j], j))[:most]:
+            found[i, j] = found[j, i] = max(cosines[i, j], cosines[j, i])
+    return found
+
+
+def crowd(n, topics, seed=0):
+    """Return vectors that lie in small crowds, as spellings of one name do."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(topics, 32))
+    return unit(centres[random.integers(topics, size=n)] + 0.3 * random.normal(size=(n, 32)))
+
+
+# Cosines of these have two decimals, so that rounding makes no difference.
+UNIT = [(1, 0, 0), (0, 1, 0), (0.6, 0.8, 0), (0.8, 0.6, 0), (0.8, 0, 0.6), (0, -0.6, 0.8)]
+
+
+@given(
+    st.lists(st.sampled_from(UNIT), min_size=1, max_size=12),
+    st.sampled_from([0.3, 0.7, 0.9]),
+    st.integers(1, 4),
+)
+def test_pairs_are_those_of_all(vectors, threshold, most):
+    """Whichever way is taken, few vectors give the same pairs, ties by row."""
+    vectors = unit(vectors)
+    expected = by_hand(vectors, threshold, most)
+    for exact in (True, False):
+        found = near_pairs(vectors, threshold, most=most, exact=exact)
+        np.testing.assert_allclose(found.toarray(), expected, atol=2e-6)
+
+
+def test_pairs_are_symmetric_and_ordered():
+    """Both ways the same cosine, columns ascending, nothing on the diagonal."""
+    found = near_pairs(crowd(300, 60), 0.8)
+    assert found.nnz > 300
+    assert (found != found.T).nnz == 0
+    assert found.has_canonical_format
+    assert not found.diagonal().any()
+    assert found.dtype == np.float32
+
+
+def test_cells_miss_few():
+    """Of many vectors each is compared with those around it, which is where its like are."""
+    vectors = crowd(4_000, 500)
+    exact, cells = (near_pairs(vectors, 0.8, exact=way) for way in (True, False))
+    assert ((cells > 0) > (exact > 0)).nnz == 0
+    assert cells.nnz > 0.99 * exact.nnz
+
+
+def test_many_are_not_compared_with_all(monkeypatch):
+    """From a size on cells are the default."""
+    vectors = crowd(50, 5)
+    monkeypatch.setattr(synonyms, "EXACT_UP_TO", 49)
+    monkeypatch.setattr(synonyms, "_among_all", None)
+    assert near_pairs(vectors, 0.8).nnz
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_far_from_all_pairs_are_held(monkeypatch, exact):
+    """Where many names are alike, those behind the nearest are dropped on the way."""
+    monkeypatch.setattr(synonyms, "_AT_ONCE", 8)
+    monkeypatch.setattr(synonyms, "_BLOCK", 120)
+    vectors = np.tile(unit([UNIT[2]]), (40, 1))
+    found = near_pairs(vectors, 0.8, most=2, exact=exact)
+    np.testing.assert_allclose(found.toarray(), by_hand(vectors, 0.8, 2), atol=2e-6)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_no_vectors_have_no_pairs(exact):
+    """Before the first name there is none to be near."""
+    assert near_pairs(np.empty((0, 3), dtype=np.float32), 0.8, exact=exact).shape == (0, 0)

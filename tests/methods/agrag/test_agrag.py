@@ -1,0 +1,731 @@
+"""AGRAG as a whole: its parameters, each switch, what ends it early, and what it is sure of."""
+
+import json
+import math
+from dataclasses import asdict, fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew import steps
+from clew.errors import BudgetSpent, InputError
+from clew.methods import load
+from clew.methods.agrag import Agrag, AgragPaper
+from clew.methods.agrag.influence import influence
+from clew.methods.hybrid import Hybrid
+from clew.testing import ScriptedLLM, built, models, small_documents
+from clew.types import Document
+from tests.methods.agrag import kidney
+from tests.methods.agrag.kidney import QUESTION
+
+CANCER_BEGINS, HOME = "kidney cancer|begins in|kidney", "kidney|is home of|kidney cancer"
+FED_CANCER, FED_TUMORS = "blood vessels|feed|kidney cancer", "blood vessels|feed|tumors"
+REMOVES = "surgery|removes|kidney cancer"
+
+
+@pytest.fixture(scope="module")
+def snapshot():
+    with kidney.indexed() as opened:
+        yield opened
+
+
+def ask(snapshot, question=QUESTION, *, method=Agrag, llm=None, **parameters):
+    return method(**parameters).retrieve(question, snapshot, models(llm=llm))
+
+
+def keeping(snapshot, *facts, question=QUESTION, **parameters):
+    """Return what is found from these facts, which an LLM chooses among all."""
+    everything = {"facts": len(snapshot.layer("triple")), "kept": len(facts)} | parameters
+    look = kidney.look(snapshot, question)
+    cosines = snapshot.layer("triple").vectors @ look.view.query.vector
+    order = np.argsort(-np.round(cosines, 6), kind="stable").tolist()
+    near = [row for row in order if look.view.graph.stated[row] and cosines[row] > 0]
+    rows = snapshot.layer("triple").rows(list(facts))
+    llm = ScriptedLLM({"keep": [near.index(row) + 1 for row in rows]})
+    found = ask(snapshot, question, llm=llm, **everything)
+    assert {seed.id for seed in found.seeds} == set(facts)
+    return found
+
+
+def ends(edges):
+    return {frozenset((edge.a, edge.b)) for edge in edges}
+
+
+def joins(*pairs):
+    return {frozenset(pair) for pair in pairs}
+
+
+# -- parameters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", "chunks facts kept longest states".split())
+def test_what_is_at_least_one(name):
+    """The message says which, and what was given."""
+    for value in (0, -1, math.nan):
+        with pytest.raises(InputError, match=f"^{name} is at least 1, not {value}$"):
+            Agrag(**{name: value})
+    assert getattr(Agrag(**{name: 1}), name) == 1
+
+
+@pytest.mark.parametrize("name", ["passages", "rounds"])
+def test_what_is_at_least_zero(name):
+    """Zero leaves the step out."""
+    with pytest.raises(InputError, match=f"^{name} is at least 0, not -1$"):
+        Agrag(**{name: -1})
+    assert getattr(Agrag(**{name: 0}), name) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "said"),
+    [
+        ("passage_factor", 1, "1"),
+        ("threshold", 1, "1"),
+        ("synonym", 1, "1"),
+        ("joint", 1e3, "1,000"),
+    ],
+)
+def test_what_has_two_ends(name, most, said):
+    """Both ends count; nothing else does."""
+    for value in (-0.1, most + 0.1, math.inf, math.nan):
+        with pytest.raises(InputError, match=f"^{name} is from 0 to {said}, not {value}$"):
+            Agrag(**{name: value})
+    for value in (0, most):
+        assert getattr(Agrag(**{name: value}), name) == value
+
+
+def test_damping_is_below_one():
+    """At 1 a walk would never come back."""
+    for value in (-0.1, 1, math.nan):
+        with pytest.raises(InputError, match=f"^damping is from 0 to below 1, not {value}$"):
+            Agrag(damping=value)
+    assert Agrag(damping=0).damping == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("costs", "'released' or 'paper'"),
+        ("rule", "'released' or 'eq15' or 'mean'"),
+        ("score", "'eq2' or 'normalised' or 'tfidf'"),
+        ("entities", "'statistical' or 'extracted'"),
+        ("contains", "'provenance' or 'mention'"),
+    ],
+)
+def test_words_are_those_that_there_are(name, options):
+    """They stand in the message."""
+    with pytest.raises(InputError, match=f"^{name} is {options}, not 'other'$"):
+        Agrag(**{name: "other"})
+
+
+def test_one_part_is_left_on():
+    """Without both there is nothing to find."""
+    with pytest.raises(InputError, match="subgraph and hybrid are both off"):
+        Agrag(subgraph=False, hybrid=False)
+
+
+def test_the_paper_has_its_own_settings(snapshot):
+    """All others are the same; evidence tells the two apart."""
+    assert load("agrag") is Agrag
+    assert load("agrag_paper") is AgragPaper
+    mine, paper = asdict(Agrag()), asdict(AgragPaper())
+    others = {name: paper[name] for name in mine if mine[name] != paper[name]}
+    assert others == {"passage_factor": 0.05, "costs": "paper", "rule": "eq15"}
+    assert [f.name for f in fields(AgragPaper)] == [f.name for f in fields(Agrag)]
+    found = ask(snapshot, method=AgragPaper)
+    assert found.method == "agrag_paper"
+    assert found == clew.methods.agrag.AgragPaper(**mine | others).retrieve(
+        QUESTION, snapshot, models()
+    )
+    assert found.graph == ask(snapshot, **others).graph != ask(snapshot).graph
+
+
+# -- the story ------------------------------------------------------------------------------------
+
+
+def test_the_story_of_the_kidney(snapshot):
+    """From two facts a circle of four: a kidney, its cancer, what feeds it, and tumors."""
+    found = keeping(snapshot, HOME, FED_CANCER)
+    subgraph = found.graph.subgraph
+    assert {step.id for step in subgraph.terminals} == {"kidney", "kidney cancer", "blood vessels"}
+    assert joins(
+        ("kidney", "kidney cancer"),
+        ("kidney cancer", "blood vessels"),
+        ("blood vessels", "tumors"),
+        ("tumors", "kidney"),
+    ) <= ends(subgraph.edges)
+    assert "tumors" in {each.node for each in subgraph.growth}
+    assert [hit.document_id for hit in found.hits[:2]] == ["cancer", "tumors"]
+
+
+def test_the_tree_and_its_growth_step_by_step(snapshot):
+    """A node joins by the cheapest edge to what is there, the best of all, while the rule holds."""
+    found = keeping(snapshot, FED_CANCER, REMOVES)
+    look, subgraph = kidney.look(snapshot), found.graph.subgraph
+    graph, view = look.view.graph, look.view
+    node = {step.id: look.node(step.id) for step in subgraph.nodes}
+    terminals = [node[step.id] for step in subgraph.terminals]
+    scores = influence(graph, terminals, 0.5)
+    assert [step.score for step in subgraph.nodes] == [scores[node[s.id]] for s in subgraph.nodes]
+    limit = np.mean([e.cost * (scores[node[e.a]] + scores[node[e.b]]) / 2 for e in subgraph.tree])
+    inside = {node[end] for edge in subgraph.tree for end in (edge.a, edge.b)}
+    assert len(inside) == len(subgraph.tree) + 1
+    assert set(terminals) <= inside
+    assert 0 < len(subgraph.growth) <= 20
+    for each in subgraph.growth:
+        best = min(
+            (cost / scores[other], -scores[other], cost, int(other), a)
+            for a in inside
+            for other, cost in zip(*view.neighbours(a), strict=True)
+            if other not in inside
+        )
+        assert each.cost / each.score == pytest.approx(best[0], rel=1e-5)
+        assert each.ratio == pytest.approx(each.score / each.cost, rel=1e-5)
+        assert each.limit == pytest.approx(limit, rel=1e-5)
+        assert each.ratio >= each.limit
+        assert node[each.node] not in inside
+        assert node[each.to] in inside
+        inside.add(node[each.node])
+    assert inside == set(node.values())
+
+
+def well_formed(found, snapshot, look):
+    """Check what must be true of any evidence, against the graph itself."""
+    steps_of = {step.id: step for step in found.graph.subgraph.nodes}
+    check_nodes(found, look)
+    check_edges(found.graph.subgraph, snapshot, look)
+    check_parts(found.graph.subgraph, steps_of)
+    check_facts(found, steps_of)
+    check_hits(found, steps_of)
+    check_threads(found, steps_of)
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def descending(scores):
+    return all(a >= b - 1e-6 for a, b in pairwise(scores))
+
+
+def check_nodes(found, look):
+    subgraph, graph = found.graph.subgraph, look.view.graph
+    assert len({step.id for step in subgraph.nodes}) == len(subgraph.nodes)
+    assert descending([step.score for step in subgraph.nodes])
+    for step in subgraph.nodes:
+        node = look.node(step.id)
+        layers = {"chunk": node >= graph.first_chunk, "entity": node < graph.n_entities}
+        layers["statistical"] = not any(layers.values())
+        assert layers[step.layer]
+    assert set(subgraph.terminals) <= set(subgraph.nodes)
+    assert found.graph.entities == tuple(s for s in subgraph.nodes if s.layer != "chunk")
+
+
+def check_edges(subgraph, snapshot, look):
+    """All between the nodes are there, with their costs and triples."""
+    name_of = {look.node(step.id): step.id for step in subgraph.nodes}
+    node = {name: number for number, name in name_of.items()}
+    assert [(node[edge.a], node[edge.b]) for edge in subgraph.edges] == sorted(
+        (a, b)
+        for a in name_of
+        for b in set(look.view.neighbours(a)[0].tolist())
+        if a < b and b in name_of
+    )
+    for edge in subgraph.edges:
+        others, costs = look.view.neighbours(node[edge.a])
+        assert edge.cost == pytest.approx(costs[others == node[edge.b]].min(), abs=2e-6)
+        pair = look.view.pair(node[edge.a], node[edge.b])
+        rows = look.view.graph.triples_of(pair).tolist() if pair >= 0 else []
+        assert list(edge.facts) == snapshot.layer("triple").ids(rows)
+        is_chunk = node[edge.b] >= look.view.graph.first_chunk
+        assert edge.kind == ("contains" if is_chunk else "fact" if rows else "synonym")
+    assert set(subgraph.tree) <= set(subgraph.edges)
+
+
+def check_parts(subgraph, steps_of):
+    """Each node is in one part with all that edges join it to; growth starts from the tree."""
+    parts = [set(part) for part in subgraph.components]
+    assert sum(map(len, parts)) == len(set().union(*parts)) == len(steps_of)
+    assert all(any({e.a, e.b} <= part for part in parts) for e in subgraph.edges)
+    first = {end for edge in subgraph.tree for end in (edge.a, edge.b)}
+    first |= {step.id for step in subgraph.terminals}
+    assert len(first) - len(subgraph.tree) >= len(parts)
+    grown = [each.node for each in subgraph.growth]
+    assert sorted([*first, *grown]) == sorted(steps_of)
+    assert descending([steps_of[part[0]].score for part in subgraph.components])
+    for part in subgraph.components:
+        assert list(part) == [name for name in steps_of if name in part]
+
+
+def check_facts(found, steps_of):
+    """They are those of the edges, part after part, those of most influence first."""
+    subgraph, facts = found.graph.subgraph, found.graph.facts
+    assert sorted(f.id for f in facts) == sorted(row for e in subgraph.edges for row in e.facts)
+    sums = [round(steps_of[f.subject].score + steps_of[f.object].score, 6) for f in facts]
+    keys = [(f.candidate, -total) for f, total in zip(facts, sums, strict=True)]
+    assert keys == sorted(keys)
+    grown = {each.node: place for place, each in enumerate(subgraph.growth, 1)}
+    for fact in facts:
+        assert {fact.subject, fact.object} <= set(subgraph.components[fact.candidate - 1])
+        assert fact.depth == max(grown.get(fact.subject, 0), grown.get(fact.object, 0))
+    rows = [(steps_of[f.subject].text, f.relation, steps_of[f.object].text) for f in facts]
+    alike = [edge for edge in subgraph.edges if edge.kind == "synonym"]
+    rows += [(steps_of[edge.a].text, "synonym", steps_of[edge.b].text) for edge in alike]
+    assert [list(table.rows) for table in found.tables] == ([rows] if rows else [])
+
+
+def check_hits(found, steps_of):
+    """The first chunks of the subgraph, then others."""
+    on_graph = [hit.chunk_id for hit in found.hits if hit.channel == "subgraph"]
+    listed = [name for name, step in steps_of.items() if step.layer == "chunk"]
+    n, n_others = len(on_graph), len(found.hits) - len(on_graph)
+    assert on_graph == listed[:n]
+    assert [hit.channel for hit in found.hits] == ["subgraph"] * n + ["hybrid"] * n_others
+    assert len({hit.chunk_id for hit in found.hits}) == len(found.hits)
+    assert descending([hit.score for hit in found.hits])
+
+
+def check_threads(found, steps_of):
+    """Each leads from the question over edges of the subgraph to its hit."""
+    subgraph = found.graph.subgraph
+    joined = {fact.id: {fact.subject, fact.object} for fact in found.graph.facts}
+    for hit, path in zip(found.hits, found.paths, strict=True):
+        first, *way = path.steps
+        assert (first.layer, first.text) == ("query", found.query)
+        assert way[-1].id == hit.chunk_id
+        assert path.score == way[-1].score
+        if hit.channel == "hybrid":
+            assert [step.reason for step in way] == ["near the question"]
+            continue
+        nodes = [step for step in way if step.layer != "triple"]
+        assert nodes[0].id in {step.id for step in subgraph.terminals}
+        assert joins(*((a.id, b.id) for a, b in pairwise(nodes))) <= ends(subgraph.edges)
+        assert [step.score for step in nodes] == [steps_of[step.id].score for step in nodes]
+        for before, here, behind in zip(way, way[1:], way[2:], strict=False):
+            assert here.layer != "triple" or joined[here.id] == {before.id, behind.id}
+
+
+@given(
+    drawn=st.fixed_dictionaries(
+        {
+            "costs": st.sampled_from(["released", "paper"]),
+            "contains": st.sampled_from(["provenance", "mention"]),
+            "entities": st.sampled_from(["statistical", "extracted"]),
+            "verbatim": st.booleans(),
+        }
+    ),
+    counted=st.sampled_from([{}, {"synonym": 0.3}, {"threshold": 0.2, "nested": True}]),
+    parameters=st.fixed_dictionaries(
+        {
+            "rule": st.sampled_from(["released", "eq15", "mean"]),
+            "passage_factor": st.sampled_from([0.0, 0.05, 1.0]),
+            "damping": st.sampled_from([0.0, 0.5, 0.9]),
+            "chunks": st.integers(1, 8),
+            "passages": st.integers(0, 8),
+            "facts": st.integers(1, 6),
+            "filter": st.booleans(),
+            "grow": st.booleans(),
+            "hybrid": st.booleans(),
+            "joint": st.sampled_from([0.0, 10.0]),
+            "rounds": st.integers(0, 6),
+            "states": st.sampled_from([1, 3, 20_000]),
+        }
+    ),
+    question=st.sampled_from([QUESTION, "Who sells apples?", "oxygen", "Urine of the farm"]),
+)
+@settings(max_examples=80, deadline=None)
+def test_evidence_is_well_formed_whatever_the_settings(
+    snapshot, drawn, counted, parameters, question
+):
+    """Nodes, edges, parts, facts, tables, hits and threads all say the same."""
+    found = ask(snapshot, question, **drawn, **counted, **parameters)
+    if found.graph is not None:
+        well_formed(found, snapshot, kidney.look(snapshot, question, **drawn, **counted))
+    assert len(found.hits) <= parameters["chunks"]
+    assert [h.channel for h in found.hits].count("subgraph") <= parameters["passages"]
+    if parameters["hybrid"]:
+        assert len(found.hits) == min(parameters["chunks"], len(kidney.TEXTS))
+
+
+# -- what is returned -----------------------------------------------------------------------------
+
+
+def test_chunks_of_the_subgraph_come_first(snapshot):
+    """By their influence; then those of hybrid retrieval that are not there yet."""
+    found = ask(snapshot, passages=2)
+    listed = [step.id for step in found.graph.subgraph.nodes if step.layer == "chunk"]
+    assert [hit.chunk_id for hit in found.hits[:2]] == listed[:2]
+    best = [hit.chunk_id for hit in Hybrid(chunks=99).retrieve(QUESTION, snapshot, models()).hits]
+    assert [hit.chunk_id for hit in found.hits[2:]] == [i for i in best if i not in listed[:2]]
+    scores = {step.id: step.score for step in found.graph.subgraph.nodes}
+    assert [h.score for h in found.hits[:2]] == [round(1 + scores[i], 6) for i in listed[:2]]
+    assert found.hits[2].score <= 1
+
+
+def test_passages_and_chunks_bound_what_is_returned(snapshot):
+    """Not what is found: the subgraph is the same."""
+    graph = ask(snapshot).graph
+    for passages, chunks, expected in ((0, 3, 0), (1, 3, 1), (5, 2, 2), (9, 1, 1)):
+        found = ask(snapshot, passages=passages, chunks=chunks)
+        assert found.graph == graph
+        assert [hit.channel for hit in found.hits].count("subgraph") == expected
+        assert len(found.hits) == len(found.paths) == chunks
+
+
+def test_a_chunk_without_room_among_the_first_comes_by_its_hybrid_score(snapshot):
+    """It is on the subgraph and one of the best."""
+    found = ask(snapshot, passages=0)
+    assert {hit.channel for hit in found.hits} == {"hybrid"}
+    plain = Hybrid().retrieve(QUESTION, snapshot, models())
+    assert [(h.chunk_id, h.score) for h in found.hits] == [
+        (h.chunk_id, h.score) for h in plain.hits
+    ]
+
+
+def test_seeds_are_the_facts_that_were_kept(snapshot):
+    """With their cosines, best first."""
+    found = ask(snapshot, filter=False, facts=3)
+    cosines = [seed.score for seed in found.seeds]
+    assert len(cosines) == 3
+    assert cosines == sorted(cosines, reverse=True)
+    [row] = snapshot.layer("triple").rows([found.seeds[0].id])
+    vector = steps.read_query(models(), QUESTION).vector
+    assert cosines[0] == pytest.approx(snapshot.layer("triple").vectors[row] @ vector, abs=1e-6)
+    assert {seed.reason for seed in found.seeds} == {"a fact near the question"}
+
+
+def test_threads_say_why(snapshot):
+    """A fact joins two entities; an entity stands in a chunk that leads on."""
+    found = keeping(snapshot, "blood vessels|carry|oxygen", question="oxygen")
+    stops = [[(step.id, step.reason) for step in path.steps[1:]] for path in found.paths]
+    begin = ("blood vessels", "an end of a fact near the question")
+    assert [
+        begin,
+        (FED_CANCER, "joins them"),
+        ("kidney cancer", ""),
+        ("surgery:0-54", "contains Kidney cancer"),
+    ] in stops
+    found = keeping(snapshot, REMOVES)
+    stops = [[(step.id, step.reason) for step in path.steps[1:]] for path in found.paths]
+    assert [
+        ("kidney cancer", begin[1]),
+        ("cancer:0-79", "contains Kidney cancer"),
+        ("kidney", "stands there"),
+        ("tumors:0-57", "contains kidney"),
+    ] in stops
+
+
+def test_synonyms_are_rows_and_threads():
+    """Two spellings of one name, each of which its own text has."""
+    texts = {
+        "old": "The harbour of Verle was dug by hand. Gulls nest there.",
+        "new": "The harbours of Verle hold ninety boats. Fog hides them.",
+    }
+    triples = {
+        "old": [("harbour of Verle", "was dug by", "hand")],
+        "new": [("harbours of Verle", "hold", "boats")],
+    }
+    with kidney.indexed(texts, triples) as index:
+        found = keeping(index, "harbour of verle|was dug by|hand", synonym=0.7)
+        look = kidney.look(index, found.query, synonym=0.7)
+        well_formed(found, index, look)
+    assert found.tables[0].rows[-1] == ("harbours of Verle", "synonym", "harbour of Verle")
+    assert found.tables[0].columns == ("subject", "relation", "object")
+    [edge] = [edge for edge in found.graph.subgraph.edges if edge.kind == "synonym"]
+    assert {edge.a, edge.b} == {"harbour of verle", "harbours of verle"}
+    reasons = [step.reason for path in found.paths for step in path.steps]
+    assert "a synonym" in reasons
+
+
+# -- what goes another way ------------------------------------------------------------------------
+
+
+def as_hybrid(found, snapshot, question=QUESTION):
+    """Check that evidence is what hybrid retrieval alone finds."""
+    plain = Hybrid(chunks=10).retrieve(question, snapshot, models())
+    assert (found.hits, found.paths, found.seeds) == (plain.hits, (), ())
+    assert (found.graph, found.tables) == (None, ())
+    return found.notes
+
+
+def test_without_the_subgraph_it_is_hybrid_retrieval(snapshot):
+    """Nobody is asked, and nothing is noted."""
+    assert as_hybrid(ask(snapshot, subgraph=False, llm=ScriptedLLM()), snapshot) == ()
+
+
+def test_an_index_without_triples():
+    """Hybrid retrieval, with a note that says what to do; or nothing, where that is off."""
+    with kidney.indexed(triples={}) as bare:
+        [note] = as_hybrid(ask(bare, llm=ScriptedLLM()), bare)
+        assert note.startswith("the index has no triples ('clew index --triples' extracts")
+        assert note.endswith(": hybrid retrieval alone")
+        found = ask(bare, hybrid=False)
+        assert found.hits == ()
+        assert found.notes[0].endswith(": nothing, since hybrid is off")
+
+
+def test_no_fact_passes_the_filter(snapshot):
+    """An LLM that keeps none leaves hybrid retrieval, or nothing."""
+    note = "no fact of the graph is about the question"
+    found = ask(snapshot, llm=ScriptedLLM({"keep": []}))
+    assert as_hybrid(found, snapshot) == (f"{note}: hybrid retrieval alone",)
+    found = ask(snapshot, llm=ScriptedLLM({"keep": []}), hybrid=False)
+    assert (found.hits, found.graph) == ((), None)
+    assert found.notes == (f"{note}: nothing, since hybrid is off",)
+
+
+def test_no_fact_of_a_text_that_states_it():
+    """A triple whose ends its text does not have is no fact, unless `verbatim` is off."""
+    with kidney.indexed(triples={"farm": [("Atlas", "leads to", "Mercury")]}) as index:
+        question = "Where does the Atlas lead?"
+        [note] = as_hybrid(ask(index, question), index, question)
+        assert note.startswith("no fact of the graph is about the question")
+        found = ask(index, question, verbatim=False)
+        assert [seed.id for seed in found.seeds] == ["atlas|leads to|mercury"]
+
+
+def test_without_hybrid_only_the_subgraph_is_returned(snapshot):
+    """Everything else stays as it is."""
+    both, alone = ask(snapshot, passages=3), ask(snapshot, passages=3, hybrid=False)
+    assert alone.hits == both.hits[:3]
+    assert alone.paths == both.paths[:3]
+    assert alone.graph == both.graph
+
+
+def test_without_growth_it_is_the_tree_alone(snapshot):
+    """All edges between its nodes are there, as they are with growth."""
+    tree = ask(snapshot, grow=False).graph.subgraph
+    grown = ask(snapshot).graph.subgraph
+    assert tree.growth == ()
+    assert (tree.tree, tree.terminals) == (grown.tree, grown.terminals)
+    assert set(tree.edges) < set(grown.edges)
+    assert ask(snapshot, rounds=0).graph.subgraph == tree
+    assert len(ask(snapshot, rounds=1).graph.subgraph.growth) == 1
+
+
+def test_a_fact_alone_makes_a_tree_of_its_ends(snapshot):
+    """Two terminals, and the cheapest way between them."""
+    found = keeping(snapshot, FED_CANCER, grow=False, costs="paper").graph.subgraph
+    assert [(e.a, e.b, e.kind) for e in found.tree] == [("kidney cancer", "blood vessels", "fact")]
+
+
+def test_facts_of_different_worlds_are_joined_by_their_chunks(snapshot):
+    """Two parts, each with a way to its nearest chunk, and their facts one part after the other."""
+    question = "Which kidney cancer lives on blood vessels of a farm that sells apples?"
+    parameters = {"grow": False, "costs": "paper"}
+    found = keeping(snapshot, FED_CANCER, "farm|sells|apples", question=question, **parameters)
+    subgraph = found.graph.subgraph
+    assert len(subgraph.components) == 2
+    assert [fact.candidate for fact in found.graph.facts] == sorted(
+        fact.candidate for fact in found.graph.facts
+    )
+    for part in subgraph.components:
+        assert any(name.endswith(tuple("0123456789")) for name in part)
+    scores = {step.id: step.score for step in subgraph.nodes}
+    assert scores[subgraph.components[0][0]] >= scores[subgraph.components[1][0]]
+    well_formed(found, snapshot, kidney.look(snapshot, question, costs="paper"))
+
+
+def test_the_search_may_end_early(snapshot):
+    """A note says after how many nodes; terminals stay terminals."""
+    question = "Which blood vessels feed kidney cancer, and what urine leaves the filter?"
+    facts = FED_CANCER, "urine|leaves|filter"
+    early = keeping(snapshot, *facts, question=question, grow=False, states=1)
+    assert early.notes == ("the search for the tree ended after 1 nodes",)
+    assert len(early.graph.subgraph.components) == 2
+    whole = keeping(snapshot, *facts, question=question, grow=False)
+    assert whole.notes == ()
+    assert len(whole.graph.subgraph.components) == 1
+    assert whole.graph.subgraph.terminals
+
+
+# -- each switch ----------------------------------------------------------------------------------
+
+
+def test_the_factor_on_chunks(snapshot):
+    """Their influence is a part of what it was; that of entities stays."""
+    whole, part = ask(snapshot, rule="mean"), ask(snapshot, rule="mean", passage_factor=0.25)
+    scores = {step.id: step.score for step in whole.graph.subgraph.nodes}
+    for step in part.graph.subgraph.nodes:
+        if step.id in scores:
+            factor = 0.25 if step.layer == "chunk" else 1.0
+            assert step.score == pytest.approx(factor * scores[step.id])
+
+
+def test_damping_moves_influence_away_from_terminals(snapshot):
+    """Without any, terminals alone have it, and nothing joins."""
+    still = ask(snapshot, damping=0.0).graph.subgraph
+    n = len(still.terminals)
+    assert {step.score for step in still.terminals} == {1 / n}
+    assert still.growth == ()
+    low, high = (ask(snapshot, damping=d).graph.subgraph.terminals for d in (0.1, 0.9))
+    assert sum(s.score for s in low) > sum(s.score for s in high)
+
+
+def test_rules_of_growth(snapshot):
+    """Each has its own limit; by the last it falls with every step."""
+    limits = {
+        rule: [each.limit for each in ask(snapshot, rule=rule, costs="paper").graph.subgraph.growth]
+        for rule in ("released", "eq15", "mean")
+    }
+    assert len(set(limits["released"])) <= 1
+    assert limits["eq15"] == sorted(limits["eq15"])
+    assert limits["mean"] == sorted(limits["mean"], reverse=True)
+    assert len({tuple(each) for each in limits.values()}) > 1
+
+
+def test_facts_and_kept_bound_the_terminals(snapshot):
+    """The nearest ones, and of these the best."""
+    assert len(ask(snapshot, facts=1).seeds) == 1
+    assert len(ask(snapshot, facts=3, filter=False).seeds) == 3
+    assert len(ask(snapshot, facts=5, kept=2).seeds) == 2
+
+
+def test_a_cheap_joint_parts_the_tree(snapshot):
+    """Ways to two chunks may cost less than one that leads from part to part."""
+    question = "Which blood vessels feed kidney cancer, and what urine leaves the filter?"
+    facts = FED_CANCER, "urine|leaves|filter"
+    parameters = {"question": question, "grow": False, "costs": "paper"}
+    whole = keeping(snapshot, *facts, **parameters).graph.subgraph
+    parted = keeping(snapshot, *facts, **parameters, joint=0.0).graph.subgraph
+    assert len(whole.components) == 1
+    assert len(parted.components) == 2
+    assert sum(edge.cost for edge in parted.tree) < sum(edge.cost for edge in whole.tree)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threshold": 0.99},
+        {"longest": 1},
+        {"nested": True},
+        {"synonym": 0.3},
+        {"score": "tfidf", "threshold": 0.2},
+        {"entities": "extracted"},
+        {"contains": "mention"},
+        {"verbatim": False},
+    ],
+)
+def test_what_the_graph_is_made_of_is_never_mixed_up(change):
+    """A graph with other settings is another one, on one snapshot as on a new one."""
+    with kidney.indexed() as first, kidney.indexed() as second:
+        plain = ask(first)
+        changed = ask(first, **change)
+        assert ask(second, **change) == changed
+        assert ask(first) == plain
+        assert ask(second) == plain
+
+
+def test_entities_by_an_extraction(snapshot):
+    """No statistical entity is a node then."""
+    with_terms = ask(snapshot, threshold=0.2, costs="paper", rule="released", rounds=99)
+    without = ask(snapshot, threshold=0.2, costs="paper", rounds=99, entities="extracted")
+    assert "statistical" in {step.layer for step in with_terms.graph.subgraph.nodes}
+    assert "statistical" not in {step.layer for step in without.graph.subgraph.nodes}
+
+
+# -- notes ----------------------------------------------------------------------------------------
+
+
+def test_chunks_without_statistical_entities_are_noted(snapshot):
+    """As Eq. 2 leaves nearly all of them; not where entities are extracted."""
+    [note] = ask(snapshot, score="eq2").notes
+    assert note == (
+        "100% of the chunks have no statistical entity: take a lower threshold, or score=normalised"
+    )
+    [note] = ask(snapshot, threshold=1.0).notes
+    assert note == "100% of the chunks have no statistical entity: take a lower threshold"
+    assert ask(snapshot, score="eq2", entities="extracted").notes == ()
+    assert ask(snapshot, score="eq2", threshold=0.01).notes == ()
+    notes = ask(snapshot, score="eq2", llm=ScriptedLLM({"keep": []})).notes
+    assert len(notes) == 2
+
+
+class Spent(ScriptedLLM):
+    """An LLM that may buy nothing more."""
+
+    def complete(self, prompts):
+        raise BudgetSpent(f"no room for {len(prompts)} prompts")
+
+
+def test_a_spent_budget_keeps_all_facts(snapshot):
+    """With a note; everything else is as without the filter."""
+    found, free = ask(snapshot, llm=Spent()), ask(snapshot, filter=False)
+    [note] = found.notes
+    assert "no room for 1 prompts" in note
+    assert (found.graph, found.hits, found.seeds) == (free.graph, free.hits, free.seeds)
+
+
+def test_an_llm_is_asked_once(snapshot):
+    """For the facts, and for nothing else."""
+    llm = ScriptedLLM({"keep": [1]})
+    found = ask(snapshot, llm=llm)
+    assert len(llm.prompts) == 1
+    assert llm.prompts[0].version.startswith("fact_filter")
+    assert len(found.seeds) == 1
+
+
+# -- graphs and texts -----------------------------------------------------------------------------
+
+
+def tables(folder, triples):
+    rows = [triple for several in triples.values() for triple in several]
+    lines = "".join("\t".join(row) + "\n" for row in rows)
+    (folder / "graph.tsv").write_text("subject\trelation\tobject\n" + lines, encoding="utf-8")
+    return folder / "graph.tsv"
+
+
+def test_an_imported_graph_alone(tmp_path):
+    """Its chunks have no statistical entities, which is nothing to note."""
+    with clew.open(tmp_path / "graph.clew", models=models()) as index:
+        index.import_graph(tables(tmp_path, kidney.TRIPLES))
+        found = index.search(QUESTION, method="agrag")
+        answer = index.ask(QUESTION, method="agrag")
+    assert found.notes == ()
+    assert found.graph.facts
+    assert {step.layer for step in found.graph.subgraph.nodes} == {"entity", "chunk"}
+    assert answer.kind == "quoted"
+
+
+def test_a_graph_beside_texts(tmp_path):
+    """A thread goes from a text to what only the graph says."""
+    more = {"x": [("blood vessels", "were drawn by", "Leonardo")]}
+    with clew.open(tmp_path / "both.clew", models=models()) as index:
+        index.add(
+            [Document(id=name, text=text, source=name) for name, text in kidney.TEXTS.items()]
+        )
+        index.import_graph(tables(tmp_path, kidney.TRIPLES | more))
+        found = index.search("Who drew the blood vessels of tumors?", method="agrag")
+    assert "blood vessels|were drawn by|leonardo" in {fact.id for fact in found.graph.facts}
+    chunks = [step for step in found.graph.subgraph.nodes if step.layer == "chunk"]
+    assert {step.document_id for step in chunks} & set(kidney.TEXTS)
+
+
+# -- the same again -------------------------------------------------------------------------------
+
+
+def test_the_order_of_documents_leaves_no_trace():
+    """Nor does what was asked before."""
+    texts = dict(reversed(list(kidney.TEXTS.items())))
+    triples = dict(reversed(list(kidney.TRIPLES.items())))
+    with kidney.indexed() as first, kidney.indexed(texts, triples) as second:
+        for question in (QUESTION, "Who sells apples?", "zzz"):
+            ask(second, "Is a farm a filter?")
+            expected = ask(first, question)
+            assert ask(second, question) == expected == ask(first, question)
+
+
+@pytest.mark.parametrize("question", ["", " ", "of the", "?!", "\n\n", "$question", "zzz"])
+def test_a_question_of_nothing_is_no_accident(snapshot, question):
+    """It finds something or nothing, and the same again."""
+    found = ask(snapshot, question)
+    assert found == ask(snapshot, question)
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_steps_of_threads_can_be_shown():
+    """Rows of the index, and statistical entities, which have no layer."""
+    with built(small_documents(), triples=True) as index:
+        found = ask(index, "Who built the Comet?", threshold=0.2)
+        layers = {step.layer for path in found.paths for step in path.steps}
+    assert layers <= {"query", "entity", "statistical", "triple", "chunk"}
