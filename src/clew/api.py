@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from clew.classify import Classified
     from clew.export import Exported
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
     from clew.index.plan import Plan
     from clew.layers.selection import Value
-    from clew.models import Models
+    from clew.models import Embedder, Models
     from clew.models.prices import Price
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
@@ -156,7 +157,7 @@ class Index:
                 extracted = self._extract(store, wanted, budget, meter, on_chunks, again=again)
         finally:
             with meter.stage("store"):
-                index.finish(store)
+                index.finish(store, lambda: metered(self.models, meter).embedder)
         snapshot = self.snapshot()
         return Added(
             report=report,
@@ -205,7 +206,7 @@ class Index:
         store = self._existing()
         models = self._within(budget)
         done = extract_triples(store, models, chunk_ids, ledger=self._ledger, on_progress=on_chunks)
-        index.finish(store)
+        index.finish(store, self._embedder)
         return done
 
     def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
@@ -218,7 +219,7 @@ class Index:
 
         store = self._existing()
         done = import_triples(store, Path(path), self.models, on_chunks)
-        index.finish(store)
+        index.finish(store, self._embedder)
         return done
 
     def import_graph(self, path: str | Path, *, on_progress: OnProgress | None = None) -> Imported:
@@ -243,7 +244,7 @@ class Index:
                 )
         finally:
             with meter.stage("store"):
-                index.finish(store)
+                index.finish(store, lambda: metered(self.models, meter).embedder)
         return replace(imported, usage=meter.usage())
 
     def merge(self, name: str, into: str) -> None:
@@ -272,7 +273,7 @@ class Index:
         targets = {longer: shorter for shorter, longer in pairs}
         if targets:
             store.set_aliases(targets)
-            index.finish(store)
+            index.finish(store, self._embedder)
         return targets
 
     def unmerge(self, name: str) -> None:
@@ -284,7 +285,7 @@ class Index:
     def _set_alias(self, key: str, target: str | None) -> None:
         store = self._existing()
         store.set_aliases({key: target})
-        index.finish(store)
+        index.finish(store, self._embedder)
 
     def remove(self, ids: str | Sequence[str]) -> list[str]:
         """Delete documents by id, with everything that only they supported; return the ids.
@@ -298,7 +299,7 @@ class Index:
         if unknown:
             raise InputError(f"no document {unknown[0]!r} in {self.folder}: see 'clew show'")
         gone = store.remove(ids)
-        index.finish(store)
+        index.finish(store, self._embedder)
         return gone
 
     def compact(self) -> None:
@@ -307,8 +308,7 @@ class Index:
         if self._snapshot is not None:  # an open reader keeps deleted text on disk
             self._snapshot.close()
             self._snapshot = None
-        store.compact()
-        index.freeze(store)
+        index.freeze(store, self._embedder, compact=True)
 
     # -- read ---------------------------------------------------------------------------------
 
@@ -405,7 +405,7 @@ class Index:
             question, method=method, context_tokens=size, budget=budget, **parameters
         )
         found = self.answer(evidence, context_tokens=size, budget=budget)
-        return replace(found, usage=_together(evidence.usage, found.usage))
+        return replace(found, usage=together(evidence.usage, found.usage))
 
     def answer(
         self,
@@ -420,6 +420,48 @@ class Index:
             models = metered(self._within(budget), meter)
             found = answering.answer(evidence.query, evidence, models, budget_tokens=context_tokens)
         return replace(found, usage=meter.usage())
+
+    def classify(
+        self,
+        text: str,
+        *,
+        label: str = "label",
+        method: str | None = None,
+        name_weight: float | None = None,
+        context_tokens: int = CONTEXT_TOKENS,
+        budget: Budget | None = None,
+        **parameters: Scalar,
+    ) -> Classified:
+        """Return the label of `text`, one of those that documents have in the metadata `label`.
+
+        Candidates are the labels of what a method finds for `text`, by default "agrag", or "hybrid"
+        where the index has no triples; and those whose names fit it, which weigh `name_weight`, by
+        default as much as they fit the labelled texts of the index. An LLM chooses among them, from at most `context_tokens` tokens; without one, or where
+        `budget` leaves no room for it, the best candidate is taken. Raises InputError for an empty
+        text and for an index without labels, otherwise as `search`.
+        """
+        from clew import classify
+
+        if not text.strip():
+            raise InputError("the text is empty: there is nothing to classify")
+        classify.labels(self.snapshot(), label)  # before anything is paid for
+        if method is None:
+            method = "agrag" if len(self.snapshot().layer("triple")) else "hybrid"
+        evidence = self.search(
+            text, method=method, context_tokens=context_tokens, budget=budget, **parameters
+        )
+        meter = Meter()
+        with meter.stage("classify"):
+            classified = classify.classify(
+                text,
+                evidence,
+                self.snapshot(),
+                metered(self._within(budget), meter),
+                column=label,
+                name_weight=name_weight,
+                budget_tokens=context_tokens,
+            )
+        return replace(classified, usage=together(evidence.usage, meter.usage()))
 
     def show(self, name: str | None = None) -> dict[str, Any]:
         """Describe the index, or a row of it by its id or an entity by its name, as plain values.
@@ -493,6 +535,9 @@ class Index:
                 index.check_recipe(recipe, wanted)
             self._models = models
         return self._models
+
+    def _embedder(self) -> Embedder:
+        return self.models.embedder
 
     @property
     def _ledger(self) -> Ledger:
@@ -635,7 +680,8 @@ def _check_layers(layers: Iterable[str], snapshot: Snapshot) -> None:
             raise InputError("this index is empty: add documents first")
 
 
-def _together(first: Usage, second: Usage) -> Usage:
+def together(first: Usage, second: Usage) -> Usage:
+    """Return what two runs cost."""
     known = first.cost_usd is not None and second.cost_usd is not None
     seconds = dict(first.seconds)
     for stage, value in second.seconds.items():

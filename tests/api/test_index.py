@@ -10,6 +10,7 @@ from clew.api import build_method
 from clew.errors import (
     IndexLocked,
     InputError,
+    MissingExtra,
     MissingLayer,
     NotAnIndex,
     RecipeMismatch,
@@ -400,6 +401,29 @@ def test_removing_an_unknown_id_removes_nothing(full):
     with pytest.raises(InputError, match=r"no document 'comte' in .*my.clew: see 'clew show'"):
         full.remove(["comet", "comte"])
     assert full.show()["layers"]["document"] == 12
+
+
+def test_a_removal_loads_no_model(full, folder, monkeypatch):
+    """Not where all names have their vectors; where no model can be had it is done, too."""
+    title, word = "The quince is a tree.", "One quince grew, another quince fell."
+    added = [Document(id="tree", title="Quince", text=title), Document(id="grove", text=word)]
+    full.add(added, triples="cooccurrence")
+    full.close()
+    loaded = []
+
+    def load(*_arguments, **_named):
+        loaded.append(True)
+        raise MissingExtra("onnxruntime", "minilm", "the embedder")
+
+    monkeypatch.setattr("clew.specs.load", load)
+    with clew.open(folder) as opened:
+        opened.remove("grain")
+        assert opened.snapshot().kept("statistical") is not None
+        assert not loaded
+        opened.remove("tree")  # with it went the entity; what is left is a term without a vector
+        assert opened.snapshot().kept("statistical") is None
+        assert loaded
+        assert opened.show()["layers"]["document"] == 12
 
 
 def test_a_budget_without_a_token_is_refused(full):

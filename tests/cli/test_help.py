@@ -15,6 +15,8 @@ COMMANDS = {
     "index": f"{BUILD} --units --value --triples --core --core-by --retry {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --json",
     "search": f"{QUERY} {PAID} --json",
+    "classify": "--file --label --name-weight --method --param --reranker --index "
+    f"{PAID} --context-tokens --json",
     "plan": f"{BUILD} {PAID} --core --probe --json",
     "show": "--aliases --index --json",
     "export": f"--query --method --param --reranker --index {PAID} --json",

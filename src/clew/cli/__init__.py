@@ -19,6 +19,7 @@ from clew.cli.building import (
     remove,
     unmerge,
 )
+from clew.cli.classifying import classify
 from clew.cli.looking import export, methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
@@ -51,7 +52,7 @@ def main(context: click.Context) -> None:
 
 
 for _command in (
-    index, ask, search, plan, show, export, methods, remove, compact, import_graph, import_triples,
-    merge, unmerge, evaluation,
+    index, ask, search, classify, plan, show, export, methods, remove, compact, import_graph,
+    import_triples, merge, unmerge, evaluation,
 ):  # fmt: skip
     main.add_command(_command)

@@ -1,4 +1,4 @@
-"""Metrics on one ranked list or one answer, each between 0 and 1. Means and intervals: `summary`.
+"""Metrics on one ranked list, one answer, or labels, each from 0 to 1. Means: `summary`.
 
 Ranking metrics are over documents: of repeated ids, as a list of chunks gives, the first counts.
 Answer metrics are SQuAD's (Rajpurkar et al. 2016, arXiv:1606.05250), the best over the right
@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from clew.errors import InputError
+from clew.text.labels import label_key
 
 YesNo = Literal["plain", "hotpot", "ket"]
 
@@ -107,6 +108,35 @@ def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> floa
     given = normalize_answer(prediction)
     barred = _BARRED[yes_no]
     return max(0.0 if barred(given, a) else _token_f1(given, a) for a in _normalized(answers))
+
+
+def accuracy(right: Sequence[str], given: Sequence[str]) -> float:
+    """Return the share of texts whose label is the right one, compared by `label_key`.
+
+    Raises InputError without texts.
+    """
+    return _mean(_are_right(right, given))
+
+
+def macro_recall(right: Sequence[str], given: Sequence[str]) -> float:
+    """Return the mean over the right labels of the share of their texts that were given them.
+
+    Labels are compared by `label_key`. Raises InputError without texts.
+    """
+    by_label: dict[str, list[bool]] = {}
+    for label, is_right in zip(right, _are_right(right, given), strict=True):
+        by_label.setdefault(label_key(label), []).append(is_right)
+    return _mean([_mean(each) for each in by_label.values()])
+
+
+def _are_right(right: Sequence[str], given: Sequence[str]) -> list[bool]:
+    return [label_key(a) == label_key(b) for a, b in zip(right, given, strict=True)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    if not values:
+        raise InputError("there is no text with a right label to compare with")
+    return math.fsum(values) / len(values)
 
 
 def _first(ranked_ids: Sequence[str], k: int) -> tuple[str, ...]:

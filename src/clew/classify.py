@@ -1,0 +1,360 @@
+"""A text to one of the labels that the texts of an index have.
+
+After AGRAG (arXiv:2511.05549, classification): the labels of what a method finds for the text are
+candidates, and an LLM takes one of them. Here the names of the labels propose candidates too, as
+far as they fit the labelled texts of the index; docs/guides/classify.md has the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.maxsim import best_matches
+from clew.algo.pool import fitting
+from clew.algo.topk import DECIMALS, top_k
+from clew.context import build_context
+from clew.errors import InputError
+from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
+from clew.models.maxsim import unit_rows
+from clew.prompts import prompt
+from clew.steps import bought
+from clew.text import tokens
+from clew.text.labels import label_key
+from clew.text.normalize import collapse
+from clew.types import Document, Evidence, Snapshot, Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CANDIDATES = 5
+MAX_REPLY_TOKENS = 256
+EXAMPLE_TOKENS = 60  # of the text that shows what a label means
+_SAMPLE = 200  # labelled texts by which names are tried
+_READ_AT_ONCE = 1000  # documents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classified:
+    """The label of a text, and what spoke for it."""
+
+    text: str
+    label: str  # as the first document that has it spells it
+    out_of_set: bool  # the LLM said something that is no label of the index
+    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
+    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
+    said: str = ""  # the LLM's reply
+    notes: tuple[str, ...] = ()  # what went another way than asked
+    evidence: Evidence
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """The labels of an index's documents, those that differ by their keys."""
+
+    names: tuple[str, ...]
+    rows: Mapping[str, int]  # of the names, by their keys
+    of_document: NDArray[np.int64]  # (n_documents,), -1 for one without a label
+
+    def find(self, said: str) -> int | None:
+        """Return the label that was said, None for what is none of them.
+
+        A reply may have it alone on its last line, or behind a colon there.
+        """
+        line = said.strip().rpartition("\n")[2]
+        tried = map(label_key, (said, line, line.rpartition(":")[2]))
+        return next((self.rows[key] for key in tried if key in self.rows), None)
+
+
+def labels(snapshot: Snapshot, column: str) -> Labels:
+    """Return the labels that documents have in a column of their metadata, read once.
+
+    Raises InputError where no document has one.
+    """
+    return snapshot.derived(f"labels {column}", lambda: _labels(snapshot, column))
+
+
+def label_of(document: Document, column: str) -> str:
+    """Return the label that a document has in a column of its metadata, "" for none."""
+    value = document.metadata.get(column)
+    return "" if value is None else collapse(str(value))
+
+
+def classify(
+    text: str,
+    evidence: Evidence,
+    snapshot: Snapshot,
+    models: Models,
+    *,
+    column: str = "label",
+    name_weight: float | None = None,
+    budget_tokens: int = 4_000,
+) -> Classified:
+    """Return the label of `text`, for which a method found `evidence`.
+
+    With an LLM it chooses among the candidates, from at most `budget_tokens` tokens of examples,
+    tables and text; without one, or when it gives no label, the first candidate is taken. The
+    `name_weight` is measured on the labelled texts of the index where none is given. Raises
+    InputError where no document of the index has a label.
+    """
+    _check(name_weight, budget_tokens)
+    known = labels(snapshot, column)
+    found = _found(known, snapshot, evidence)
+    names = snapshot.derived(f"label names {column}", lambda: _names(known, models))
+    weight = name_weight
+    if weight is None:
+        weight = snapshot.derived(
+            f"name weight {column}", lambda: _name_weight(names, known, snapshot)
+        )
+    fit = names.fit(_read(models.embedder, [text], "document")[0])
+    candidates = _candidates(found, fit, weight)
+    classified = Classified(
+        text=text,
+        label=known.names[_first(candidates, known, snapshot, models, text)],
+        out_of_set=False,
+        candidates=tuple((known.names[row], score) for row, score in candidates),
+        name_weight=weight,
+        evidence=evidence,
+    )
+    if models.llm is None:
+        return classified
+    rows = [row for row, _ in candidates] or list(range(len(known.names)))
+    request, notes = _request(text, rows, known, snapshot, evidence, budget_tokens)
+    classified = replace(classified, notes=notes)
+    if request is None:
+        return classified
+    return _chosen(classified, bought(models.llm, request), rows, known)
+
+
+def _chosen(classified: Classified, reply: Reply, rows: Sequence[int], known: Labels) -> Classified:
+    """Return what was classified with the label that an LLM chose among `rows`, or with a note."""
+    said = reply.text.strip()
+    if reply.error or not said:
+        return _noted(classified, f"the LLM gave no label ({reply.error or 'an empty reply'})")
+    classified = replace(classified, said=said)
+    chosen = known.find(said)
+    if chosen is None:
+        unknown = "the LLM said no label of the index"
+        return replace(_noted(classified, unknown), out_of_set=True)
+    if chosen not in rows:
+        classified = _noted(classified, "the LLM chose a label that was no candidate", "")
+    return replace(classified, label=known.names[chosen])
+
+
+def _check(name_weight: float | None, budget_tokens: int) -> None:
+    if name_weight is not None and not 0 <= name_weight <= 1:
+        raise InputError(f"the weight of names is 0 to 1, not {name_weight}")
+    if budget_tokens < 1:
+        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
+
+
+def _noted(
+    classified: Classified, note: str, instead: str = ": the best candidate without it instead"
+) -> Classified:
+    return replace(classified, notes=(*classified.notes, note + instead))
+
+
+# -- labels and their names -----------------------------------------------------------------------
+
+
+def _labels(snapshot: Snapshot, column: str) -> Labels:
+    of_document = np.full(len(snapshot.layer("document")), -1, dtype=np.int64)
+    rows: dict[str, int] = {}
+    names: list[str] = []
+    documents = np.unique(snapshot.layer("chunk").columns["document"]).tolist()
+    for begin in range(0, len(documents), _READ_AT_ONCE):
+        block = documents[begin : begin + _READ_AT_ONCE]
+        for document, each in zip(block, snapshot.documents(block), strict=True):
+            name = label_of(each, column)
+            if name:
+                row = rows.setdefault(label_key(name), len(names))
+                names += [name] if row == len(names) else []
+                of_document[document] = row
+    if not names:
+        raise InputError(
+            f"no document of this index has a label in {column!r}: index texts with such a column, "
+            f"as in JSON lines of 'text' and {column!r}, or name the column that has the labels"
+        )
+    return Labels(names=tuple(names), rows=rows, of_document=of_document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of labels as the embedder reads them."""
+
+    vectors: NDArray[np.float32]  # (m, d) unit rows: tokens, or whole names
+    owners: NDArray[np.int64]  # (m,), the label of each
+    n_labels: int
+
+    def fit(self, text: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Return how well each name is met by a text of (t, d) vectors, (n_labels,) mean cosines.
+
+        Late interaction with the name as the query: for each of its tokens the best of the text's.
+        """
+        [best] = best_matches(self.vectors, [text])
+        sums = np.bincount(self.owners, weights=best, minlength=self.n_labels)
+        return sums / np.maximum(np.bincount(self.owners, minlength=self.n_labels), 1)
+
+
+def _names(known: Labels, models: Models) -> _Names:
+    read = _read(models.embedder, known.names, "query")
+    owners = np.repeat(np.arange(len(read)), [len(vectors) for vectors in read])
+    return _Names(np.concatenate(read), owners, len(read))
+
+
+def _name_weight(names: _Names, known: Labels, snapshot: Snapshot) -> float:
+    """Return how much better names label the texts of the index than always the same label does.
+
+    0 for not better, 1 for all texts right (Cohen's kappa with a constant for chance). Up to
+    `_SAMPLE` texts, evenly taken, are tried.
+    """
+    labelled = np.flatnonzero(known.of_document >= 0)
+    some = labelled[:: -(-len(labelled) // _SAMPLE)]
+    right = known.of_document[some]
+    fits = [names.fit(_stored(snapshot, int(document))) for document in some]
+    share = float(np.mean(np.argmax(np.round(fits, DECIMALS), axis=1) == right))
+    chance = float(np.bincount(right).max()) / len(right)
+    return max((share - chance) / (1 - chance), 0.0) if chance < 1 else 0.0
+
+
+def _read(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[np.float32]]:
+    """Return (t, d) unit rows for each text: its tokens' where the embedder gives them, else one.
+
+    A text is read whole, by windows where it is longer than what the model takes at once.
+    """
+    if gives_tokens(embedder):
+        return [unit_rows(each.vectors) for each in embedder.embed_tokens(texts)]
+    return [vector[None] for vector in embedder.embed(texts, kind=kind)]
+
+
+def _stored(snapshot: Snapshot, document: int) -> NDArray[np.generic]:
+    """Return the (t, d) vectors that the index has of a document: tokens', else its chunks'."""
+    layer = snapshot.layer("chunk")
+    owners = layer.columns["document"]  # ascending
+    rows = list(range(*np.searchsorted(owners, [document, document + 1]).tolist()))
+    if snapshot.recipe.get("vectors") == "late":
+        return np.concatenate([layer.tokens(row) for row in rows])
+    return np.asarray(layer.vectors[rows])
+
+
+# -- candidates -----------------------------------------------------------------------------------
+
+
+def _found(known: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
+    """Return the labels of the hits, in order, each once."""
+    documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
+    rows = known.of_document[documents].tolist() if documents else []
+    return [row for row in dict.fromkeys(rows) if row >= 0]
+
+
+def _candidates(
+    found: Sequence[int], fit: NDArray[np.float64], weight: float
+) -> list[tuple[int, float]]:
+    """Return the best labels with their scores: a weighted sum of two reciprocal ranks.
+
+    One is that of the label's name, the other that of its first hit. Of equal scores the label
+    that was found first comes first. Labels with a score of 0 are none.
+    """
+    n = len(fit)
+    by_name = np.empty(n)
+    by_name[top_k(fit, n)] = np.arange(1, n + 1)
+    by_hit = np.full(n, np.inf)
+    by_hit[list(found)] = np.arange(1, len(found) + 1)
+    scores = weight / by_name + (1 - weight) / by_hit
+    order = np.lexsort((by_name, by_hit, -np.round(scores, DECIMALS)))[:CANDIDATES]
+    return [(int(row), float(scores[row])) for row in order if scores[row] > 0]
+
+
+def _first(
+    candidates: Sequence[tuple[int, float]],
+    known: Labels,
+    snapshot: Snapshot,
+    models: Models,
+    text: str,
+) -> int:
+    """Return the best candidate; where there is none, the label of the nearest labelled chunk."""
+    if candidates:
+        return candidates[0][0]
+    [vector] = models.embedder.embed([text], kind="query")
+    layer = snapshot.layer("chunk")
+    labelled = known.of_document[layer.columns["document"]]
+    cosines = np.where(labelled >= 0, layer.vectors @ vector, -np.inf)
+    return int(labelled[top_k(cosines, 1)[0]])
+
+
+# -- the LLM --------------------------------------------------------------------------------------
+
+
+def _request(
+    text: str,
+    rows: Sequence[int],
+    known: Labels,
+    snapshot: Snapshot,
+    evidence: Evidence,
+    budget_tokens: int,
+) -> tuple[Prompt | None, tuple[str, ...]]:
+    """Return the prompt, None where no label fits into it, and notes of what was left out.
+
+    The text takes half of the budget at most, the labels what it leaves, or half of that where
+    there are tables, which take the rest.
+    """
+    cut = tokens.truncate(text, budget_tokens // 2)
+    left = budget_tokens - tokens.count(cut)
+    room = left // 2 if evidence.tables else left
+    lines = _lines(rows, known, snapshot, evidence, room)
+    fit = fitting(range(len(lines)), lambda i: tokens.count(lines[i]), room)
+    left -= sum(tokens.count(lines[i]) for i in fit)
+    notes = []
+    if len(cut) < len(text):
+        notes.append("the LLM was given the beginning of the text only")
+    if len(fit) < len(lines):
+        n_lost = len(lines) - len(fit)
+        notes.append(f"{n_lost:,} of {len(lines):,} labels did not fit into the LLM's prompt")
+    if not fit:
+        return None, tuple(notes)
+    facts = build_context(replace(evidence, hits=()), budget_tokens=left).text if left else ""
+    request = prompt(
+        "classify",
+        candidates="".join(lines[i] for i in fit).strip(),
+        facts=facts.strip() or "(none)",
+        text=cut.strip(),
+        max_tokens=MAX_REPLY_TOKENS,
+    )
+    return request, tuple(notes)
+
+
+def _lines(
+    rows: Sequence[int], known: Labels, snapshot: Snapshot, evidence: Evidence, room: int
+) -> list[str]:
+    """Return a line for each label, with the beginning of its first hit, or of its first text.
+
+    Examples share what the labels themselves leave of `room` tokens.
+    """
+    heads = [f"- {known.names[row]}" for row in rows]
+    spare = room - sum(tokens.count(f"{head}: \n") for head in heads)
+    size = min(spare // len(rows), EXAMPLE_TOKENS)
+    if size < 1:
+        return [f"{head}\n" for head in heads]
+    examples = _examples(rows, known, snapshot, evidence)
+    cut = [tokens.truncate(collapse(example), size) for example in examples]
+    return [f"{head}: {example}\n" for head, example in zip(heads, cut, strict=True)]
+
+
+def _examples(
+    rows: Iterable[int], known: Labels, snapshot: Snapshot, evidence: Evidence
+) -> list[str]:
+    documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
+    by_label: dict[int, str] = {}
+    for document, hit in zip(documents, evidence.hits, strict=True):
+        by_label.setdefault(int(known.of_document[document]), hit.text)
+    return [by_label.get(row) or _first_text(row, known, snapshot) for row in rows]
+
+
+def _first_text(label: int, known: Labels, snapshot: Snapshot) -> str:
+    layer = snapshot.layer("chunk")
+    chunk = int(np.argmax(known.of_document[layer.columns["document"]] == label))
+    return layer.texts([chunk])[0]

@@ -1,0 +1,246 @@
+"""`clew classify`: texts to the labels that the texts of an index have."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.building import warn_skipped
+from clew.cli.options import (
+    Opener,
+    Paid,
+    index_option,
+    method_parameters,
+    paid_options,
+    reranker_option,
+)
+from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
+from clew.cli.program import SKIPPED
+from clew.cli.progress import questions_asked
+from clew.cli.render import ledger
+from clew.errors import InputError
+from clew.text.labels import label_key
+from clew.text.normalize import title_head
+from clew.types import Document, Skipped, Usage
+
+if TYPE_CHECKING:
+    from clew.classify import Classified
+
+Classify = Callable[[str], "Classified"]
+
+_MOST_NOTES = 3  # of a file
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a text of a file was classified as."""
+
+    right: str  # the label that its line has, empty for none
+    label: str
+    out_of_set: bool
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'.",
+)
+@click.option(
+    "--label",
+    default="label",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column that has the labels, of the indexed texts and of FILE.",
+)
+@click.option(
+    "--name-weight",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="Weight of the labels' names, 0 for what is found alone. [default: measured]",
+)
+@click.option(
+    "--method",
+    metavar="NAME",
+    help="Retrieval method: 'clew methods'. [default: agrag, or hybrid without triples]",
+)
+@click.option(
+    "--param",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Parameter of the method, such as chunks=20; may be repeated.",
+)
+@reranker_option
+@index_option()
+@paid_options
+@click.option(
+    "--context-tokens",
+    type=click.IntRange(min=1),
+    default=4_000,
+    show_default=True,
+    metavar="N",
+    help="Tokens that an LLM may be shown of examples, tables and the text.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, of a FILE a line for each text.")
+@click.pass_obj
+def classify(  # noqa: PLR0913 -- one argument for each option
+    opener: Opener,
+    text: str | None,
+    *,
+    file: Path | None,
+    label: str,
+    name_weight: float | None,
+    method: str | None,
+    given: Sequence[str],
+    reranker: str | None,
+    folder: Path,
+    paid: Paid,
+    context_tokens: int,
+    as_json: bool,
+) -> None:
+    """Give TEXT, or each text of a file, one of the labels that indexed texts have.
+
+    Index some texts with labels first: JSON lines with "text" and "label", or a table with such
+    columns; one text for each label will do. Of a FILE that has labels itself, the share of right
+    ones comes at the end. A line that cannot be read is named, and the rest goes on.
+    """
+    from clew.specs import Specs
+
+    if (text is None) == (file is None):
+        raise click.UsageError("give TEXT or --file FILE")
+    if given and method is None:
+        raise InputError("--param sets a method: name it with --method")
+    parameters = {} if method is None else method_parameters(method, given)
+    with opener(folder, specs=Specs(llm=paid.llm, reranker=reranker), prices=paid.prices) as index:
+
+        def classified(each: str) -> Classified:
+            return index.classify(
+                each,
+                label=label,
+                method=method,
+                name_weight=name_weight,
+                context_tokens=context_tokens,
+                budget=paid.budget,
+                **parameters,
+            )
+
+        if file is not None:
+            _classify_file(file, label, classified, as_json=as_json)
+        elif as_json:
+            echo_json(classified(str(text)))
+        else:
+            click.echo(_described(classified(str(text))))
+
+
+def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
+    """Print what each text of a file is classified as, then how many are right, and the costs."""
+    from clew import readers
+    from clew.api import together
+    from clew.classify import label_of
+
+    items = list(readers.read([file]))
+    documents = [item for item in items if isinstance(item, Document)]
+    skipped = [item for item in items if isinstance(item, Skipped)]
+    warn_skipped(skipped)
+    if not documents:
+        raise InputError(f"there is no text to classify in {str(file)!r}")
+    done: list[_Done] = []
+    usage, notes = Usage(), Counter[str]()
+    shown = nullcontext() if sys.stdout.isatty() else questions_asked()
+    with shown as on_progress:
+        for document in documents:
+            found = classify(title_head(document.title, document.text) + document.text)
+            done.append(_Done(label_of(document, label), found.label, found.out_of_set))
+            usage = together(usage, found.usage)
+            notes.update(_notes(found))
+            tell = _json_line if as_json else _line
+            click.echo(tell(document.id, done[-1].right, found))
+            if on_progress is not None:
+                on_progress(len(done), len(documents))
+    scores = _scores(done)
+    if as_json:
+        click.echo(json.dumps({"texts": len(done), **scores, "usage": asdict(usage)}))
+    else:
+        click.echo("\n".join(_summary(len(done), scores, notes, usage)))
+    if skipped:
+        sys.exit(SKIPPED)
+
+
+def _scores(done: Sequence[_Done]) -> dict[str, float]:
+    """Return the metrics on the texts whose lines have a label; none where there are none."""
+    from clew.evaluate import metrics
+
+    known = [each for each in done if each.right]
+    if not known:
+        return {}
+    right, given = [each.right for each in known], [each.label for each in known]
+    return {
+        "accuracy": metrics.accuracy(right, given),
+        "macro_recall": metrics.macro_recall(right, given),
+        "out_of_set": sum(each.out_of_set for each in known) / len(known),
+    }
+
+
+def _summary(
+    n: int, scores: Mapping[str, float], notes: Counter[str], usage: Usage
+) -> Iterator[str]:
+    """Yield a blank line, the metrics, the most frequent notes, and the costs."""
+    told = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in scores.items()]
+    yield ""
+    yield ", ".join([heading(counted(n, "text")), *told])
+    for note, n_texts in notes.most_common(_MOST_NOTES):
+        yield _note(f"{note} ({counted(n_texts, 'text')})")
+    yield from and_more(len(notes) - _MOST_NOTES)
+    yield dim(ledger(usage))
+
+
+def _json_line(document_id: str, right: str, found: Classified) -> str:
+    plain = {
+        "id": document_id,
+        "label": found.label,
+        "out_of_set": found.out_of_set,
+        "candidates": found.candidates,
+        "said": found.said,
+        "notes": _notes(found),
+        **({"right": right} if right else {}),
+    }
+    return json.dumps(plain)
+
+
+def _line(document_id: str, right: str, found: Classified) -> str:
+    said = f" (the LLM said {found.said!r})" if found.out_of_set else ""
+    is_wrong = right and label_key(right) != label_key(found.label)
+    instead = f" (right: {right})" if is_wrong else ""
+    return one_line(f"{document_id}: {found.label}{said}{instead}")
+
+
+def _described(found: Classified) -> str:
+    """Return the label, what the LLM said where that is none, the candidates, notes and costs."""
+    lines = [heading(one_line(found.label))]
+    if found.out_of_set:
+        lines.append(wrapped(f"The LLM said {found.said!r}.", max_lines=3))
+    rows = [(f"{score:.3f}", label) for label, score in found.candidates]
+    if rows:
+        names = f"names weigh {found.name_weight:.2f}, what was found {1 - found.name_weight:.2f}"
+        lines += ["", f"{heading('Candidates')}, {names}", aligned(rows)]
+    notes = [_note(note) for note in _notes(found)]
+    return "\n".join([*lines, *(["", *notes] if notes else []), "", dim(ledger(found.usage))])
+
+
+def _notes(found: Classified) -> list[str]:
+    return [*found.evidence.notes, *found.notes]
+
+
+def _note(note: str) -> str:
+    return wrapped(note, first="Note: ", rest="      ")
