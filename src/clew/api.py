@@ -436,9 +436,10 @@ class Index:
 
         Candidates are the labels of what a method finds for `text`, by default "agrag", or "hybrid"
         where the index has no triples; and those whose names fit it, which weigh `name_weight`, by
-        default as much as they fit the labelled texts of the index. An LLM chooses among them, from at most `context_tokens` tokens; without one, or where
-        `budget` leaves no room for it, the best candidate is taken. Raises InputError for an empty
-        text and for an index without labels, otherwise as `search`.
+        default as much as they fit the labelled texts of the index. An LLM chooses among them, from
+        at most `context_tokens` tokens; without one, or where `budget` leaves no room for it, the
+        best candidate is taken. Raises InputError for an empty text and for an index without
+        labels, otherwise as `search`.
         """
         from clew import classify
 
