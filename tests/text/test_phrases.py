@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.text.analyze import terms
-from clew.text.phrases import bound, overlap, phrase_spans
+from clew.text.phrases import bound, overlap, phrase_spans, query_type
 
 TEXT = st.text(max_size=60) | st.lists(
     st.sampled_from(["sea ", "ice ", "the ", "1910 ", "pack-ice ", "北京大学", "Oslo's ", ", "])
@@ -67,3 +67,24 @@ def test_no_term_is_lost(text):
 def test_a_phrase_is_bound_to_the_nearest_name(phrase, names, expected):
     """With all that stands between; the first of two names equally near."""
     assert bound(phrase, names) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which is older, Fram or Gjøa?", "comparison"),
+        ("Are Fram and the Gjøa both ships?", "comparison"),
+        ("Did Fram and Gjøa meet?", "default"),
+        ("Did any of them see Fram?", "or"),
+        ("Who sailed Fram as well as Gjøa?", "and"),
+        ("", "default"),
+    ],
+)
+def test_types_that_words_show(question, expected):
+    """Names that are joined are compared, by "or" or beside a word that compares."""
+    names = [
+        (question.index(name), question.index(name) + len(name))
+        for name in ("Fram", "Gjøa")
+        if name in question
+    ]
+    assert query_type(question, names) == expected

@@ -1,12 +1,24 @@
-"""Phrases of a question without a model: the words between its names, and what binds them."""
+"""A question without a model: the phrases between its names, what binds them, its type."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from clew.text.analyze import term_spans
 
 Span = tuple[int, int]
+
+# What stands between two names: "Oslo or Bergen", "Oslo, or the Bay of Whales".
+_JOINED = re.compile(r"\W*\b(and|or)\b\W*(?:the\b\W*)?", re.IGNORECASE)
+_COMPARING = re.compile(
+    r"\b(?:both|same|older|younger|earlier|later|sooner|taller|higher|longer|larger|bigger|smaller"
+    r"|shorter|nearer|closer|farther)\b",
+    re.IGNORECASE,
+)
+_ANY = re.compile(r"\b(?:any|either|at least one) of\b", re.IGNORECASE)
+_ALL = re.compile(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
 
 
 def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
@@ -50,3 +62,17 @@ def bound(phrase: Span, names: Sequence[Span]) -> Span:
         return phrase
     start, end = min(names, key=lambda name: max(name[0] - phrase[1], phrase[0] - name[1]))
     return min(phrase[0], start), max(phrase[1], end)
+
+
+def query_type(query: str, names: Sequence[Span]) -> str:
+    """Return what the words of a question plainly show: "comparison", "or", "and", or "default".
+
+    `names` are where its names stand, in order.
+    """
+    between = [_JOINED.fullmatch(query[end:start]) for (_, end), (start, _) in pairwise(names)]
+    joints = {match[1].lower() for match in between if match}
+    if "or" in joints or (joints and _COMPARING.search(query)):
+        return "comparison"
+    if _ANY.search(query):
+        return "or"
+    return "and" if _ALL.search(query) else "default"

@@ -1,0 +1,175 @@
+"""Choose methods by signs of the index and the question, and fuse what they rank.
+
+Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. Which signs were studied, which
+hold, and what the fusion is worth: docs/methods/auto.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from clew import methods, steps
+from clew.algo.fusion import reciprocal_rank_fusion
+from clew.algo.topk import top_k
+from clew.errors import InputError
+from clew.text.phrases import query_type
+from clew.types import Evidence, Hit, Path, Snapshot, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from clew.models import Models
+    from clew.text.phrases import Span
+
+    Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
+
+_ALONE = "pagerank"  # where one method is enough
+_GRAPH = "bubble"  # what follows the triples of an imported graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """What can be known before any method runs."""
+
+    texts: bool  # the index has chunks of texts
+    imported: bool  # it has chunks of an imported graph
+    compared: bool  # the question compares two names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto:
+    """Some methods, chosen for the question, and their rankings fused."""
+
+    layers: ClassVar = frozenset({"chunk", "entity", "term", "triple", "unit"})
+
+    chunks: int = 10  # chunks returned, and read of each method that counts in chunks
+    fused: str = "clue,pagerank"  # the methods to choose from; of equal hits the first's come first
+    constant: int = 0  # added to each rank: the higher, the less the first ranks count
+
+    def __post_init__(self) -> None:
+        if len(self._names) < 2:
+            raise InputError(f"fused names two methods or more, not {self.fused!r}")
+        if "auto" in self._names:
+            raise InputError("auto does not fuse itself: name other methods")
+        for name in self._names:
+            methods.load(name)
+        for field, least in (("chunks", 1), ("constant", 0)):
+            if getattr(self, field) < least:
+                raise InputError(f"{field} is at least {least}, not {getattr(self, field)}")
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(filter(None, map(str.strip, self.fused.split(",")))))
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        signals = read_signals(query, snapshot, models)
+        names, reason = choose(signals, self._names)
+        found = {name: _made(name, self.chunks).retrieve(query, snapshot, models) for name in names}
+        hits = _fused(snapshot, found, self.constant, self.chunks)
+        notes = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
+        return Evidence(
+            query=query,
+            method="auto",
+            tables=next((each.tables for each in found.values() if each.tables), ()),
+            hits=hits,
+            paths=_paths(found, hits),
+            seeds=_seeds(found),
+            graph=next((each.graph for each in found.values() if each.graph), None),
+            answer=next((each.answer for each in found.values() if each.answer), None),
+            notes=(f"{_listed(names)}: {reason}", *notes),
+        )
+
+
+def read_signals(query: str, snapshot: Snapshot, models: Models) -> Signals:
+    """Return what the index holds, and what the words of the question show."""
+    texts = steps.are_texts(snapshot)
+    [mentions] = models.tagger.tag([query])
+    names = [(m.start, m.end) for m in mentions if m.label != "DATE"]
+    return Signals(
+        texts=bool(texts.any()),
+        imported=not texts.all(),
+        compared=query_type(query, _innermost(names)) == "comparison",
+    )
+
+
+def _innermost(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
+    kept: list[Span] = []
+    for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
+        if not kept or end < kept[-1][1]:
+            kept.append((start, end))
+    return kept[::-1]
+
+
+def choose(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return the methods to run, and why in words."""
+    if not signals.texts:
+        return (_GRAPH,), "the index is a graph without texts"
+    if signals.imported:
+        return tuple(dict.fromkeys((*fused, _GRAPH))), "the index has texts and an imported graph"
+    if _ALONE in fused and signals.compared:
+        return (_ALONE,), "two names are compared"
+    return fused, "no sign that one method is enough"
+
+
+def _made(name: str, chunks: int) -> methods.Method:
+    kind = methods.load(name)
+    counts = "chunks" in {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(chunks=chunks) if counts else kind()  # type: ignore[call-arg]
+
+
+def _fused(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit, ...]:
+    """Return the best `k` chunks, whole; a method's rank of a chunk is that of its first part."""
+    ranks = {
+        name: {hit: rank for rank, hit in enumerate(dict.fromkeys(h.chunk_id for h in each.hits))}
+        for name, each in found.items()
+    }
+    ids = list(dict.fromkeys(chunk for known in ranks.values() for chunk in known))
+    rankings = [
+        np.array([len(known) - known.get(chunk, len(known)) for chunk in ids])
+        for known in ranks.values()
+    ]
+    scores = reciprocal_rank_fusion(rankings, constant=constant, depth=len(ids))
+    best = top_k(scores, k)
+    rows = snapshot.layer("chunk").rows([ids[place] for place in best])
+    hits = steps.hits(snapshot, rows, scores[best])
+    return tuple(replace(hit, channel=_channel(hit.chunk_id, ranks)) for hit in hits)
+
+
+def _channel(chunk: str, ranks: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the methods that found a chunk, the one that ranks it highest first."""
+    found_by = [name for name, known in ranks.items() if chunk in known]
+    return "+".join(sorted(found_by, key=lambda name: ranks[name][chunk]))
+
+
+def _paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
+    """Return for each hit the first path of the methods that leads to it or to a part of it."""
+    threads: dict[str, Path] = {}
+    for each in found.values():
+        last = [path.steps[-1] for path in each.paths]
+        ends = [(step.document_id, step.start, step.end) for step in last]
+        paths = dict(reversed(list(zip(ends, each.paths, strict=True))))
+        for hit in each.hits:
+            place = hit.document_id, hit.start, hit.end
+            if place in paths:
+                threads.setdefault(hit.chunk_id, paths[place])
+    return tuple(threads[hit.chunk_id] for hit in hits if hit.chunk_id in threads)
+
+
+def _seeds(found: Found) -> tuple[Step, ...]:
+    """Return the seeds of all methods, each row as the first method has it."""
+    seeds: dict[tuple[str, str], Step] = {}
+    for step in (step for each in found.values() for step in each.seeds):
+        seeds.setdefault((step.layer, step.id), step)
+    return tuple(seeds.values())
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+METHOD = Auto

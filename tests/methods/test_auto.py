@@ -1,0 +1,273 @@
+"""What `auto` chooses by which signs, and how it puts what the methods find together."""
+
+import numpy as np
+import pytest
+
+import clew
+from clew import methods
+from clew.errors import InputError, UnknownMethod
+from clew.methods.auto import Auto, Signals, choose, read_signals
+from clew.testing import QUESTIONS, ScriptedLLM, built, models, small_documents
+from tests.methods.test_ket import robots, searched
+
+QUESTION = QUESTIONS[0]
+NAMES = ("clue", "pagerank")
+
+
+@pytest.fixture(scope="module")
+def snapshot():
+    with built(small_documents(), triples=True) as opened:
+        yield opened
+
+
+def ask(snapshot, question=QUESTION, *, llm=None, **parameters):
+    return Auto(**parameters).retrieve(question, snapshot, models(llm=llm))
+
+
+def alone(snapshot, name, question=QUESTION, **parameters):
+    return methods.load(name)(**parameters).retrieve(question, snapshot, models())
+
+
+# -- the choice -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "reason"),
+    [
+        (
+            Signals(texts=False, imported=True, compared=True),
+            ("bubble",),
+            "the index is a graph without texts",
+        ),
+        (
+            Signals(texts=True, imported=True, compared=True),
+            ("clue", "pagerank", "bubble"),
+            "the index has texts and an imported graph",
+        ),
+        (
+            Signals(texts=True, imported=False, compared=True),
+            ("pagerank",),
+            "two names are compared",
+        ),
+        (
+            Signals(texts=True, imported=False, compared=False),
+            ("clue", "pagerank"),
+            "no sign that one method is enough",
+        ),
+    ],
+)
+def test_signs_choose(given, names, reason):
+    """The index decides first, then the question; without a sign all methods are fused."""
+    assert choose(given, NAMES) == (names, reason)
+
+
+def test_only_a_method_that_may_be_chosen_is_chosen():
+    """Where pagerank is not one of them, no question leaves one method alone."""
+    given = Signals(texts=True, imported=False, compared=True)
+    assert choose(given, ("clue", "agrag"))[0] == ("clue", "agrag")
+
+
+def test_bubble_is_named_once():
+    """An imported graph adds no method twice."""
+    given = Signals(texts=True, imported=True, compared=False)
+    assert choose(given, ("bubble", "clue"))[0] == ("bubble", "clue")
+
+
+@pytest.mark.parametrize(
+    ("question", "compared"),
+    [
+        ("Which lies farther north, Bakken or Cape Lund?", True),
+        ("Are Bakken and Cape Lund in the same land?", True),
+        ("Did Mira Toll see Bakken and Cape Lund?", False),
+        ("Was it 1911 or 1912?", False),
+        (QUESTION, False),
+    ],
+)
+def test_two_names_are_compared(snapshot, question, compared):
+    """Two names are joined by "or", or by "and" beside a word that compares; dates are no names."""
+    assert read_signals(question, snapshot, models()).compared == compared
+
+
+def test_one_method_alone_keeps_its_order(snapshot):
+    """A comparison's chunks, threads and seeds are pagerank's; its hits come by their ranks."""
+    question = "Which lies farther north, Bakken or Cape Lund?"
+    found = ask(snapshot, question)
+    expected = alone(snapshot, "pagerank", question)
+    assert found.notes == ("pagerank: two names are compared",)
+    assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in expected.hits]
+    assert [hit.score for hit in found.hits] == [1 / rank for rank in range(1, 11)]
+    assert (found.paths, found.seeds) == (expected.paths, expected.seeds)
+
+
+# -- graphs ---------------------------------------------------------------------------------------
+
+GRAPH = "subject\trelation\tobject\nComet\tlies off\tCape Lund\nOla Eriksen\tbuilt\tComet\n"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    (tmp_path / "graph.tsv").write_text(GRAPH, encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.import_graph(tmp_path / "graph.tsv")
+        yield index
+
+
+def test_a_graph_without_texts_is_for_bubble(graph):
+    """Its triples are what there is, and the evidence has the part of the graph that was found."""
+    found = graph.search("Who built the Comet?", method="auto")
+    assert found.notes[0] == "bubble: the index is a graph without texts"
+    assert {fact.id for fact in found.graph.facts} >= {"ola eriksen|built|comet"}
+    assert found.tables
+    assert {hit.channel for hit in found.hits} == {"bubble"}
+
+
+def test_a_graph_beside_texts_is_searched_too(graph):
+    """Texts and triples are found by one question."""
+    graph.add(small_documents())
+    found = graph.search("Who built the Comet?", method="auto")
+    reason = "the index has texts and an imported graph"
+    assert found.notes[0] == f"clue, pagerank and bubble: {reason}"
+    assert any("bubble" in hit.channel for hit in found.hits)
+    assert any("clue" in hit.channel for hit in found.hits)
+
+
+# -- the fusion -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constant", [0, 1, 60])
+@pytest.mark.parametrize("fused", ["clue,pagerank", "dense, bm25 ,hybrid", "bm25,dense,bm25"])
+def test_scores_are_sums_of_reciprocal_ranks(snapshot, fused, constant):
+    """Beside a plain computation: equal scores in the order of the methods, then of their hits."""
+    names = list(dict.fromkeys(name.strip() for name in fused.split(",")))
+    question = "Who measured the harbour of Verle in 1911?"
+    ranks = {name: [h.chunk_id for h in alone(snapshot, name, question).hits] for name in names}
+    sums = {}
+    for ids in ranks.values():
+        for rank, chunk in enumerate(ids, 1):
+            sums[chunk] = sums.get(chunk, 0.0) + 1 / (constant + rank)
+    order = sorted(sums, key=lambda chunk: -round(sums[chunk], 6))[:10]
+    found = ask(snapshot, question, fused=fused, constant=constant)
+    assert [hit.chunk_id for hit in found.hits] == order
+    np.testing.assert_allclose([hit.score for hit in found.hits], [sums[c] for c in order])
+    for hit in found.hits:
+        found_by = [name for name in names if hit.chunk_id in ranks[name]]
+        found_by.sort(key=lambda name: ranks[name].index(hit.chunk_id))
+        assert hit.channel == "+".join(found_by)
+
+
+def test_more_chunks_than_any_ranking_are_not_lost(snapshot):
+    """Where all are asked for, all that a method finds come."""
+    found = ask(snapshot, chunks=2_000)
+    assert {hit.document_id for hit in found.hits} == {d.id for d in small_documents()}
+
+
+def test_parts_of_a_chunk_are_that_chunk():
+    """`ket` finds halves: each chunk comes once and whole, with the thread to its first half."""
+    question = "Who built the robot?"
+    with searched(robots(), size=24, halvings=1) as halved:
+        parts = alone(halved, "ket", question)
+        found = ask(halved, question, fused="ket,bm25")
+    assert any(step.layer == "subchunk" for path in parts.paths for step in path.steps)
+    ids = [hit.chunk_id for hit in found.hits]
+    assert len(set(ids)) == len(ids)
+    assert len({hit.chunk_id for hit in parts.hits}) < len(parts.hits)
+    texts = {document.id: document.text for document in robots()}
+    for hit in found.hits:
+        assert hit.chunk_id.endswith(f"{hit.start}-{hit.end}")
+        assert hit.text == texts[hit.document_id][hit.start : hit.end]
+    assert found.paths
+    assert set(found.paths) <= set(parts.paths)
+    assert found.tables == parts.tables
+
+
+# -- the rest of the evidence ---------------------------------------------------------------------
+
+
+def test_threads_are_the_first_methods(snapshot):
+    """Each hit has at most one; where clue has none for it, it is pagerank's."""
+    found = ask(snapshot)
+    ends = [path.steps[-1].id for path in found.paths]
+    ids = [hit.chunk_id for hit in found.hits]
+    assert ends == [chunk for chunk in ids if chunk in ends]
+    first, second = (alone(snapshot, name).paths for name in NAMES)
+    known = {path.steps[-1].id: path for path in (*reversed(second), *reversed(first))}
+    assert found.paths == tuple(known[chunk] for chunk in ends)
+    assert set(found.paths) & set(first)
+    assert set(found.paths) - set(first)
+
+
+def test_seeds_are_those_of_all_methods_once(snapshot):
+    """A row that two methods start from has the reason of the first."""
+    found = ask(snapshot)
+    seeds = [[(s.layer, s.id) for s in alone(snapshot, name).seeds] for name in NAMES]
+    assert [(s.layer, s.id) for s in found.seeds] == list(dict.fromkeys(seeds[0] + seeds[1]))
+    assert set(seeds[0]) & set(seeds[1])
+    assert found.seeds[: len(seeds[0])] == alone(snapshot, "clue").seeds
+
+
+def test_the_graph_is_the_first_methods_that_has_one(snapshot):
+    """So are the tables."""
+    found = ask(snapshot, fused="clue,bubble,agrag")
+    graph = alone(snapshot, "bubble")
+    assert found.graph == graph.graph
+    assert found.tables == graph.tables
+    assert graph.tables
+    assert ask(snapshot).graph is None
+
+
+def test_notes_name_their_method():
+    """The first says what was chosen and why."""
+    with built(small_documents()) as bare:
+        found = ask(bare, fused="clue,agrag")
+        [note] = alone(bare, "agrag").notes
+    first = "clue and agrag: no sign that one method is enough"
+    assert found.notes == (first, f"agrag: {note}")
+
+
+def test_the_llm_is_asked(snapshot):
+    """Both methods let it name entities; its answer from bubble is kept."""
+    names = {"named_entities": ["Ola Eriksen"]}
+    llm = ScriptedLLM(names, names)
+    found = ask(snapshot, llm=llm)
+    assert len(llm.prompts) == 2
+    assert "ola eriksen" in {step.id for step in found.seeds}
+    proof = {
+        "sufficient": True,
+        "answer": "Verle",
+        "passage": 1,
+        "quote": "Its capital is Verle.",
+        "query_type": "default",
+        "concepts": [],
+    }
+    answered = ask(
+        snapshot, "What is the capital?", llm=ScriptedLLM(names, proof), fused="clue,bubble"
+    )
+    assert answered.answer.text == "Verle"
+
+
+def test_an_index_without_triples_is_enough():
+    """The default needs sentences and entities only."""
+    with built(small_documents()) as bare:
+        assert len(ask(bare, chunks=3).hits) == 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"fused": "clue"}, "two methods or more, not 'clue'"),
+        ({"fused": " , "}, "two methods or more"),
+        ({"fused": "clue,auto"}, "auto does not fuse itself"),
+        ({"chunks": 0}, "chunks is at least 1, not 0"),
+        ({"constant": -1}, "constant is at least 0, not -1"),
+    ],
+)
+def test_parameters_that_make_no_sense(parameters, message):
+    """They are refused before anything is searched."""
+    with pytest.raises(InputError, match=message):
+        Auto(**parameters)
+
+
+def test_an_unknown_method_is_named():
+    """With those that there are."""
+    with pytest.raises(UnknownMethod, match="there is no method 'clou'"):
+        Auto(fused="clue,clou")
