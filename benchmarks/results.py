@@ -22,7 +22,17 @@ from clew.evaluate import Scoring, Setting, evaluate, load, render
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results.md"
-BY_CHUNKS = ("dense", "bm25", "hybrid", "pagerank", "clue", "bubble")
+BY_CHUNKS = (
+    "dense",
+    "bm25",
+    "hybrid",
+    "pagerank",
+    "clue",
+    "bubble",
+    "agrag",
+    "agrag_paper",
+    "auto",
+)
 BY_TOKENS = ("text_rag", "keyword_rag", "skeleton_rag", "ket")
 SCORING = Scoring()
 
@@ -30,7 +40,7 @@ HEAD = """# Results
 
 Written by `make results`; do not edit. All methods read the same index, made with the default
 models (MiniLM, rules, MaxSim): no LLM and no tokens, neither to index nor to ask. The triples are
-those of names in one sentence (co-occurrence). The first six methods return ten chunks; KET-RAG
+those of names in one sentence (co-occurrence). The first nine methods return ten chunks; KET-RAG
 and its variants fill 4,000 tokens. A document counts as found where one of its chunks was; an
 answer is covered where it stands in the first 4,000 tokens of what was found. Intervals are 95 %
 bootstrap intervals over questions; the paired test is a sign-flip test of recall@5 against the
