@@ -36,7 +36,7 @@ T = TypeVar("T")
 # The functions of AGRAG's `retrieve` whose time is told apart.
 STAGES = {
     "facts": "mapped_facts",
-    "PageRank": "influence",
+    "PageRank": "influence_of",
     "tree": "steiner_tree",
     "growth": "grow",
     "evidence": "subgraph_evidence",

@@ -58,7 +58,7 @@ def test_no_index_yet(clew):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (["--method", "magic"], "there is no method 'magic': take one of bm25"),
+        (["--method", "magic"], "there is no method 'magic': take one of agrag"),
         (["--param", "depth"], "--param takes NAME=VALUE, not 'depth'"),
         (["--param", "=1"], "--param takes NAME=VALUE"),
         (["--param", "nothing=1"], "no parameter 'nothing': take one of chunks"),

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 import clew
 from clew import steps
+from clew.algo.mcmi import Added, components, induced
+from clew.algo.steiner import steiner_tree
 from clew.errors import BudgetSpent, InputError
 from clew.methods import load
 from clew.methods.agrag import Agrag, AgragPaper
-from clew.methods.agrag.influence import influence
+from clew.methods.agrag.evidence import Found, subgraph_evidence
+from clew.methods.agrag.influence import influence_of
+from clew.methods.agrag.mapping import Mapped
 from clew.methods.hybrid import Hybrid
 from clew.testing import ScriptedLLM, built, models, small_documents
 from clew.types import Document
@@ -136,7 +140,7 @@ def test_the_paper_has_its_own_settings(snapshot):
     assert others == {"passage_factor": 0.05, "costs": "paper", "rule": "eq15"}
     assert [f.name for f in fields(AgragPaper)] == [f.name for f in fields(Agrag)]
     found = ask(snapshot, method=AgragPaper)
-    assert found.method == "agrag_paper"
+    assert (found.method, ask(snapshot).method) == ("agrag_paper", "agrag")
     assert found == clew.methods.agrag.AgragPaper(**mine | others).retrieve(
         QUESTION, snapshot, models()
     )
@@ -168,7 +172,7 @@ def test_the_tree_and_its_growth_step_by_step(snapshot):
     graph, view = look.view.graph, look.view
     node = {step.id: look.node(step.id) for step in subgraph.nodes}
     terminals = [node[step.id] for step in subgraph.terminals]
-    scores = influence(graph, terminals, 0.5)
+    scores = influence_of(graph, terminals, 0.5)
     assert [step.score for step in subgraph.nodes] == [scores[node[s.id]] for s in subgraph.nodes]
     limit = np.mean([e.cost * (scores[node[e.a]] + scores[node[e.b]]) / 2 for e in subgraph.tree])
     inside = {node[end] for edge in subgraph.tree for end in (edge.a, edge.b)}
@@ -219,6 +223,11 @@ def check_nodes(found, look):
         assert layers[step.layer]
     assert set(subgraph.terminals) <= set(subgraph.nodes)
     assert found.graph.entities == tuple(s for s in subgraph.nodes if s.layer != "chunk")
+    grown = {each.node: place for place, each in enumerate(subgraph.growth, 1)}
+    for step in subgraph.nodes:
+        reason = f"joined at step {grown[step.id]}" if step.id in grown else "on the tree"
+        is_terminal = step in subgraph.terminals
+        assert step.reason == ("an end of a fact near the question" if is_terminal else reason)
 
 
 def check_edges(subgraph, snapshot, look):
@@ -271,7 +280,8 @@ def check_facts(found, steps_of):
     rows = [(steps_of[f.subject].text, f.relation, steps_of[f.object].text) for f in facts]
     alike = [edge for edge in subgraph.edges if edge.kind == "synonym"]
     rows += [(steps_of[edge.a].text, "synonym", steps_of[edge.b].text) for edge in alike]
-    assert [list(table.rows) for table in found.tables] == ([rows] if rows else [])
+    [table] = found.tables
+    assert list(table.rows) == rows
 
 
 def check_hits(found, steps_of):
@@ -294,6 +304,7 @@ def check_threads(found, steps_of):
         assert (first.layer, first.text) == ("query", found.query)
         assert way[-1].id == hit.chunk_id
         assert path.score == way[-1].score
+        assert first.score is None
         if hit.channel == "hybrid":
             assert [step.reason for step in way] == ["near the question"]
             continue
@@ -324,7 +335,6 @@ def check_threads(found, steps_of):
             "passages": st.integers(0, 8),
             "facts": st.integers(1, 6),
             "filter": st.booleans(),
-            "grow": st.booleans(),
             "hybrid": st.booleans(),
             "joint": st.sampled_from([0.0, 10.0]),
             "rounds": st.integers(0, 6),
@@ -437,6 +447,28 @@ def test_synonyms_are_rows_and_threads():
     assert "a synonym" in reasons
 
 
+def test_a_limit_that_everything_is_below_is_no_number(snapshot):
+    """Nodes far from the terminals have no influence; JSON has no word for infinity."""
+    look = kidney.look(snapshot)
+    terminals = sorted(map(look.node, ("kidney cancer", "surgery")))
+    tree = steiner_tree(look.view.neighbours, terminals)
+    node, to = look.node("tumors"), look.node("kidney")
+    scores = np.zeros(look.view.graph.adjacency.shape[0])
+    nodes = [*tree.nodes, to, node]
+    edges = induced(look.view.neighbours, nodes)
+    added = [Added(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75), Added(node, to, 1, 0.5, 2.0, math.inf)]
+    mapped = Mapped(((0, 0.5),), (0,))
+    found = Found(
+        look.view, mapped, terminals, scores, tree, added, edges, components(nodes, edges)
+    )
+    evidence = subgraph_evidence(
+        found, np.zeros(len(kidney.TEXTS)), method="x", n_passages=0, n_chunks=5, notes=("y",)
+    )
+    assert [each.limit for each in evidence.graph.subgraph.growth] == [0.75, None]
+    assert (evidence.hits, evidence.method, evidence.notes) == ((), "x", ("y",))
+    json.dumps(asdict(evidence), allow_nan=False)
+
+
 # -- what goes another way ------------------------------------------------------------------------
 
 
@@ -457,8 +489,10 @@ def test_an_index_without_triples():
     """Hybrid retrieval, with a note that says what to do; or nothing, where that is off."""
     with kidney.indexed(triples={}) as bare:
         [note] = as_hybrid(ask(bare, llm=ScriptedLLM()), bare)
-        assert note.startswith("the index has no triples ('clew index --triples' extracts")
-        assert note.endswith(": hybrid retrieval alone")
+        assert note == (
+            "the index has no triples ('clew index --triples' extracts, "
+            "'clew import-kg' brings some): hybrid retrieval alone"
+        )
         found = ask(bare, hybrid=False)
         assert found.hits == ()
         assert found.notes[0].endswith(": nothing, since hybrid is off")
@@ -494,25 +528,24 @@ def test_without_hybrid_only_the_subgraph_is_returned(snapshot):
 
 def test_without_growth_it_is_the_tree_alone(snapshot):
     """All edges between its nodes are there, as they are with growth."""
-    tree = ask(snapshot, grow=False).graph.subgraph
+    tree = ask(snapshot, rounds=0).graph.subgraph
     grown = ask(snapshot).graph.subgraph
     assert tree.growth == ()
     assert (tree.tree, tree.terminals) == (grown.tree, grown.terminals)
     assert set(tree.edges) < set(grown.edges)
-    assert ask(snapshot, rounds=0).graph.subgraph == tree
     assert len(ask(snapshot, rounds=1).graph.subgraph.growth) == 1
 
 
 def test_a_fact_alone_makes_a_tree_of_its_ends(snapshot):
     """Two terminals, and the cheapest way between them."""
-    found = keeping(snapshot, FED_CANCER, grow=False, costs="paper").graph.subgraph
+    found = keeping(snapshot, FED_CANCER, rounds=0, costs="paper").graph.subgraph
     assert [(e.a, e.b, e.kind) for e in found.tree] == [("kidney cancer", "blood vessels", "fact")]
 
 
 def test_facts_of_different_worlds_are_joined_by_their_chunks(snapshot):
     """Two parts, each with a way to its nearest chunk, and their facts one part after the other."""
     question = "Which kidney cancer lives on blood vessels of a farm that sells apples?"
-    parameters = {"grow": False, "costs": "paper"}
+    parameters = {"rounds": 0, "costs": "paper"}
     found = keeping(snapshot, FED_CANCER, "farm|sells|apples", question=question, **parameters)
     subgraph = found.graph.subgraph
     assert len(subgraph.components) == 2
@@ -530,10 +563,10 @@ def test_the_search_may_end_early(snapshot):
     """A note says after how many nodes; terminals stay terminals."""
     question = "Which blood vessels feed kidney cancer, and what urine leaves the filter?"
     facts = FED_CANCER, "urine|leaves|filter"
-    early = keeping(snapshot, *facts, question=question, grow=False, states=1)
+    early = keeping(snapshot, *facts, question=question, rounds=0, states=1)
     assert early.notes == ("the search for the tree ended after 1 nodes",)
     assert len(early.graph.subgraph.components) == 2
-    whole = keeping(snapshot, *facts, question=question, grow=False)
+    whole = keeping(snapshot, *facts, question=question, rounds=0)
     assert whole.notes == ()
     assert len(whole.graph.subgraph.components) == 1
     assert whole.graph.subgraph.terminals
@@ -585,7 +618,7 @@ def test_a_cheap_joint_parts_the_tree(snapshot):
     """Ways to two chunks may cost less than one that leads from part to part."""
     question = "Which blood vessels feed kidney cancer, and what urine leaves the filter?"
     facts = FED_CANCER, "urine|leaves|filter"
-    parameters = {"question": question, "grow": False, "costs": "paper"}
+    parameters = {"question": question, "rounds": 0, "costs": "paper"}
     whole = keeping(snapshot, *facts, **parameters).graph.subgraph
     parted = keeping(snapshot, *facts, **parameters, joint=0.0).graph.subgraph
     assert len(whole.components) == 1

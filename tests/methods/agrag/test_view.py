@@ -92,7 +92,9 @@ def edges(graph):
     """Return each edge once, (a, b, weight, rows of the triples of a fact edge), in order."""
     rows = np.repeat(np.arange(graph.adjacency.shape[0]), np.diff(graph.adjacency.indptr))
     columns, weights = graph.adjacency.indices, graph.adjacency.data
-    cells = zip(rows.tolist(), columns.tolist(), weights.tolist(), graph.pairs.tolist())  # noqa: B905
+    cells = zip(
+        rows.tolist(), columns.tolist(), weights.tolist(), graph.pairs.tolist(), strict=True
+    )
     return [
         (a, b, weight, graph.triples_of(pair).tolist() if pair >= 0 else None)
         for a, b, weight, pair in cells

@@ -20,7 +20,7 @@ from clew.algo.steiner import steiner_tree
 from clew.errors import InputError
 from clew.layers.statistical import statistical
 from clew.methods.agrag.evidence import Found, subgraph_evidence
-from clew.methods.agrag.influence import influence
+from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
 from clew.methods.agrag.view import Contains, Costs, Entities, Graph, graph_of, view_of
 from clew.types import Evidence, Snapshot
@@ -54,7 +54,7 @@ class Agrag:
     passage_factor: float = 1.0  # on the influence of chunks
     costs: Costs = "released"  # of edges; "paper" is Eq. 14
     rule: Rule = "released"  # when the subgraph stops to grow; "eq15" is the paper's, "mean" ours
-    rounds: int = 20  # nodes that it may grow by
+    rounds: int = 20  # nodes that it may grow by; 0: the tree alone
     joint: float = 10.0  # cost of a chunk's edge to the node that joins all chunks
     score: Score = "normalised"  # of statistical entities
     threshold: float = 0.5  # that the score must exceed [τ]
@@ -65,9 +65,8 @@ class Agrag:
     contains: Contains = "provenance"  # or "mention", each chunk that mentions an entity
     verbatim: bool = True  # ends of a triple stand in its chunk
     subgraph: bool = True  # off: hybrid retrieval alone
-    grow: bool = True  # off: the tree alone
     hybrid: bool = True  # off: the subgraph alone
-    states: int = 20_000  # nodes that the search for the tree may settle
+    states: int = 5_000  # nodes that the search for the tree may settle
 
     def __post_init__(self) -> None:
         named = {"costs": Costs, "rule": Rule, "score": Score}
@@ -110,7 +109,7 @@ class Agrag:
         columns = snapshot.layer("triple").columns
         ends = [columns[end][list(mapped.kept)] for end in ("subject", "object")]
         terminals = np.unique(np.concatenate(ends)).tolist()
-        scores = influence(graph, terminals, self.damping)
+        scores = influence_of(graph, terminals, self.damping)
         scores[graph.first_chunk :] *= self.passage_factor
         tree = steiner_tree(
             view.neighbours,
@@ -119,8 +118,7 @@ class Agrag:
             joint_cost=self.joint,
             limit=self.states,
         )
-        rounds = self.rounds if self.grow else 0
-        added = grow(view.neighbours, tree, scores, rule=self.rule, cap=rounds)
+        added = grow(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         nodes = sorted({*tree.nodes, *(each.node for each in added)})
         edges = induced(view.neighbours, nodes)
         if tree.stopped:

@@ -136,7 +136,7 @@ def subgraph_evidence(
     return Evidence(
         query=view.query.text,
         method=method,
-        tables=_tables(found, facts),
+        tables=(_table(found, facts),),
         hits=(
             *_hits(view, on_graph, _FIRST + influence, _ON_GRAPH),
             *_hits(view, others, np.minimum(hybrid[others], _FIRST), _HYBRID),
@@ -178,7 +178,6 @@ def _seeds(found: Found) -> Iterator[Step]:
 def _subgraph(found: Found) -> Subgraph:
     steps_of = dict(zip(found.nodes, _node_steps(found), strict=True))
     costs = {(a, b): cost for a, b, cost in found.edges}
-    numbers = sorted(set(found.component.values()))
     return Subgraph(
         terminals=tuple(steps_of[node] for node in found.terminals),
         tree=tuple(_edge(found, a, b, costs[a, b]) for a, b in found.tree.edges),
@@ -197,7 +196,7 @@ def _subgraph(found: Found) -> Subgraph:
         edges=tuple(_edge(found, a, b, cost) for a, b, cost in found.edges),
         components=tuple(
             tuple(found.ids[node] for node in found.nodes if found.component[node] == number)
-            for number in numbers
+            for number in range(1, len(found.components) + 1)
         ),
     )
 
@@ -267,13 +266,13 @@ def _facts(found: Found) -> Iterator[Fact]:
         )
 
 
-def _tables(found: Found, facts: Sequence[Fact]) -> tuple[Table, ...]:
+def _table(found: Found, facts: Sequence[Fact]) -> Table:
     """Return the facts of the subgraph, then its synonyms, as rows of names."""
     names = {found.ids[node]: name for node, name in found.names.items()}
     rows = [(names[fact.subject], fact.relation, names[fact.object]) for fact in facts]
     alike = [(a, b) for a, b, _ in found.edges if found.view.kind(a, b) == SYNONYM]
     rows += [(found.names[a], "synonym", found.names[b]) for a, b in alike]
-    return (Table(name="Triples", columns=_COLUMNS, rows=tuple(rows)),) if rows else ()
+    return Table(name="Triples", columns=_COLUMNS, rows=tuple(rows))
 
 
 # -- threads --------------------------------------------------------------------------------------
@@ -286,8 +285,7 @@ def _ways(found: Found) -> dict[int, int]:
         beside[a].append((cost, b))
         beside[b].append((cost, a))
     before: dict[int, int] = {}
-    queue = [(0.0, terminal, terminal) for terminal in found.terminals]
-    heapq.heapify(queue)
+    queue = [(0.0, terminal, terminal) for terminal in found.terminals]  # ascending: a heap
     while queue:
         so_far, node, last = heapq.heappop(queue)
         if node not in before:
