@@ -34,7 +34,6 @@ CANDIDATES = 5
 MAX_REPLY_TOKENS = 256
 EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _SAMPLE = 200  # labelled texts by which names are tried
-_READ_AT_ONCE = 1000  # documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +102,7 @@ def classify(
     """
     _check(name_weight, budget_tokens)
     known = labels(snapshot, column)
-    found = _found(known, snapshot, evidence)
+    found = [row for row in dict.fromkeys(_of_hits(known, snapshot, evidence)) if row >= 0]
     names = snapshot.derived(f"label names {column}", lambda: _names(known, models))
     weight = name_weight
     if weight is None:
@@ -165,15 +164,12 @@ def _labels(snapshot: Snapshot, column: str) -> Labels:
     of_document = np.full(len(snapshot.layer("document")), -1, dtype=np.int64)
     rows: dict[str, int] = {}
     names: list[str] = []
-    documents = np.unique(snapshot.layer("chunk").columns["document"]).tolist()
-    for begin in range(0, len(documents), _READ_AT_ONCE):
-        block = documents[begin : begin + _READ_AT_ONCE]
-        for document, each in zip(block, snapshot.documents(block), strict=True):
-            name = label_of(each, column)
-            if name:
-                row = rows.setdefault(label_key(name), len(names))
-                names += [name] if row == len(names) else []
-                of_document[document] = row
+    for document, each in enumerate(snapshot.documents(range(len(of_document)))):
+        name = label_of(each, column)
+        if name:
+            row = rows.setdefault(label_key(name), len(names))
+            names += [name] if row == len(names) else []
+            of_document[document] = row
     if not names:
         raise InputError(
             f"no document of this index has a label in {column!r}: index texts with such a column, "
@@ -207,18 +203,19 @@ def _names(known: Labels, models: Models) -> _Names:
 
 
 def _name_weight(names: _Names, known: Labels, snapshot: Snapshot) -> float:
-    """Return how much better names label the texts of the index than always the same label does.
+    """Return the share of errors that names avoid, of those that the most frequent label makes.
 
-    0 for not better, 1 for all texts right (Cohen's kappa with a constant for chance). Up to
-    `_SAMPLE` texts, evenly taken, are tried.
+    1 for all texts right, 0 for no fewer errors (as Goodman and Kruskal's lambda). Up to
+    `_SAMPLE` labelled texts of the index, evenly taken, are tried.
     """
     labelled = np.flatnonzero(known.of_document >= 0)
     some = labelled[:: -(-len(labelled) // _SAMPLE)]
     right = known.of_document[some]
     fits = [names.fit(_stored(snapshot, int(document))) for document in some]
-    share = float(np.mean(np.argmax(np.round(fits, DECIMALS), axis=1) == right))
-    chance = float(np.bincount(right).max()) / len(right)
-    return max((share - chance) / (1 - chance), 0.0) if chance < 1 else 0.0
+    by_name = np.argmax(np.round(fits, DECIMALS), axis=1)
+    n_wrong = int(np.sum(by_name != right))
+    n_at_most = len(right) - int(np.bincount(right).max())
+    return max(1 - n_wrong / n_at_most, 0.0) if n_at_most else 0.0
 
 
 def _read(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[np.float32]]:
@@ -244,11 +241,10 @@ def _stored(snapshot: Snapshot, document: int) -> NDArray[np.generic]:
 # -- candidates -----------------------------------------------------------------------------------
 
 
-def _found(known: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
-    """Return the labels of the hits, in order, each once."""
+def _of_hits(known: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
+    """Return the label of each hit's document, -1 for one that has none or is gone."""
     documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
-    rows = known.of_document[documents].tolist() if documents else []
-    return [row for row in dict.fromkeys(rows) if row >= 0]
+    return [int(known.of_document[row]) if row >= 0 else -1 for row in documents]
 
 
 def _candidates(
@@ -347,10 +343,9 @@ def _lines(
 def _examples(
     rows: Iterable[int], known: Labels, snapshot: Snapshot, evidence: Evidence
 ) -> list[str]:
-    documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
     by_label: dict[int, str] = {}
-    for document, hit in zip(documents, evidence.hits, strict=True):
-        by_label.setdefault(int(known.of_document[document]), hit.text)
+    for row, hit in zip(_of_hits(known, snapshot, evidence), evidence.hits, strict=True):
+        by_label.setdefault(row, hit.text)
     return [by_label.get(row) or _first_text(row, known, snapshot) for row in rows]
 
 

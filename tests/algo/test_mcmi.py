@@ -266,6 +266,6 @@ def test_induced_edges_are_all_between_the_nodes():
 
 def test_components_are_the_connected_parts():
     """Nodes without edges are parts too."""
-    edges = [(5, 9, 0.5), (1, 2, 0.5), (2, 9, 0.5), (3, 4, 0.5)]
+    edges = [(2, 9, 0.5), (5, 9, 0.5), (1, 2, 0.5), (3, 4, 0.5)]
     assert components([9, 5, 4, 3, 2, 1, 0], edges) == [(0,), (1, 2, 5, 9), (3, 4)]
     assert components([], []) == []

@@ -72,6 +72,17 @@ def test_hits_alone_give_their_labels_in_order(snapshot):
     assert (given.said, given.notes) == ("", ())
 
 
+def test_a_text_that_is_gone_has_no_label():
+    """What was found in it before another process removed it stands for no label."""
+    texts = {"a": TEXTS["crew"], "b": TEXTS["dogs"]}
+    with built(documents(TEXTS)) as before, built(documents(texts)) as snapshot:
+        evidence = found(before, ABOUT_DOGS, "anchor")
+        given = classify(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0)
+        assert given.candidates == ()
+        _, llm = ask(snapshot, "ship crews", evidence=evidence)
+    assert TEXTS["anchor"][1] not in llm.prompts[0].user
+
+
 def test_names_alone_give_the_label_that_the_text_names(snapshot):
     """What a method found does not matter then."""
     evidence = found(snapshot, ABOUT_DOGS, "crew")
@@ -244,6 +255,19 @@ def test_examples_are_short():
         _, llm = ask(snapshot, "dogs", evidence=NOTHING)
     line = next(line for line in llm.prompts[0].user.splitlines() if line.startswith("- dogs: "))
     assert tokens.count(line.removeprefix("- dogs: ")) <= EXAMPLE_TOKENS
+
+
+def test_without_tables_labels_take_what_the_text_leaves(snapshot):
+    """Half of it would not hold the four labels here; with tables it is all that they get."""
+    room = 20
+    budget = tokens.count(ABOUT_DOGS) + room
+    lines = sum(tokens.count(f"- {name}\n") for name in labels(snapshot, "label").names)
+    assert room // 2 < lines <= room
+    alone, _ = ask(snapshot, "7", evidence=NOTHING, budget_tokens=budget)
+    assert alone.notes == ()
+    table = Table(name="Facts", columns=("fact",), rows=(("dogs eat fish",),))
+    beside, _ = ask(snapshot, "7", evidence=replace(NOTHING, tables=(table,)), budget_tokens=budget)
+    assert beside.notes[0].endswith("of 4 labels did not fit into the LLM's prompt")
 
 
 @given(budget=st.integers(1, 400))

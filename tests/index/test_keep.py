@@ -369,6 +369,22 @@ def test_statistical_entities_are_kept_where_there_are_triples(store):
     assert others.synonyms.nnz > kept.synonyms.nnz
 
 
+def test_of_kept_synonyms_those_above_a_cosine_count(store):
+    """One that is as high as what is asked for is not above it."""
+    add(store, DOCUMENTS)
+    near = Triple(subject="Old Bo Dahl of Bakken", relation="is", object="old bo dahl bakken")
+    with closing(store.snapshot()) as snapshot:
+        stored = int(choose.stored_chunks(snapshot)[0])
+    found = Extracted(stored, "recorded", Extraction(triples=(near,)))
+    store.commit(graph_batch([found], MODELS, store.unnamed), ())
+    cosines = statistical_of(store)["cosines"]
+    highest = max(cosines)
+    with closing(store.snapshot()) as snapshot:
+        assert statistical(snapshot, None, synonym=highest).synonyms.nnz == 0
+        below = statistical(snapshot, None, synonym=highest - 1e-6).synonyms
+    assert below.nnz == cosines.count(highest)
+
+
 def test_an_update_keeps_what_a_fresh_build_keeps(store):
     """Documents came, went and were replaced, and one was merged away: the same arrays."""
     changed = document("comet", "The Comet was a steamer. Nobody saw the steamer sink.")

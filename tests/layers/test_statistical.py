@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.index import choose
+from clew.layers import statistical as statistical_module
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.salient import as_written, salient_rates
 from clew.layers.statistical import statistical
@@ -260,6 +261,16 @@ def test_a_mention_under_another_name_counts(store):
     assert list(facts(store).values()) == [False]
     store.set_aliases({"bo dahl": "captain bo dahl"})
     assert list(facts(store).values()) == [True]
+
+
+def test_no_text_is_read_for_names_that_sentences_mention(store, monkeypatch):
+    """Where both ends are mentioned, as with names of one sentence, that says it all."""
+    add(store, [SHIP, ICE, QUAY])
+    extract(store, ("Fram", "built by", "Colin Archer"))
+    texts = []
+    monkeypatch.setattr(statistical_module, "entity_key", texts.append)
+    assert facts(store) == {"Fram built by Colin Archer": True}
+    assert not texts
 
 
 def test_scripts_without_spaces(store):

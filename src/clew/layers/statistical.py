@@ -256,7 +256,7 @@ def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
     keys, place = np.unique(link.indices * np.int64(n_entities) + ends, return_inverse=True)
     chunk, entity = np.divmod(keys, max(1, n_entities))
     stands = ~_are_texts(snapshot)[chunk] | _has(salient, entity, chunk)
-    for says in (_written, _mentioned):
+    for says in (_mentioned, _written):  # the latter reads texts
         left = np.flatnonzero(~stands)
         stands[left] = says(snapshot, chunk[left], entity[left])
     return np.asarray(stands[place.reshape(ends.shape)].all(axis=0))
