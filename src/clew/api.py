@@ -426,7 +426,7 @@ class Index:
         text: str,
         *,
         label: str = "label",
-        method: str | None = None,
+        method: str = "hybrid",
         name_weight: float | None = None,
         context_tokens: int = CONTEXT_TOKENS,
         budget: Budget | None = None,
@@ -434,20 +434,17 @@ class Index:
     ) -> Classified:
         """Return the label of `text`, one of those that documents have in the metadata `label`.
 
-        Candidates are the labels of what a method finds for `text`, by default "agrag", or "hybrid"
-        where the index has no triples; and those whose names fit it, which weigh `name_weight`, by
-        default as much as they fit the labelled texts of the index. An LLM chooses among them, from
-        at most `context_tokens` tokens; without one, or where `budget` leaves no room for it, the
-        best candidate is taken. Raises InputError for an empty text and for an index without
-        labels, otherwise as `search`.
+        Candidates are the labels of what a method finds for `text`, and those whose names fit it,
+        which weigh `name_weight`, by default as much as they fit the labelled texts of the index.
+        An LLM chooses among them, from at most `context_tokens` tokens; without one, or where
+        `budget` leaves no room for it, the best candidate is taken. Raises InputError for an empty
+        text and for an index without labels, otherwise as `search`.
         """
         from clew import classify
 
         if not text.strip():
             raise InputError("the text is empty: there is nothing to classify")
         classify.labels(self.snapshot(), label)  # before anything is paid for
-        if method is None:
-            method = "agrag" if len(self.snapshot().layer("triple")) else "hybrid"
         evidence = self.search(
             text, method=method, context_tokens=context_tokens, budget=budget, **parameters
         )

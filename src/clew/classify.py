@@ -80,6 +80,10 @@ def labels(snapshot: Snapshot, column: str) -> Labels:
 def label_of(document: Document, column: str) -> str:
     """Return the label that a document has in a column of its metadata, "" for none."""
     value = document.metadata.get(column)
+    if isinstance(value, bool):
+        return str(value).lower()  # as JSON and tables have it
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return "" if value is None else collapse(str(value))
 
 

@@ -35,14 +35,15 @@ def test_a_text_has_a_label(opened):
     assert found.usage.llm_calls == 0
 
 
-def test_triples_decide_the_method(tmp_path):
-    """Where the index has triples, its graph is asked."""
+def test_a_subgraph_may_lead_to_the_label(tmp_path):
+    """With AGRAG the chunks of its subgraph come first."""
     texts = {"crews": "Tom Crean sailed with Frank Wild.", "ice": "Pack ice closed round the hull."}
     documents = [Document(id=i, text=t, metadata={"label": i}) for i, t in texts.items()]
     with clew.open(tmp_path / "named.clew", models=models()) as index:
         index.add(documents, triples="cooccurrence")
-        found = index.classify("Tom Crean and Frank Wild")
-    assert (found.label, found.evidence.method) == ("crews", "agrag")
+        found = index.classify("Tom Crean and Frank Wild", method="agrag")
+    assert found.label == "crews"
+    assert found.evidence.hits[0].channel == "subgraph"
 
 
 def test_the_llm_is_asked_and_counted(opened):

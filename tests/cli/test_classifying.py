@@ -139,8 +139,7 @@ def test_notes_of_a_file_come_with_the_number_of_texts(clew, labelled, tmp_path)
         (["text", "--label", "topic"], 1, "no document of this index has a label in 'topic'"),
         (["--file", "empty.jsonl"], 1, "there is no text to classify in 'empty.jsonl'"),
         (["  "], 1, "the text is empty"),
-        (["text", "--param", "chunks=2"], 1, "name it with --method"),
-        (["text", "--method", "bm25", "--param", "depth=2"], 1, "has no parameter 'depth'"),
+        (["text", "--param", "depth=2"], 1, "has no parameter 'depth'"),
     ],
 )
 def test_what_cannot_be_done(clew, labelled, tmp_path, arguments, status, message):

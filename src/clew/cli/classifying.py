@@ -70,9 +70,7 @@ class _Done:
     help="Weight of the labels' names, 0 for what is found alone. [default: measured]",
 )
 @click.option(
-    "--method",
-    metavar="NAME",
-    help="Retrieval method: 'clew methods'. [default: agrag, or hybrid without triples]",
+    "--method", default="hybrid", show_default=True, help="Retrieval method: 'clew methods'."
 )
 @click.option(
     "--param",
@@ -101,7 +99,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
     file: Path | None,
     label: str,
     name_weight: float | None,
-    method: str | None,
+    method: str,
     given: Sequence[str],
     reranker: str | None,
     folder: Path,
@@ -119,9 +117,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
 
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")
-    if given and method is None:
-        raise InputError("--param sets a method: name it with --method")
-    parameters = {} if method is None else method_parameters(method, given)
+    parameters = method_parameters(method, given)
     with opener(folder, specs=Specs(llm=paid.llm, reranker=reranker), prices=paid.prices) as index:
 
         def classified(each: str) -> Classified:

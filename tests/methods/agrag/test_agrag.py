@@ -303,7 +303,7 @@ def check_threads(found, steps_of):
         first, *way = path.steps
         assert (first.layer, first.text) == ("query", found.query)
         assert way[-1].id == hit.chunk_id
-        assert path.score == way[-1].score
+        assert path.score == hit.score
         assert first.score is None
         if hit.channel == "hybrid":
             assert [step.reason for step in way] == ["near the question"]

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from clew import steps
+from clew import index, steps
 from clew.layers.extractions import Extracted, graph_batch
 from clew.methods.bubble.view import View, view_of
 from clew.store.embedded import EmbeddedStore
@@ -62,6 +62,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
             for name, rows in triples.items()
         ]
         store.commit(graph_batch(made, models(), store.unnamed), ())
+        index.finish(store, lambda: models().embedder)
         snapshot = store.snapshot()
         yield snapshot
         snapshot.close()

@@ -18,7 +18,7 @@ from clew.algo.mcmi import Rule, components, grow, induced
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
 from clew.errors import InputError
-from clew.layers.statistical import statistical
+from clew.layers.statistical import KEPT, statistical
 from clew.methods.agrag.evidence import Found, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
@@ -26,6 +26,8 @@ from clew.methods.agrag.view import Contains, Costs, Entities, Graph, graph_of, 
 from clew.types import Evidence, Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from clew.layers.statistical import Statistical
@@ -35,6 +37,10 @@ _BARE = "the index has no triples ('clew index --triples' extracts, 'clew import
 _NO_FACT = "no fact of the graph is about the question"
 _LEAST = {"chunks": 1, "facts": 1, "kept": 1, "longest": 1, "states": 1, "passages": 0, "rounds": 0}
 _MOST = {"passage_factor": 1, "threshold": 1, "synonym": 1, "joint": 1_000}  # all from 0
+_COUNTED = (
+    "the index does not keep its statistical entities, so they were counted for this question: "
+    "'clew compact' keeps them"
+)
 _MOSTLY_EMPTY = 0.9  # a share of the chunks without a statistical entity that is worth a note
 
 
@@ -61,7 +67,7 @@ class Agrag:
     longest: int = 3  # words of a statistical entity [b]
     nested: bool = False  # also those inside longer ones that stand there as often
     synonym: float = 0.8  # cosine that makes names synonyms [φ]
-    entities: Entities = "statistical"  # or "extracted", what an extraction has in a chunk
+    entities: Entities = "statistical"  # what is salient in a chunk, or "extracted" there
     contains: Contains = "provenance"  # or "mention", each chunk that mentions an entity
     verbatim: bool = True  # ends of a triple stand in its chunk
     subgraph: bool = True  # off: hybrid retrieval alone
@@ -171,11 +177,16 @@ class Agrag:
                 verbatim=self.verbatim,
             ),
         )
-        if self.entities == "statistical" and found.empty > _MOSTLY_EMPTY:
+        return found, graph, tuple(self._missing(snapshot, found))
+
+    def _missing(self, snapshot: Snapshot, found: Statistical) -> Iterator[str]:
+        """Yield notes on statistical entities that the index does not keep, or lacks."""
+        if snapshot.kept(KEPT) is None:
+            yield _COUNTED
+        if self.entities == "statistical" and found.empty > _MOSTLY_EMPTY and self.threshold:
             share = f"{found.empty:.0%} of the chunks have no statistical entity"
             other = "" if self.score == "normalised" else ", or score=normalised"
-            return found, graph, (f"{share}: take a lower threshold{other}",)
-        return found, graph, ()
+            yield f"{share}: take a lower threshold{other}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

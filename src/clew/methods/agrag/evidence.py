@@ -34,7 +34,7 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -131,6 +131,8 @@ def subgraph_evidence(
     best = top_k(hybrid, n_chunks).tolist() if hybrid.any() else []
     others = [row for row in best if row not in on_graph][:free]
     influence = np.round(found.influence[[first + row for row in on_graph]], DECIMALS)
+    scores = dict(zip(on_graph, (_FIRST + influence).tolist(), strict=True))
+    scores |= zip(others, np.minimum(hybrid[others], _FIRST).tolist(), strict=True)
     ways, facts, subgraph = _ways(found), tuple(_facts(found)), _subgraph(found)
     entities = tuple(step for step in subgraph.nodes if step.layer != "chunk")
     return Evidence(
@@ -138,12 +140,12 @@ def subgraph_evidence(
         method=method,
         tables=(_table(found, facts),),
         hits=(
-            *_hits(view, on_graph, _FIRST + influence, _ON_GRAPH),
-            *_hits(view, others, np.minimum(hybrid[others], _FIRST), _HYBRID),
+            *_hits(view, on_graph, scores, _ON_GRAPH),
+            *_hits(view, others, scores, _HYBRID),
         ),
         paths=(
-            *(_thread(found, ways, first + row) for row in on_graph),
-            *_near_paths(view, others, hybrid),
+            *(_thread(found, ways, first + row, scores[row]) for row in on_graph),
+            *(_near_path(view, row, scores[row]) for row in others),
         ),
         seeds=tuple(_seeds(found)),
         graph=EvidenceGraph(subgraph=subgraph, entities=entities, facts=facts),
@@ -151,18 +153,16 @@ def subgraph_evidence(
     )
 
 
-def _near_paths(view: View, rows: Iterable[int], scores: NDArray[np.float64]) -> Iterator[Path]:
-    """Yield the paths to chunks that nothing but their own score leads to."""
+def _near_path(view: View, row: int, score: float) -> Path:
+    """Return the path to a chunk that nothing but its own score leads to."""
     start = Step(layer="query", id="", text=view.query.text)
-    for row in rows:
-        score = float(scores[row])
-        yield Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
+    return Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
 
 
 def _hits(
-    view: View, rows: Sequence[int], scores: NDArray[np.float64], channel: str
+    view: View, rows: Sequence[int], scores: Mapping[int, float], channel: str
 ) -> Iterator[Hit]:
-    for hit in steps.hits(view.snapshot, rows, scores):
+    for hit in steps.hits(view.snapshot, rows, np.array([scores[row] for row in rows])):
         yield replace(hit, channel=channel)
 
 
@@ -296,7 +296,7 @@ def _ways(found: Found) -> dict[int, int]:
     return before
 
 
-def _thread(found: Found, before: Mapping[int, int], node: int) -> Path:
+def _thread(found: Found, before: Mapping[int, int], node: int, score: float) -> Path:
     """Return the way from the query to a chunk, along the subgraph."""
     way = [node]
     while before[way[-1]] != way[-1]:
@@ -306,7 +306,7 @@ def _thread(found: Found, before: Mapping[int, int], node: int) -> Path:
     stops.append(_named_step(found, way[0], _TERMINAL, float(found.influence[way[0]])))
     for last, here in pairwise(way):
         stops += _stops(found, last, here)
-    return Path(tuple(stops), float(found.influence[node]))
+    return Path(tuple(stops), score)
 
 
 def _stops(found: Found, last: int, here: int) -> Iterator[Step]:
