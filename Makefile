@@ -20,7 +20,7 @@ demo: $(DEMO)/ready ## index a few documents and ask about them, without a key
 	@$(DEMO)/bin/python examples/demo.py
 
 test: lint types ## check style, types and architecture, and run the tests
-	@$(DEV)/bin/pytest
+	@$(DEV)/bin/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
