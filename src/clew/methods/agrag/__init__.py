@@ -98,7 +98,7 @@ class Agrag:
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks)
         if not len(snapshot.layer("triple")):
             return self._by_hybrid(query, snapshot, hybrid, _BARE)
-        found, graph, notes = self._graph(snapshot, models)
+        counted, graph, notes = self._graph(snapshot, models)
         mapped = mapped_facts(
             snapshot,
             models,
@@ -111,7 +111,7 @@ class Agrag:
         notes += mapped.notes
         if not mapped.kept:
             return self._by_hybrid(query, snapshot, hybrid, _NO_FACT, notes)
-        view = view_of(snapshot, asked, graph, found, self.costs, hybrid)
+        view = view_of(snapshot, asked, graph, counted, self.costs, hybrid)
         columns = snapshot.layer("triple").columns
         ends = [columns[end][list(mapped.kept)] for end in ("subject", "object")]
         terminals = np.unique(np.concatenate(ends)).tolist()
@@ -156,7 +156,7 @@ class Agrag:
         self, snapshot: Snapshot, models: Models
     ) -> tuple[Statistical, Graph, tuple[str, ...]]:
         """Return the statistical entities, the graph with them, and notes."""
-        found = statistical(
+        counted = statistical(
             snapshot,
             models.embedder,
             score=self.score,
@@ -166,25 +166,25 @@ class Agrag:
             synonym=self.synonym,
         )
         drawn = (self.entities, self.contains, self.verbatim)
-        counted = (self.score, self.threshold, self.longest, self.nested, self.synonym)
+        settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
         graph = snapshot.derived(
-            f"agrag {drawn} {counted}",
+            f"agrag {drawn} {settings}",
             lambda: graph_of(
                 snapshot,
-                found,
+                counted,
                 entities=self.entities,
                 contains=self.contains,
                 verbatim=self.verbatim,
             ),
         )
-        return found, graph, tuple(self._missing(snapshot, found))
+        return counted, graph, tuple(self._missing(snapshot, counted))
 
-    def _missing(self, snapshot: Snapshot, found: Statistical) -> Iterator[str]:
+    def _missing(self, snapshot: Snapshot, counted: Statistical) -> Iterator[str]:
         """Yield notes on statistical entities that the index does not keep, or lacks."""
         if snapshot.kept(KEPT) is None:
             yield _COUNTED
-        if self.entities == "statistical" and found.empty > _MOSTLY_EMPTY and self.threshold:
-            share = f"{found.empty:.0%} of the chunks have no statistical entity"
+        if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY and self.threshold:
+            share = f"{counted.empty:.0%} of the chunks have no statistical entity"
             other = "" if self.score == "normalised" else ", or score=normalised"
             yield f"{share}: take a lower threshold{other}"
 

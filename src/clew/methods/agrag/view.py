@@ -84,7 +84,7 @@ class Graph:
 
 def graph_of(
     snapshot: Snapshot,
-    found: Statistical,
+    counted: Statistical,
     *,
     entities: Entities,
     contains: Contains,
@@ -97,9 +97,9 @@ def graph_of(
     `verbatim` triples with other ends are part of it too. O(edges log edges).
     """
     n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
-    n_terms = len(found.names)
+    n_terms = len(counted.names)
     link = snapshot.link("triple", "chunk")
-    placed = found.grounded if verbatim else np.ones(link.nnz, dtype=bool)
+    placed = counted.grounded if verbatim else np.ones(link.nnz, dtype=bool)
     owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))[placed]
     stated = np.zeros(link.shape[0], dtype=bool)
     stated[owners] = True
@@ -108,14 +108,14 @@ def graph_of(
     ends = np.concatenate([columns["subject"][owners], columns["object"][owners]])
     inside = [(ends, np.tile(link.indices[placed], 2))]
     if entities == "statistical":
-        terms, chunks = found.terms.nonzero()
-        inside += [found.entities.nonzero(), (terms + n_entities, chunks)]
+        terms, chunks = counted.terms.nonzero()
+        inside += [counted.entities.nonzero(), (terms + n_entities, chunks)]
     else:
         inside.append(snapshot.link("entity", "chunk").nonzero())
     if contains == "mention":
         inside.append(_mentions(snapshot, inside, n_entities))
     parts = [facts, _contains(inside, n_entities + n_terms, n_chunks)]
-    parts.append(_synonyms(found, n_entities if entities == "extracted" else None))
+    parts.append(_synonyms(counted, n_entities if entities == "extracted" else None))
     n_nodes = n_entities + n_terms + n_chunks
     adjacency, pairs = _assembled(parts, n_nodes)
     return Graph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
@@ -164,11 +164,11 @@ def _contains(
     return nodes.astype(np.int32), chunks.astype(np.int32) + first, np.ones(len(nodes)), none
 
 
-def _synonyms(found: Statistical, below: int | None) -> Edges:
+def _synonyms(counted: Statistical, below: int | None) -> Edges:
     """Return the synonyms, of nodes `below` a number only where one is given."""
-    a, b = found.synonyms.nonzero()
+    a, b = counted.synonyms.nonzero()
     kept = a < b if below is None else (a < b) & (b < below)
-    weights = found.synonyms.data[kept].astype(np.float64)
+    weights = counted.synonyms.data[kept].astype(np.float64)
     none = np.full(int(kept.sum()), -1, dtype=np.int32)
     return a[kept].astype(np.int32), b[kept].astype(np.int32), weights, none
 
@@ -201,7 +201,7 @@ class View:
     snapshot: Snapshot
     query: steps.Query
     graph: Graph
-    found: Statistical
+    counted: Statistical
     costs: Costs
     chunk_similarity: NDArray[np.float64]  # (n_chunks,)
     _known: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
@@ -249,7 +249,7 @@ class View:
         cosines = np.empty(len(nodes))
         known = nodes < n
         cosines[known] = self._cosines(self.snapshot.layer("entity"), nodes[known])
-        cosines[~known] = self._cosines(self.found, nodes[~known] - n)
+        cosines[~known] = self._cosines(self.counted, nodes[~known] - n)
         return cosines
 
     def _cosines(
@@ -274,7 +274,7 @@ class View:
         """Return the names of entities of both kinds."""
         n = self.graph.n_entities
         names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
-        return [next(names) if node < n else self.found.names[node - n] for node in nodes]
+        return [next(names) if node < n else self.counted.names[node - n] for node in nodes]
 
     @property
     def triples(self) -> TripleLayer:
@@ -285,7 +285,7 @@ def view_of(
     snapshot: Snapshot,
     query: steps.Query,
     graph: Graph,
-    found: Statistical,
+    counted: Statistical,
     costs: Costs,
     hybrid: NDArray[np.float64],
 ) -> View:
@@ -294,4 +294,4 @@ def view_of(
         of_chunks = min_max(hybrid)
     else:
         of_chunks = steps.dense_scores(snapshot, "chunk", query)
-    return View(snapshot, query, graph, found, costs, of_chunks)
+    return View(snapshot, query, graph, counted, costs, of_chunks)
