@@ -42,13 +42,16 @@ def says(*replies):
 
 
 def test_one_text(clew, labelled):
-    """The label comes first, then the candidates with their scores, and the costs."""
+    """The label comes first, then the candidates with scores, what was found, and the costs."""
     result = clew("classify", ABOUT_DOGS, "--index", labelled)
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0] == "sled dogs"
     assert lines[2].startswith("Candidates, names weigh 1.00, what was found 0.00")
     assert lines[3] == "  1.000  sled dogs"
+    first, place = lines[lines.index("What was found") + 1 :][:2]
+    assert first.startswith("  1  ")
+    assert "sled dogs" in f"{first} {place}".casefold()
     assert "0 LLM calls" in lines[-1]
 
 

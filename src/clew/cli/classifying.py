@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from clew.cli.options import (
 from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
 from clew.cli.program import SKIPPED
 from clew.cli.progress import questions_asked
-from clew.cli.render import ledger
+from clew.cli.render import hit, ledger
 from clew.errors import InputError
 from clew.text.labels import label_key
 from clew.text.normalize import title_head
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 Classify = Callable[[str], "Classified"]
 
 _MOST_NOTES = 3  # of a file
+_MOST_HITS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ def _line(document_id: str, right: str, found: Classified) -> str:
 
 
 def _described(found: Classified) -> str:
-    """Return the label, what the LLM said where that is none, the candidates, notes and costs."""
+    """Return the label, what the LLM said where that is none, candidates, hits, notes, costs."""
     lines = [heading(one_line(found.label))]
     if found.out_of_set:
         lines.append(wrapped(f"The LLM said {found.said!r}.", max_lines=3))
@@ -230,6 +232,9 @@ def _described(found: Classified) -> str:
     if rows:
         names = f"names weigh {found.name_weight:.2f}, what was found {1 - found.name_weight:.2f}"
         lines += ["", f"{heading('Candidates')}, {names}", aligned(rows)]
+    hits = found.evidence.hits[:_MOST_HITS]
+    if hits:
+        lines += ["", heading("What was found"), *starmap(hit, enumerate(hits, 1))]
     notes = [_note(note) for note in _notes(found)]
     return "\n".join([*lines, *(["", *notes] if notes else []), "", dim(ledger(found.usage))])
 
