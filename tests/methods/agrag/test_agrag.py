@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew import steps
-from clew.algo.mcmi import Added, components, induced
+from clew.algo.mcmi import Added
 from clew.algo.steiner import steiner_tree
 from clew.errors import BudgetSpent, InputError
 from clew.methods import load
@@ -454,13 +454,9 @@ def test_a_limit_that_everything_is_below_is_no_number(snapshot):
     tree = steiner_tree(look.view.neighbours, terminals)
     node, to = look.node("tumors"), look.node("kidney")
     scores = np.zeros(look.view.graph.adjacency.shape[0])
-    nodes = [*tree.nodes, to, node]
-    edges = induced(look.view.neighbours, nodes)
     added = [Added(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75), Added(node, to, 1, 0.5, 2.0, math.inf)]
     mapped = Mapped(((0, 0.5),), (0,))
-    found = Found(
-        look.view, mapped, terminals, scores, tree, added, edges, components(nodes, edges)
-    )
+    found = Found(look.view, mapped, terminals, scores, tree, added)
     evidence = subgraph_evidence(
         found, np.zeros(len(kidney.TEXTS)), method="x", n_passages=0, n_chunks=5, notes=("y",)
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 import numpy as np
 
 from clew import steps
-from clew.algo.mcmi import Rule, components, grow, induced
+from clew.algo.mcmi import Rule, grow
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
 from clew.errors import InputError
@@ -125,12 +125,10 @@ class Agrag:
             limit=self.states,
         )
         added = grow(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
-        nodes = sorted({*tree.nodes, *(each.node for each in added)})
-        edges = induced(view.neighbours, nodes)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
         return subgraph_evidence(
-            Found(view, mapped, terminals, scores, tree, added, edges, components(nodes, edges)),
+            Found(view, mapped, terminals, scores, tree, added),
             hybrid if self.hybrid else np.zeros_like(hybrid),
             method=self.name,
             n_passages=self.passages,

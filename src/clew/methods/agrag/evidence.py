@@ -17,6 +17,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
+from clew.algo.mcmi import components, induced
 from clew.algo.topk import DECIMALS, top_k
 from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM
 from clew.text.keys import name_key
@@ -51,7 +52,7 @@ _FIRST = 1.0  # added to the scores of chunks on the subgraph, so that they come
 
 @dataclass(frozen=True)
 class Found:
-    """A reasoning subgraph: nodes and edges as numbers, with the influence of all nodes."""
+    """A tree and what grew around it, with the influence of all nodes; nodes are numbers."""
 
     view: View
     mapped: Mapped
@@ -59,8 +60,6 @@ class Found:
     influence: NDArray[np.float64]  # (n,)
     tree: Tree
     added: Sequence[Added]
-    edges: Sequence[tuple[int, int, float]]  # (a, b, cost) of all between the nodes, a < b
-    components: Sequence[Sequence[int]]  # the nodes of each
 
     @cached_property
     def nodes(self) -> list[int]:
@@ -69,10 +68,16 @@ class Found:
         return [int(node) for node in nodes[top_k(self.influence[nodes], len(nodes))]]
 
     @cached_property
+    def edges(self) -> list[tuple[int, int, float]]:
+        """All edges between the nodes: two of them, the lower first, and the cost."""
+        return induced(self.view.neighbours, self.nodes)
+
+    @cached_property
     def component(self) -> dict[int, int]:
         """The number of each node's component, from 1, the one of most influence first."""
         order = {node: place for place, node in enumerate(self.nodes)}
-        ordered = sorted(self.components, key=lambda nodes: min(order[node] for node in nodes))
+        parts = components(self.nodes, self.edges)
+        ordered = sorted(parts, key=lambda nodes: min(order[node] for node in nodes))
         return {node: number for number, nodes in enumerate(ordered, 1) for node in nodes}
 
     @cached_property
@@ -196,7 +201,7 @@ def _subgraph(found: Found) -> Subgraph:
         edges=tuple(_edge(found, a, b, cost) for a, b, cost in found.edges),
         components=tuple(
             tuple(found.ids[node] for node in found.nodes if found.component[node] == number)
-            for number in range(1, len(found.components) + 1)
+            for number in range(1, max(found.component.values()) + 1)
         ),
     )
 
