@@ -1,6 +1,6 @@
 """Measure questions of AGRAG by the size of the graph, and what takes their time.
 
-    python benchmarks/agrag.py [--triples 4000,40000,400000] [--questions N] [--keep FOLDER]
+    python benchmarks/agrag.py [--sizes 4000,40000,400000] [--questions N] [--keep FOLDER]
 
 The graphs and questions are those of `benchmarks/graph_scale.py`. A graph that is imported has a
 chunk for each subject, so there are about two and a half edges for each triple. Times are those of
@@ -11,19 +11,14 @@ makes all of it longer: compare within a run.
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from graph_scale import opened, written
+from graph_scale import each_size, opened, written
 
 from clew.methods import agrag
 
@@ -45,26 +40,10 @@ STAGES = {
 
 def main() -> None:
     """Measure every size in a process of its own and print the table."""
-    parser = argparse.ArgumentParser(description="Measure questions of AGRAG by size.")
-    parser.add_argument("--triples", default="4000,40000,400000", help="with commas")
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--keep", type=Path, help="folder for the indexes, used again if there")
-    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.size:
-        print(json.dumps(measured(options.size, options.questions, options.keep)))
-        return
-    heads = "".join(f"{stage:>10}" for stage in STAGES)
-    print(
-        f"{'edges':>10}{'open':>8}{'p50':>8}{'p95':>8}{heads}{'nodes':>8}{'edges':>7}{'peak':>10}"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        keep = options.keep or Path(folder)
-        for size in options.triples.split(","):
-            command = [sys.executable, __file__, "--size", size, "--keep", str(keep)]
-            command += ["--questions", str(options.questions)]
-            run = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-            print(_row(json.loads(run.stdout.splitlines()[-1])), flush=True)
+    stages = "".join(f"{stage:>10}" for stage in STAGES)
+    head = f"{'edges':>10}{'open':>8}{'p50':>8}{'p95':>8}{stages}"
+    sizes = f"{'nodes':>8}{'edges':>7}{'peak':>10}"
+    each_size(__file__, "4000,40000,400000", measured, head + sizes, _row)
 
 
 def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:

@@ -30,7 +30,12 @@ import clew
 from clew.testing import HashEmbedder, models
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.algo.subdivided import Subdivided
+
+    # Figures by name, of so many triples and questions, with the index kept in a folder.
+    Measure = Callable[[int, int, Path], dict[str, Any]]
 
 DIMENSIONS = 256
 SYLLABLES = ("ba be bo da de du ka ke ki la lo ma mi mo na no pa pe ra ri ru sa si so ta to tu va "
@@ -40,26 +45,37 @@ RELATIONS = [f"{a}{b}r" for a in SYLLABLES[::4] for b in SYLLABLES[1::6]][:40]
 
 def main() -> None:
     """Measure every size in a process of its own and print the table."""
+    head = f"{'triples':>9}{'import':>9}{'open':>8}{'p50':>9}{'p95':>9}{'facts':>7}{'peak':>9}"
+    each_size(__file__, "10000,100000,1000000", measured, head, _row)
+
+
+def each_size(
+    script: str, sizes: str, measure: Measure, head: str, row: Callable[[dict[str, Any]], str]
+) -> None:
+    """Run a script for each size in a process of its own, and print a row of what it measured."""
     parser = argparse.ArgumentParser(description="Measure imported graphs by size.")
-    parser.add_argument("--sizes", default="10000,100000,1000000", help="triples, with commas")
+    parser.add_argument("--sizes", default=sizes, help="triples, with commas")
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--keep", type=Path, help="folder for the indexes, used again if there")
     parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.size:
-        print(json.dumps(measured(options.size, options.questions, options.keep)))
+        print(json.dumps(measure(options.size, options.questions, options.keep)))
         return
-    print(f"{'triples':>9}{'import':>9}{'open':>8}{'p50':>9}{'p95':>9}{'facts':>7}{'peak':>9}")
+    print(head)
     with tempfile.TemporaryDirectory() as folder:
         keep = options.keep or Path(folder)
         for size in options.sizes.split(","):
-            command = [sys.executable, __file__, "--size", size, "--keep", str(keep)]
+            command = [sys.executable, script, "--size", size, "--keep", str(keep)]
             command += ["--questions", str(options.questions)]
             run = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-            figures = json.loads(run.stdout)
-            times = "{import:>7} s{open:>6} s{p50:>6} ms{p95:>6} ms".format(**figures)
-            rest = "{facts:>7}{peak:>6} MB".format(**figures)
-            print(f"{int(size):>9,}{times}{rest}", flush=True)
+            print(row(json.loads(run.stdout)), flush=True)
+
+
+def _row(found: dict[str, Any]) -> str:
+    times = "{import:>7} s{open:>6} s{p50:>6} ms{p95:>6} ms".format(**found)
+    rest = "{facts:>7}{peak:>6} MB".format(**found)
+    return f"{found['triples']:>9,}{times}{rest}"
 
 
 def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
@@ -77,6 +93,7 @@ def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
     cuts = statistics.quantiles(times, n=100, method="inclusive")
     facts = statistics.median(len(each.graph.facts) for each in found if each.graph)
     return {
+        "triples": n_triples,
         "import": round(seconds),
         "open": round(first, 1),
         "p50": round(cuts[49]),

@@ -238,7 +238,7 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> Graph:
         for fact in found.facts
     ]
     listed = ("groups", "candidates", "expansions")
-    return Graph(
+    return _listed(
         about={
             **about,
             **{name: [asdict(each) for each in getattr(found, name)] for name in listed},
@@ -259,10 +259,8 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> Graph:
             "depth": "int",
             "chunks": "string",
         },
-        n_nodes=len(nodes),
-        n_edges=len(edges),
-        nodes=lambda: nodes,
-        edges=lambda: edges,
+        nodes=nodes,
+        edges=edges,
     )
 
 
@@ -302,7 +300,7 @@ def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Graph:
         for edge in found.edges
         for said in [_stated(by_id[fact]) for fact in edge.facts] or [_unstated(edge)]
     ]
-    return Graph(
+    return _listed(
         about={**about, "growth": [asdict(each) for each in found.growth]},
         node_types={
             "name": "string",
@@ -325,6 +323,24 @@ def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Graph:
             "component": "int",
             "chunks": "string",
         },
+        nodes=nodes,
+        edges=edges,
+    )
+
+
+def _listed(
+    *,
+    about: Row,
+    node_types: Mapping[str, str],
+    edge_types: Mapping[str, str],
+    nodes: Sequence[Row],
+    edges: Sequence[Row],
+) -> Graph:
+    """Return a graph that is small enough to be held in lists."""
+    return Graph(
+        about=about,
+        node_types=node_types,
+        edge_types=edge_types,
         n_nodes=len(nodes),
         n_edges=len(edges),
         nodes=lambda: nodes,

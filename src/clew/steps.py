@@ -21,8 +21,8 @@ from clew.models.maxsim import blend, unit_rows
 from clew.prompts import prompt
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.normalize import entity_key, title_head
-from clew.types import GRAPH, IMPORTED, Evidence, Hit, Snapshot, Step, TokenVectors
+from clew.text.normalize import entity_key
+from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -101,7 +101,7 @@ def chunk_graph(snapshot: Snapshot, k: int = 2) -> csr_array[Any, tuple[int, int
 
 def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
-    n, rows = len(layer), np.flatnonzero(are_texts(snapshot))
+    n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
     is_all = len(rows) == n
     graph = knn_graph(
         terms if is_all else terms[rows],
@@ -113,11 +113,6 @@ def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
         return graph
     a, b = graph.nonzero()
     return csr_array((graph.data, (rows[a], rows[b])), shape=(n, n))
-
-
-def are_texts(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Say which chunks are of a text, not of an imported graph."""
-    return np.asarray(snapshot.layer("chunk").columns[GRAPH] != IMPORTED)
 
 
 def chunk_ranks(snapshot: Snapshot, k: int = 2) -> NDArray[np.float64]:
@@ -311,7 +306,7 @@ class Relevance:
         if self._stored:
             cosines = self._snapshot.layer("chunk").vectors[list(rows)] @ self._query.vector
             return blend(weighted_mean(self._best("chunk", rows), self._weights), cosines)
-        return self._of_texts(titled_texts(self._snapshot, rows))
+        return self._of_texts(self._snapshot.titled_texts(rows))
 
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of units, each read as one text."""
@@ -441,12 +436,6 @@ def ranked(
     rows = positive_top_k(scores, k) if positive else top_k(scores, k)
     found = hits(snapshot, rows, scores[rows])
     return Evidence(query=query, method=method, hits=found, notes=notes)
-
-
-def titled_texts(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
-    """Return each chunk's text behind its document's title, as models read it."""
-    found = hits(snapshot, rows, np.zeros(len(rows)))
-    return [title_head(hit.title, hit.text) + hit.text for hit in found]
 
 
 def hits(

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clew.errors import MissingLayer
+from clew.text.normalize import title_head
 
 if TYPE_CHECKING:
     import numpy as np
@@ -247,6 +248,18 @@ class Snapshot:
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         return self.document_layer.documents(rows)
+
+    def are_texts(self) -> NDArray[np.bool_]:
+        """Say which chunks are of a text, not of an imported graph."""
+        of_texts: NDArray[np.bool_] = self.layer("chunk").columns[GRAPH] != IMPORTED
+        return of_texts
+
+    def titled_texts(self, chunks: Sequence[int]) -> list[str]:
+        """Return each chunk's text behind its document's title, as models read it."""
+        layer = self.layer("chunk")
+        documents = self.documents([int(layer.columns["document"][row]) for row in chunks])
+        pairs = zip(documents, layer.texts(chunks), strict=True)
+        return [title_head(document.title, text) + text for document, text in pairs]
 
     def derived(self, name: str, compute: Callable[[], T]) -> T:
         """Return what `compute` gives, computed once for this snapshot under that name."""

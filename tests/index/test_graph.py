@@ -466,7 +466,7 @@ def test_a_graph_beside_texts_changes_nothing_among_these(store, folder):
     take(store, write(folder / "a.jsonl", *SHIPS))
     snapshot = store.snapshot()
     assert snapshot.kept("neighbours-2") is not None
-    rows = np.flatnonzero(steps.are_texts(snapshot))
+    rows = np.flatnonzero(snapshot.are_texts())
     graph = steps.chunk_graph(snapshot)
     assert (graph[rows][:, rows] != steps.chunk_graph(expected)).nnz == 0
     assert graph.nnz == steps.chunk_graph(expected).nnz

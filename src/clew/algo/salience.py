@@ -125,7 +125,8 @@ def entity_rates(
 ) -> csr_array:
     """Return the (n_chunks, n_terms) rates, from 0 to 1, of the terms counted in `counts`.
 
-    `counts` stores positive numbers only; the (n_chunks,) `lengths` are in tokens [|t|].
+    `counts` stores positive numbers only; the (n_chunks,) `lengths` are in tokens [|t|],
+    at which "eq2" alone looks.
     "eq2" is the equation, "normalised" divides it by the chunk's highest, and "tfidf" is
     count · (1 + ln((N + 1) / (df + 1))) in rows of unit length. A term of all chunks rates 0 but
     for "tfidf"; so does every term of a lone chunk. O(nnz).
@@ -139,8 +140,9 @@ def entity_rates(
         scale = np.sqrt(np.bincount(row, weights=rates**2, minlength=n_chunks))
     else:
         rates = counts.data * rarity[counts.indices]
+    if score == "eq2":
         scale = lengths * np.log(n_chunks + 1)
-    if score == "normalised":
+    elif score == "normalised":
         scale = np.zeros(n_chunks)
         np.maximum.at(scale, row, rates)
     rates = np.divide(rates, scale[row], out=np.zeros_like(rates), where=scale[row] > 0)

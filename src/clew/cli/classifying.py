@@ -21,6 +21,7 @@ from clew.cli.options import (
     index_option,
     method_parameters,
     paid_options,
+    param_option,
     reranker_option,
 )
 from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
@@ -74,13 +75,7 @@ class _Done:
 @click.option(
     "--method", default="hybrid", show_default=True, help="Retrieval method: 'clew methods'."
 )
-@click.option(
-    "--param",
-    "given",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Parameter of the method, such as chunks=20; may be repeated.",
-)
+@param_option("chunks=20")
 @reranker_option
 @index_option()
 @paid_options

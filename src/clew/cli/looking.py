@@ -18,6 +18,7 @@ from clew.cli.options import (
     json_option,
     method_parameters,
     paid_options,
+    param_option,
     reranker_option,
 )
 from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
@@ -59,13 +60,7 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
 @click.option(
     "--method", default="bubble", show_default=True, help="Retrieval method that finds a graph."
 )
-@click.option(
-    "--param",
-    "given",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Parameter of the method, such as depth=2; may be repeated.",
-)
+@param_option("depth=2")
 @reranker_option
 @index_option()
 @paid_options

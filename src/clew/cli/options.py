@@ -75,6 +75,17 @@ def index_option(name: str = "--index", purpose: str = "Folder of the index.") -
     )
 
 
+def param_option(example: str) -> Decorator:
+    """Return the option that sets parameters of the method."""
+    return click.option(
+        "--param",
+        "given",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help=f"Parameter of the method, such as {example}; may be repeated.",
+    )
+
+
 reranker_option = click.option(
     "--reranker",
     metavar="SPEC",
@@ -270,13 +281,7 @@ query_options = gathered(
             metavar="N",
             help="Chunks to find. [default: the method's]",
         ),
-        "given": click.option(
-            "--param",
-            "given",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Parameter of the method, such as depth=2; may be repeated.",
-        ),
+        "given": param_option("depth=2"),
         "reranker": reranker_option,
     },
     "query",

@@ -125,7 +125,7 @@ def waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     for kind in KINDS:
         work = store.work(kind)
         new = ~np.isin(snapshot.layer("chunk").columns[kind], _PAID) & (kind in wished)
-        new &= steps.are_texts(snapshot) & ~np.isin(stored, list(work))
+        new &= snapshot.are_texts() & ~np.isin(stored, list(work))
         counts[kind] = int(np.sum(new | np.isin(stored, _chosen_ones(work))))
     return counts
 
@@ -142,7 +142,7 @@ def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], kno
     """Let those of the texts in `rows` wait whose triples no LLM or file has given yet."""
     done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
     done |= np.isin(stored_chunks(snapshot), _chosen_ones(store.work(GRAPH)))
-    done |= ~steps.are_texts(snapshot)
+    done |= ~snapshot.are_texts()
     new = np.unique(rows[~done[rows]])
     if len(new):
         texts = titled_texts(snapshot)
@@ -157,7 +157,7 @@ def _consider(
     store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, known: Known, *, anew: bool
 ) -> None:
     layer, stored, work = snapshot.layer("chunk"), stored_chunks(snapshot), store.work(kind)
-    texts_only = steps.are_texts(snapshot)
+    texts_only = snapshot.are_texts()
     undone = texts_only & ~np.isin(layer.columns[kind], _PAID)
     among = np.flatnonzero(undone & ~np.isin(stored, list(work)))
     if anew:
@@ -183,7 +183,7 @@ def _consider(
 def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return which of the chunks `among` get units, by what they are worth among all texts."""
     layer, texts = snapshot.layer("chunk"), titled_texts(snapshot)
-    rows, values = np.flatnonzero(steps.are_texts(snapshot)), None
+    rows, values = np.flatnonzero(snapshot.are_texts()), None
     if wanted.units < 1:  # with a share of 1 it does not matter what a chunk is worth
         values = chunk_values([texts[row] for row in rows], layer.vectors[rows], wanted.value)
     n_tokens, places = layer.columns["n_tokens"][rows], np.searchsorted(rows, among)
@@ -194,7 +194,7 @@ def _core(
     snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp], n_read: int
 ) -> NDArray[np.intp]:
     """Return which of the chunks `among` the core of the texts lacks, having `n_read` others."""
-    size = core_size(int(np.sum(steps.are_texts(snapshot))), wanted.core)
+    size = core_size(int(np.sum(snapshot.are_texts())), wanted.core)
     quota = min(max(size - n_read, 0), len(among))
     if quota in (0, len(among)):
         return among[:quota]
@@ -243,7 +243,7 @@ def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
 def titled_texts(snapshot: Snapshot) -> list[str]:
     """Return what models read of each chunk: its document's title on a line, then its text."""
     rows = range(len(snapshot.layer("chunk")))
-    return snapshot.derived("titled texts", lambda: steps.titled_texts(snapshot, rows))
+    return snapshot.derived("titled texts", lambda: snapshot.titled_texts(rows))
 
 
 NOTHING = False  # kept of a text whose reply was of no use

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew import steps
 from clew.errors import InputError, UnreadableSource
 from clew.index import LATE, check_recipe, chunking, model_recipe
 from clew.index.extract import Corpus
@@ -247,6 +246,6 @@ def _placed(
     owners = corpus.snapshot.layer("chunk").columns["document"]
     [row] = corpus.snapshot.layer("document").rows([document_id])
     chunks = range(*np.searchsorted(owners, [row, row + 1]).tolist())
-    parts = placed(extraction, steps.titled_texts(corpus.snapshot, chunks))
+    parts = placed(extraction, corpus.snapshot.titled_texts(chunks))
     for chunk, part in zip(chunks, parts, strict=True):
         yield Extracted(int(corpus.stored[chunk]), "recorded", part)

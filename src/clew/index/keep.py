@@ -68,7 +68,7 @@ def keep_derived(
 def _missing(snapshot: Snapshot, exact_up_to: int, *, graph: bool) -> list[str]:
     """Return the names of what is to be kept of a generation and is not yet."""
     n_sentences, n_triples = (len(snapshot.layer(name)) for name in ("sentence", "triple"))
-    has_texts = bool(steps.are_texts(snapshot).any())
+    has_texts = bool(snapshot.are_texts().any())
     needed = {
         _KEYWORDS: n_sentences > 0,
         _NEIGHBOURS: has_texts and (graph or n_triples > 0),
@@ -126,7 +126,7 @@ def _statistical(
 
     The text of a chunk stays as long as its number, so equal chunks have equal salient terms.
     """
-    rows = {"chunks": snapshot.stored["chunk"], "is_text": steps.are_texts(snapshot)}
+    rows = {"chunks": snapshot.stored["chunk"], "is_text": snapshot.are_texts()}
     same = last is not None and _are_of(last, rows)
     known = before if last is None else last
     return {**rows, **statistical_arrays(snapshot, embedder, known, same_texts=same)}

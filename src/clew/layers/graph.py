@@ -14,7 +14,7 @@ from clew.layers.packing import closed, line, numbered, parts, reply_schema
 from clew.models import Prompt
 from clew.prompts import prompt
 from clew.text import tokens
-from clew.text.analyze import is_uncased
+from clew.text.keys import has_key
 from clew.text.normalize import collapse, entity_key
 from clew.types import ENTITY_TYPES, Described, Extraction, Triple
 
@@ -112,8 +112,7 @@ class _Known:
         key = entity_key(name)
         if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
             return ""
-        stands = key in self.words if is_uncased(key) else f" {key} " in self.words
-        return name if stands or key in self.hints else ""
+        return name if has_key(self.words, key) or key in self.hints else ""
 
 
 def _rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401

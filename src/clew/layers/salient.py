@@ -65,7 +65,10 @@ def salient_rates(
     """
     words = _read(texts)
     ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
-    rates = entity_rates(ngrams.counts, words.lengths, score=score)
+    lengths = np.ones(len(texts), dtype=np.int64)  # which "eq2" alone looks at
+    if score == "eq2":
+        lengths = np.array([len(bleu_tokens(text)) for text in texts], dtype=np.int64)
+    rates = entity_rates(ngrams.counts, lengths, score=score)
     kept = above(rates, threshold)
     if not nested:
         kept &= ~ngrams.inside
@@ -87,7 +90,6 @@ class _Words:
     added: NDArray[np.int32]  # (n,)
     joins: NDArray[np.bool_]  # (n,)
     begins: NDArray[np.int64]  # (n_texts + 1,), where each text's begin
-    lengths: NDArray[np.int64]  # (n_texts,), in tokens
     spellings: tuple[Sequence[str], Sequence[str]]  # of `numbers` and of `added`
 
     def text(self, place: int, size: int) -> str:
@@ -121,13 +123,11 @@ def _read(texts: Sequence[str]) -> _Words:
     joined = np.array(joins, dtype=bool)[places]
     opening = np.flatnonzero(n_words[stream])  # the last piece, without words, is before the first
     joined[begins[opening]] &= np.array(closes, dtype=bool)[stream[opening - 1]]
-    n_tokens = np.array([len(bleu_tokens(piece)) for piece in rows], dtype=np.int64)
     return _Words(
         numbers=np.array(numbers, dtype=np.int32)[places],
         added=np.array(more, dtype=np.int32)[places],
         joins=joined,
         begins=begins[ends],
-        lengths=np.diff(np.append(0, np.cumsum(n_tokens[stream]))[ends]),
         spellings=(words.texts(), added.texts()),
     )
 

@@ -21,10 +21,9 @@ from clew.layers.entities import is_key
 from clew.layers.extractions import encoded
 from clew.layers.numbers import Numbers
 from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
-from clew.text.analyze import is_uncased
-from clew.text.keys import name_key
-from clew.text.normalize import entity_key, title_head
-from clew.types import GRAPH, IMPORTED, LLM_MADE
+from clew.text.keys import has_key, name_key
+from clew.text.normalize import entity_key
+from clew.types import LLM_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -127,8 +126,8 @@ def statistical_arrays(
 
 def _salient_arrays(snapshot: Snapshot, rate: Rate) -> dict[str, NDArray[Any]]:
     """Return the names of the salient terms of all chunks, and their rates there."""
-    chunks = np.flatnonzero(_are_texts(snapshot))
-    texts = _titled_texts(snapshot, chunks)
+    chunks = np.flatnonzero(snapshot.are_texts())
+    texts = snapshot.titled_texts(chunks.tolist())
     rates, terms = rate(texts)
     ends = rates.indptr.tolist()
     keys, names = Numbers(), list[str]()
@@ -154,19 +153,6 @@ def _salient_arrays(snapshot: Snapshot, rate: Rate) -> dict[str, NDArray[Any]]:
         "indices": by_chunk.indices,
         "rates": by_chunk.data,
     }
-
-
-def _are_texts(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Say which chunks are of a text, not of an imported graph."""
-    return np.asarray(snapshot.layer("chunk").columns[GRAPH] != IMPORTED)
-
-
-def _titled_texts(snapshot: Snapshot, chunks: Rows) -> list[str]:
-    """Return the texts of chunks, each behind the title of its document."""
-    layer, rows = snapshot.layer("chunk"), chunks.tolist()
-    documents = snapshot.documents(layer.columns["document"][rows].tolist())
-    pairs = zip(documents, layer.texts(rows), strict=True)
-    return [title_head(document.title, text) + text for document, text in pairs]
 
 
 def _names(arrays: Arrays) -> list[str]:
@@ -255,7 +241,7 @@ def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
     ends = np.stack([columns["subject"][triple], columns["object"][triple]])
     keys, place = np.unique(link.indices * np.int64(n_entities) + ends, return_inverse=True)
     chunk, entity = np.divmod(keys, max(1, n_entities))
-    stands = ~_are_texts(snapshot)[chunk] | _has(salient, entity, chunk)
+    stands = ~snapshot.are_texts()[chunk] | _has(salient, entity, chunk)
     for says in (_mentioned, _written):  # the latter reads texts
         left = np.flatnonzero(~stands)
         stands[left] = says(snapshot, chunk[left], entity[left])
@@ -269,11 +255,11 @@ def _written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.boo
     keys = snapshot.layer("entity").ids(rows.tolist())
     stands = np.zeros(len(chunks), dtype=bool)
     bounds = pairwise([*begins.tolist(), len(chunks)])
-    for text, (start, end) in zip(_titled_texts(snapshot, distinct), bounds, strict=True):
+    for text, (start, end) in zip(snapshot.titled_texts(distinct.tolist()), bounds, strict=True):
         words = f" {entity_key(text)} "
         for i in range(start, end):
             key = keys[place[i]]
-            stands[i] = key in words if is_uncased(key) else f" {key} " in words
+            stands[i] = has_key(words, key)
     return stands
 
 
@@ -301,7 +287,7 @@ def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
     names, entity = _names(arrays), arrays["entities"]
     is_term = entity < 0
     n_terms, n_entities = int(is_term.sum()), len(snapshot.layer("entity"))
-    salient = np.diff(arrays["indptr"])[_are_texts(snapshot)] > 0
+    salient = np.diff(arrays["indptr"])[snapshot.are_texts()] > 0
     return Statistical(
         names=[names[i] for i in np.flatnonzero(is_term).tolist()],
         vectors=arrays["vectors"],

@@ -85,7 +85,7 @@ class Auto:
 
 def read_signals(query: str, snapshot: Snapshot, models: Models) -> Signals:
     """Return what the index holds, and what the words of the question show."""
-    texts = steps.are_texts(snapshot)
+    texts = snapshot.are_texts()
     [mentions] = models.tagger.tag([query])
     names = [(m.start, m.end) for m in mentions if m.label != "DATE"]
     return Signals(

@@ -1,5 +1,6 @@
 """The key of whatever a graph names, also where the name has no letter or digit."""
 
+from clew.text.analyze import is_uncased
 from clew.text.normalize import collapse, entity_key
 
 MAX_KEY = 100  # characters: longer "names" are headings in capitals, or texts
@@ -12,3 +13,11 @@ def name_key(name: str) -> str:
     ('pourquoi pas', '$')
     """
     return entity_key(name) or collapse(name).casefold()
+
+
+def has_key(words: str, key: str) -> bool:
+    """Say whether a key stands in `words`: a text's key with a space before and behind it.
+
+    As whole words, but in a script without capitals, which may have no spaces either, anywhere.
+    """
+    return key in words if is_uncased(key) else f" {key} " in words

@@ -141,7 +141,7 @@ class Bubble:
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the chunks of texts that are nearest to the query, and their cosines."""
-        texts = np.flatnonzero(steps.are_texts(snapshot))
+        texts = np.flatnonzero(snapshot.are_texts())
         if not len(texts):
             return [], np.zeros(0)
         cosines = steps.dense_scores(snapshot, "chunk", query)[texts]
