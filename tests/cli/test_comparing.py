@@ -185,7 +185,7 @@ def test_the_corpus_may_be_another_one(clew, dataset, articles, tmp_path):
     options = ("--methods", "bm25", "--corpus", "elsewhere.jsonl", "--index", "x.clew", "--json")
     data = json.loads(clew("eval", dataset, *options).stdout)
     assert data["dataset"]["documents"] == 6
-    assert data["methods"]["bm25"]["metrics"]["MRR"]["mean"] > 0
+    assert data["methods"]["bm25"]["metrics"]["MRR@10"]["mean"] > 0
 
 
 def test_an_llm_may_answer_and_do_nothing_else(clew, dataset, llms):

@@ -138,7 +138,7 @@ def test_plot_draws_the_grid(clew, dataset, tmp_path):
     texts = ("recall@5", "coverage", "depth of clue", "clue by depth", "bm25", "dense", "tiny: 2")
     for text in texts:
         assert f">{text}" in drawn
-    assert ">MRR" not in drawn
+    assert ">MRR@10" not in drawn
     first = (tmp_path / "depth.svg").read_bytes()
     clew("eval", dataset, *options)
     assert (tmp_path / "depth.svg").read_bytes() == first
@@ -262,7 +262,7 @@ def test_rows_go_with_json(clew, dataset):
 
 def test_metrics_go_with_a_plot(clew, dataset):
     """The table has all metrics, so naming some is a usage error."""
-    assert clew("eval", dataset, "--metrics", "MRR").exit_code == 2
+    assert clew("eval", dataset, "--metrics", "MRR@10").exit_code == 2
 
 
 def test_a_skipped_record_gives_status_3(clew, dataset):

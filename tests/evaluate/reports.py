@@ -64,6 +64,6 @@ def estimate(mean: float) -> Estimate:
 def _scores(number: int, n: int) -> list[Scores]:
     share = (number + 1) / n
     return [
-        {"recall@2": share / 2, "recall@5": share * q, "MRR": share, "coverage": float(q > 0.5)}
+        {"recall@2": share / 2, "recall@5": share * q, "MRR@10": share, "coverage": float(q > 0.5)}
         for q in (0.25, 0.5, 0.75, 1.0)
     ]

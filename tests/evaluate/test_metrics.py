@@ -47,12 +47,12 @@ def by_definition(ranked: Sequence[str], gold: set[str], ks: Sequence[int]) -> d
     recalls = [len(gold.intersection(ids[:k])) / len(gold) for k in ks]
     gains = [1 / math.log2(rank + 1) for rank, id_ in enumerate(ids[:10], 1) if id_ in gold]
     ideal = [1 / math.log2(rank + 1) for rank in range(1, min(len(gold), 10) + 1)]
-    ranks = [rank for rank, id_ in enumerate(ids, 1) if id_ in gold]
+    ranks = [rank for rank, id_ in enumerate(ids[:10], 1) if id_ in gold]
     return {
         **{f"recall@{k}": recall for k, recall in zip(ks, recalls, strict=True)},
         **{f"all@{k}": float(recall == 1) for k, recall in zip(ks, recalls, strict=True)},
         "nDCG@10": sum(gains) / sum(ideal),
-        "MRR": 1 / ranks[0] if ranks else 0.0,
+        "MRR@10": 1 / ranks[0] if ranks else 0.0,
     }
 
 
@@ -67,14 +67,22 @@ def test_a_ranking_by_hand() -> None:
         "all@2",
         "all@5",
         "nDCG@10",
-        "MRR",
+        "MRR@10",
     ]
     assert [found[f"recall@{k}"] for k in (1, 2, 5)] == pytest.approx([0, 1 / 3, 2 / 3])
     assert found["all@5"] == 0
-    assert found["MRR"] == 0.5
+    assert found["MRR@10"] == 0.5
     gain = 1 / math.log2(3) + 1 / math.log2(5)
     ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
     assert found["nDCG@10"] == pytest.approx(gain / ideal)
+
+
+def test_ranks_beyond_the_tenth_count_for_nothing() -> None:
+    """Lists of 10 and of 20 documents are measured to the same depth."""
+    ids = [str(rank) for rank in range(1, 21)]
+    assert metrics.ranking(ids, {"10"}, (20,))["MRR@10"] == 0.1
+    beyond = metrics.ranking(ids, {"11"}, (20,))
+    assert (beyond["recall@20"], beyond["nDCG@10"], beyond["MRR@10"]) == (1, 0, 0)
 
 
 def test_all_needs_every_gold_document() -> None:
@@ -88,7 +96,7 @@ def test_chunks_of_one_document_count_once() -> None:
     chunks = ["a", "a", "a", "b"]
     assert metrics.distinct(chunks) == ("a", "b")
     found = metrics.ranking(chunks, {"b"}, [2])
-    assert (found["recall@2"], found["MRR"]) == (1, 0.5)
+    assert (found["recall@2"], found["MRR@10"]) == (1, 0.5)
 
 
 def test_nothing_ranked_scores_zero() -> None:
@@ -103,7 +111,7 @@ def test_an_id_may_be_any_string(id_: str) -> None:
     """Ids are compared as they are, whatever the library makes of names."""
     assert set(metrics.ranking([id_], [id_], (1,)).values()) == {1.0}
     found = metrics.ranking(["before", id_], [id_, "lost"], (1, 2))
-    assert (found["recall@1"], found["recall@2"], found["MRR"]) == (0, 0.5, 0.5)
+    assert (found["recall@1"], found["recall@2"], found["MRR@10"]) == (0, 0.5, 0.5)
 
 
 def test_a_ranking_without_gold_or_with_k_below_one_is_refused() -> None:

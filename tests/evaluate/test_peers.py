@@ -53,9 +53,9 @@ def test_rankings_are_scored_by_hand(file: Path, dataset: Dataset) -> None:
     assert rows[0].scores["recall@10"] == rows[0].scores["all@10"] == 1
     assert rows[0].scores["nDCG@10"] == pytest.approx((1 + 0.5) / (1 + 0.63092975))
     assert set(rows[1].scores.values()) == {0}
-    assert rows[2].scores["recall@10"] == rows[2].scores["MRR"] == 0.5
+    assert rows[2].scores["recall@10"] == rows[2].scores["MRR@10"] == 0.5
     assert rows[3].scores == {}
-    assert rows[4].scores["MRR"] == 0.5
+    assert rows[4].scores["MRR@10"] == 0.5
     assert (rows[0].type, rows[0].hops, rows[3].type, rows[3].hops) == ("bridge", 2, "", None)
 
 

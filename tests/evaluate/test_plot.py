@@ -86,10 +86,10 @@ def test_the_line_goes_through_the_means(measured, tmp_path: Path) -> None:
 def test_two_parameters_have_a_line_for_each_value_of_the_second(measured, tmp_path: Path) -> None:
     """The first goes along the axis; the metrics named are shown, each in its panel."""
     file = tmp_path / "plot.svg"
-    draw(measured(TWO), file, ["MRR", "all@2", "nDCG@10"])
+    draw(measured(TWO), file, ["MRR@10", "all@2", "nDCG@10"])
     found = words(file)
     assert {"fixed by n, mode=near", "fixed by n, mode=far", "words"} <= set(found)
-    assert {"MRR", "all@2", "nDCG@10"} <= set(found)
+    assert {"MRR@10", "all@2", "nDCG@10"} <= set(found)
     assert not {"recall@5", "coverage"} & set(found)
     assert found.count("n of fixed") == 3
 
@@ -261,22 +261,22 @@ def test_sensitivity_needs_estimates_and_a_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "settings", "metrics", "message"),
     [
-        ("plot.pdf", ONE, ["MRR"], r"a plot is a file \.png or \.svg, not 'plot\.pdf'"),
-        ("no/plot.svg", ONE, ["MRR"], "no folder 'no'"),
-        ("plot.svg", [WORDS, FIXED], ["MRR"], "and nothing varies: add --grid"),
+        ("plot.pdf", ONE, ["MRR@10"], r"a plot is a file \.png or \.svg, not 'plot\.pdf'"),
+        ("no/plot.svg", ONE, ["MRR@10"], "no folder 'no'"),
+        ("plot.svg", [WORDS, FIXED], ["MRR@10"], "and nothing varies: add --grid"),
         (
             "plot.svg",
             [*ONE, *grid("words", {"m": [1, 2]})],
-            ["MRR"],
+            ["MRR@10"],
             "what varies is fixed: n and words: m",
         ),
         (
             "plot.svg",
             grid("fixed", {"a": [1], "b": [2], "c": [3]}),
-            ["MRR"],
+            ["MRR@10"],
             "not over 3 of fixed: a, b, c",
         ),
-        ("plot.svg", ONE, ["F1"], "cannot show 'F1': metrics that apply are MRR"),
+        ("plot.svg", ONE, ["F1"], "cannot show 'F1': metrics that apply are MRR@10"),
         ("plot.svg", ONE, [], "cannot show nothing"),
     ],
 )
@@ -284,7 +284,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, monkeypatch, file, settings, 
     """The message says what a plot takes."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        check(file, settings, metrics, {"MRR"})
+        check(file, settings, metrics, {"MRR@10"})
 
 
 def test_draw_checks_too(measured, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_means_by_hand(dataset: Dataset, search: Search) -> None:
     data = summary(dataset, search)
     assert mean(data, "fixed", "recall@5") == pytest.approx((0.5 + 0 + 0 + 1) / 4)
     assert mean(data, "fixed", "all@5") == pytest.approx(1 / 4)
-    assert mean(data, "fixed", "MRR") == pytest.approx((1 / 2 + 1) / 4)
+    assert mean(data, "fixed", "MRR@10") == pytest.approx((1 / 2 + 1) / 4)
     assert data["methods"]["fixed"]["metrics"]["recall@5"]["n"] == 4
 
 

@@ -45,6 +45,8 @@ TEXT = st.lists(
         ("O'Brien", ["o'brien"]),
         ("_the big_ __Fram__ snake_case _", ["big", "fram", "snake_case"]),
         ("x-ray well-known tail-- end-", ["x-ray", "well-known", "tail", "end"]),
+        ("night--the owl--'tis IN--_the_", ["night", "owl", "tis"]),
+        ("the ''World'' rock-'n'-roll", ["world", "rock", "roll"]),
         ("in 1910, 7 ships, B-52", ["1910", "7", "ships", "b-52"]),
         ("a I x ?", []),
         ("Straße STRASSE", ["strasse", "strasse"]),

@@ -50,6 +50,7 @@ SENTENCES = [
     ("He lost to the New York Times v. Sullivan.", "New York Times|Sullivan", ""),
     ("Then came Pourquoi-Pas?, Charcot's ship.", "Pourquoi-Pas|Charcot", ""),
     ("Apsley Cherry-Garrard wrote it.", "Apsley Cherry-Garrard", ""),
+    ("He saw Mardon--Salome too--IN--_the_ night.", "Mardon|Salome", ""),
     (
         "He is José Ortega y Gasset.",
         "José Ortega y Gasset|José Ortega|Gasset",

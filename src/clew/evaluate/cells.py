@@ -43,7 +43,7 @@ _NONE = "-"
 def ranking_metrics(report: Report) -> list[str]:
     """Return the metrics of rankings, in the order of a report."""
     at = [f"{metric}@{k}" for metric in ("recall", "all") for k in report.scoring.ks]
-    return [*at, "nDCG@10", "MRR"]
+    return [*at, "nDCG@10", "MRR@10"]
 
 
 def answer_metrics(report: Report) -> list[str]:

@@ -58,5 +58,4 @@ def _is_covered(wanted: frozenset[str], found: Sequence[frozenset[str]]) -> bool
 
 @lru_cache(maxsize=1 << 14)  # a chunk is found by many methods and for many questions
 def _stems(text: str) -> frozenset[str]:
-    plain = text.replace("_", " ")  # as plain-text books mark emphasis: "the _sistrum_"
-    return frozenset(intern(term[:_STEM]) for term in terms(plain))
+    return frozenset(intern(term[:_STEM]) for term in terms(text))

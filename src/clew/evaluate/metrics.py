@@ -39,7 +39,7 @@ def distinct(ids: Iterable[str]) -> tuple[str, ...]:
 def ranking(
     ranked_ids: Iterable[str], gold: Collection[str], ks: Iterable[int]
 ) -> dict[str, float]:
-    """Return recall@k and all@k for each of `ks`, nDCG@10 and MRR of a ranking, in this order.
+    """Return recall@k and all@k for each of `ks`, nDCG@10 and MRR@10 of a ranking, in this order.
 
     all@k is 1 where every gold document is among the first k, else 0. In nDCG a gold document has
     the gain 1. A gold document that the corpus lacks counts as one that was not found. Raises
@@ -57,7 +57,7 @@ def ranking(
     measured = {names[each.measure]: float(each.value) for each in evaluator.iter_calc({"q": run})}
     recalls = {f"recall@{k}": measured[f"recall@{k}"] for k in cuts}
     every = {f"all@{k}": float(recalls[f"recall@{k}"] == 1) for k in cuts}
-    return {**recalls, **every, **{name: measured[name] for name in ("nDCG@10", "MRR")}}
+    return {**recalls, **every, **{name: measured[name] for name in ("nDCG@10", "MRR@10")}}
 
 
 @lru_cache(maxsize=256)
@@ -72,7 +72,7 @@ def _evaluator(ks: tuple[int, ...], n_gold: int) -> tuple[Evaluator, Mapping[Mea
     except ModuleNotFoundError as error:
         raise MissingExtra("ir_measures", "eval", "measuring a ranking") from error
     names = {ir_measures.R @ k: f"recall@{k}" for k in ks}
-    names |= {ir_measures.nDCG @ DEEPEST: "nDCG@10", ir_measures.RR: "MRR"}
+    names |= {ir_measures.nDCG @ DEEPEST: "nDCG@10", ir_measures.RR @ DEEPEST: "MRR@10"}
     gold = {"q": {str(number): 1 for number in range(n_gold)}}
     return ir_measures.evaluator(list(names), gold), names
 

@@ -1,16 +1,16 @@
 """One analyser for everything lexical: search terms, co-occurrence, keywords.
 
-NFKC, casefold, words of at least two characters or digit strings, no possessive ending, no
-underscores around a word, which mean emphasis in plain text, no English stop words. Numbers stay:
-years matter in questions that need several texts. Scripts written without spaces give overlapping
-pairs of characters, the usual terms for them.
+NFKC, casefold, words of at least two characters or digit strings, no possessive ending, no English
+stop words. As plain text has no italics and no dashes, underscores around a word mean emphasis, and
+two hyphens part words. Numbers stay: years matter in questions that need several texts. Scripts
+written without spaces give overlapping pairs of characters, the usual terms for them.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
 
-VERSION = "2"
+VERSION = "3"
 
 # Accents, vowel signs and points are parts of words, although \w leaves them out: combining
 # accents, Hebrew, Arabic, the scripts of India and Ceylon, Thai, Lao, Tibetan, Myanmar, Khmer.
@@ -20,8 +20,8 @@ MARKS = (
     "\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u109d"
     "\u17b4-\u17d3"
 )
-_WORD = re.compile(rf"\w[\w{MARKS}'’-]*")
-_POSSESSIVE = re.compile(r"(?:['’]s?|(?<!-)-+)$")
+_WORD = re.compile(rf"\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?")
+_POSSESSIVE = re.compile(r"['’]s?$")
 # Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

@@ -36,7 +36,7 @@ _QUOTED = re.compile(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
 )
-_WORD = re.compile(rf"&|[^\W_](?:[\w{MARKS}'’/-]*(?:[^\W_]|[{MARKS}]))?")
+_WORD = re.compile(rf"&|[^\W_](?:(?:['’/-]?[\w{MARKS}])*(?:['’/-]?[^\W_]|[{MARKS}]))?")
 _POSSESSIVE = re.compile(r"['’]s$")
 _INITIAL = re.compile(r"(?:\w\.)*\w$")
 _PARENTHESIS = re.compile(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
