@@ -10,7 +10,16 @@ from clew.evaluate import Report
 from clew.evaluate.summary import Estimate, Spending, Summary
 from clew.types import Scalar
 
-_RANKING = ("recall@2", "recall@5", "recall@10", "all@5", "nDCG@10", "MRR@10", "coverage", "evidence")
+_RANKING = (
+    "recall@2",
+    "recall@5",
+    "recall@10",
+    "all@5",
+    "nDCG@10",
+    "MRR@10",
+    "coverage",
+    "evidence",
+)
 _ANSWERS = ("EM", "F1 plain", "F1 hotpot", "F1 ket", "Acc", "ROUGE-L")
 _WITH_INTERVALS = ("recall@5", "evidence", "F1 plain")
 _NONE = "–"
