@@ -6,7 +6,6 @@ import re
 import pytest
 
 from clew import methods
-from clew.cli.plain import counted
 from tests.cli.conftest import open_with_doubles
 
 
@@ -154,16 +153,6 @@ def test_every_parameter_has_a_default_and_a_meaning(clew, name):
 def test_choices_are_named(clew):
     """Where only some words are allowed they are listed."""
     assert "sets or chunks" in clew("methods", "clue").stdout
-
-
-@pytest.mark.parametrize(
-    ("n", "what", "words"),
-    [(1, "triple", "1 triple"), (0, "entity", "0 entities"), (1, "entity", "1 entity")],
-)
-def test_one_is_not_many(n, what, words):
-    """What is counted is named in the singular or the plural."""
-    assert counted(n, what) == words
-    assert counted(1_000 + n, "chunk") == f"{1_000 + n:,} chunks"
 
 
 def test_export_writes_the_graph(clew, own_index, articles, tmp_path):

@@ -21,11 +21,12 @@ from clew.cli.options import (
     json_option,
     paid_options,
 )
-from clew.cli.plain import counted, dim, echo_json, heading, one_line
+from clew.cli.plain import dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_done
 from clew.cli.render import spent
 from clew.errors import BudgetSpent, InputError
+from clew.text.counted import counted
 from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:

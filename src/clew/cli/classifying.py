@@ -24,11 +24,12 @@ from clew.cli.options import (
     param_option,
     reranker_option,
 )
-from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.cli.program import SKIPPED
 from clew.cli.progress import questions_asked
 from clew.cli.render import hit, ledger
 from clew.errors import InputError
+from clew.text.counted import counted
 from clew.text.labels import label_key
 from clew.text.normalize import title_head
 from clew.types import Document, Skipped, Usage

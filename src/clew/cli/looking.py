@@ -21,8 +21,9 @@ from clew.cli.options import (
     param_option,
     reranker_option,
 )
-from clew.cli.plain import aligned, and_more, counted, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.errors import InputError
+from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.api import Index

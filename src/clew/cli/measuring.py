@@ -174,11 +174,9 @@ def _indexed(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
 
 def _foreign(index: Index, dataset: Dataset) -> str | None:
     """Return the id of a document that the index holds and the corpus does not, if there is."""
-    from clew.evaluate.formats import corpus
-
     try:
         layer = index.snapshot().layer("document")
     except NotAnIndex:
         return None  # it will be made
-    known = corpus.of(dataset.corpus).ids
-    return next((i for i in layer.ids(range(len(layer))) if i not in known), None)
+    ids = layer.ids(range(len(layer)))
+    return next((id_ for id_ in ids if id_ not in dataset.document_ids), None)

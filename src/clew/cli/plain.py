@@ -45,12 +45,6 @@ def and_more(n: int, *, indent: str = "  ") -> Iterator[str]:
         yield dim(f"{indent}… and {n:,} more")
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number and what it counts, named in the singular: "1 triple", "2 entities"."""
-    many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{n:,} {what if n == 1 else many}"
-
-
 def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
     """Return rows of equal length as columns; the last one wraps below itself."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]

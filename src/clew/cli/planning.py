@@ -18,7 +18,8 @@ from clew.cli.options import (
     json_option,
     paid_options,
 )
-from clew.cli.plain import counted, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
+from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.index.plan import Estimate, Plan

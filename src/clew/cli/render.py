@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from clew.cli.plain import and_more, columns, counted, dim, heading, one_line, wrapped
+from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
+from clew.text.counted import counted
 from clew.types import (
     Answer,
     Candidate,

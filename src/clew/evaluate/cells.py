@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.summary import Estimate, Group, Spending, Summary
+from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.evaluate.datasets import About
@@ -193,11 +194,6 @@ def notes(report: Report) -> Iterator[str]:
     unknown = [s.label for s in report.summaries if s.search is None and not s.n_failed]
     if unknown:
         yield f"no cost is known of: {', '.join(unknown)}"
-
-
-def counted(n: int, what: str) -> str:
-    """Return "1 question" or "2 questions"."""
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def printable(text: str) -> str:

@@ -30,11 +30,15 @@ class Dataset:
     name: str
     corpus: Path | tuple[Document, ...]
     questions: tuple[Question, ...]
-    n_documents: int
+    document_ids: frozenset[str] = field(repr=False)  # of the corpus
     format: str = "clew"  # what the files were taken for
     unknown_ids: tuple[str, ...] = ()  # supporting ids that the corpus lacks: never found
     dropped_answers: tuple[str, ...] = ()  # such as "A": nothing is left once normalised
     left_out: Mapping[str, int] = field(default_factory=dict)  # questions of the file, by reason
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.document_ids)
 
     @property
     def about(self) -> About:
@@ -101,7 +105,7 @@ def load(
             replace(question, answers=tuple(filter(normalize_answer, question.answers)))
             for question in asked
         ),
-        n_documents=len(found.ids),
+        document_ids=found.ids,
         format=parsed.format,
         unknown_ids=tuple(id_ for id_ in supporting if id_ not in found.ids),
         dropped_answers=tuple(a for q in asked for a in q.answers if not normalize_answer(a)),

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.evaluate.datasets import Dataset, Question
-from clew.evaluate.formats import corpus
 from clew.evaluate.formats.records import Record, records
 from clew.evaluate.metrics import DEEPEST, distinct
 from clew.evaluate.run import score_answer, score_retrieval
@@ -34,14 +33,13 @@ def load_peers(file: str | Path, dataset: Dataset, scoring: Scoring) -> dict[str
     lines = [_line(record) for record in records(path)]
     if not lines:
         raise InputError(f"{path}: no lines")
-    known = corpus.of(dataset.corpus).ids
     methods: dict[str, dict[str, _Line]] = {}
     for line in lines:
         of_method = methods.setdefault(line.method, {})
         if line.question_id in of_method:
             raise line.error(f"a second line of {line.method!r} for this question")
         of_method[line.question_id] = line
-    peers = [_peer(path, name, by_id, dataset, known) for name, by_id in methods.items()]
+    peers = [_peer(path, name, by_id, dataset) for name, by_id in methods.items()]
     return {peer.label: peer.rows(tuple(sorted(scoring.ks))) for peer in peers}
 
 
@@ -116,9 +114,7 @@ class _Peer:
         )
 
 
-def _peer(
-    path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset, known: frozenset[str]
-) -> _Peer:
+def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -> _Peer:
     place = f"{path}: method {name!r}"
     missing = [question for question in dataset.questions if question.id not in by_id]
     if missing:
@@ -130,7 +126,7 @@ def _peer(
     if len({line.answer is None for line in lines}) > 1:
         raise InputError(f"{place} has answers to some questions only: give all or none")
     found = {id_ for line in lines for id_ in line.retrieved_ids}
-    if found and found.isdisjoint(known):
+    if found and found.isdisjoint(dataset.document_ids):
         raise InputError(
             f"{place} found no document of the corpus, only such as {min(found)!r}: "
             "'retrieved_ids' takes ids of documents"
@@ -140,7 +136,7 @@ def _peer(
         questions=dataset.questions,
         lines=lines,
         n_ignored=len(by_id) - len(lines),
-        known=known,
+        known=dataset.document_ids,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.evaluate import cells
 from clew.evaluate.cells import Rows
+from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.evaluate.report import Report
@@ -73,9 +74,9 @@ def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "")
 
 def _measured(report: Report, remark: str) -> Section:
     dataset = report.dataset
-    questions = cells.counted(dataset.n_questions, "question")
-    documents = cells.counted(dataset.n_documents, "document")
-    settings = cells.counted(len(report.settings), "setting")
+    questions = counted(dataset.n_questions, "question")
+    documents = counted(dataset.n_documents, "document")
+    settings = counted(len(report.settings), "setting")
     said = [f"{dataset.name}: {questions} over {documents}, asked of {settings}."]
     if report.headline:
         said.append(f"Settings are compared by {report.headline}.")

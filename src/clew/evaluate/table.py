@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clew.evaluate import cells
+from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.evaluate.report import Report
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 def render(report: Report) -> str:
     """Return the report as text; every score is between 0 and 1."""
     dataset, summaries, headline = report.dataset, report.summaries, report.headline
-    questions = cells.counted(dataset.n_questions, "question")
-    documents = cells.counted(dataset.n_documents, "document")
+    questions = counted(dataset.n_questions, "question")
+    documents = counted(dataset.n_documents, "document")
     blocks = [
         [f"{dataset.name}: {questions}, {documents}"],
         _aligned(cells.means(report, "ranking", cells.ranking_metrics(report))),

@@ -41,10 +41,8 @@ def read(path: Path) -> Corpus:
     return corpus
 
 
-def of(documents: Path | tuple[Document, ...]) -> Corpus:
-    """Return a corpus of which the documents, or where they are, is known."""
-    if isinstance(documents, Path):
-        return read(documents)
+def of(documents: tuple[Document, ...]) -> Corpus:
+    """Return the corpus of documents that were read."""
     return Corpus(documents, frozenset(document.id for document in documents))
 
 
