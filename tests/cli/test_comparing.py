@@ -53,7 +53,14 @@ def test_a_head_says_how_a_run_was_made(clew, dataset, tmp_path):
     assert (head["parameters"]["depth"], head["parameters"]["chunks"]) == (1, 10)
     assert "width" in head["parameters"]
     assert set(head["models"]) == {"embedder", "tagger", "reranker"}
-    assert set(head["versions"]) == {"clew", "python", "numpy", "scipy"}
+    assert set(head["versions"]) == {
+        "clew",
+        "python",
+        "numpy",
+        "scipy",
+        "ir-measures",
+        "snowballstemmer",
+    }
     assert head["index"]["rows"] == {"document": 6, "chunk": 6, "triple": 0}
     assert head["index_cost"]["tokens"] == 0
     assert head["prompts"] == {}

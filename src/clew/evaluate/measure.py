@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
-
-import numpy as np
-import scipy
 
 import clew
 from clew import methods, prompts
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_PACKAGES = ("numpy", "scipy", "ir-measures", "snowballstemmer")
 _LAYERS = ("document", "chunk", "triple")  # whose rows a run counts
 
 
@@ -245,12 +245,7 @@ def _head(
             **named,
         },
         prompts=prompts.versions() if named else {},
-        versions={
-            "clew": clew.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
+        versions=_versions(),
         index={
             "recipe": dict(snapshot.recipe),
             "generation": snapshot.generation,
@@ -259,6 +254,15 @@ def _head(
         },
         index_cost=index_cost(index),
     )
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of Clew, of Python, and of the packages that figures come from."""
+    found = {"clew": clew.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):  # of an extra that these metrics do without
+            found[name] = version(name)
+    return found
 
 
 def _all_parameters(protocol: Protocol, setting: Setting) -> dict[str, Scalar]:
