@@ -16,6 +16,8 @@ MAX_ANSWER_TOKENS = 512
 QUOTED_PASSAGES = 5  # best passages from which sentences are quoted
 
 _CITED = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
+_JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
+_CITATIONS = re.compile(rf"[\s,;]*{_CITED.pattern}(?:{_JOINTS}{_CITED.pattern})*")
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 WITHOUT_RETRIEVAL = frozenset({"zero_shot", "chain_of_thought"})
 
@@ -107,11 +109,13 @@ def _prompt(question: str, context: Context, method: str, max_tokens: int) -> Pr
 
 
 def after_marker(reply: str) -> str:
-    """Return what stands behind the last answer marker on its line, without citation numbers.
+    """Return what stands behind the last answer marker on its line, without citations.
 
-    The whole reply where there is no marker.
+    The whole reply where there is no marker. What joins citations to each other and to the words
+    before them goes with them.
     """
-    return " ".join(_CITED.sub("", _answer_line(reply)).replace("**", "").split())
+    line = _CITATIONS.sub("", " ".join(_answer_line(reply).split()))
+    return " ".join(line.replace("**", "").split()).rstrip(" ,;")
 
 
 def _answer_line(reply: str) -> str:

@@ -174,6 +174,12 @@ def test_citations_before_the_answer_line_count_where_it_names_none():
         ("**ANSWER: Colin Archer**", "Colin Archer"),
         ("Answer: Colin Archer", "Colin Archer"),
         ("ANSWER: f[x] and [a]", "f[x] and [a]"),
+        ("ANSWER: Archer [1], [2]", "Archer"),
+        ("ANSWER: the 19th century [1] and [2], [3].", "the 19th century."),
+        ("ANSWER: He is Norwegian, [1].", "He is Norwegian."),
+        ("ANSWER: Oslo [1], in Norway [2], [3],", "Oslo, in Norway"),
+        ("ANSWER: Paris [1] and Oslo [2]", "Paris and Oslo"),
+        ("ANSWER: Oslo ,", "Oslo"),
         ("", ""),
     ],
 )
@@ -273,7 +279,7 @@ def test_an_llm_failure_gives_quotes_and_a_note():
     )
 
 
-@pytest.mark.parametrize("reply", ["", "  \n", "ANSWER:", "ANSWER: [1]"])
+@pytest.mark.parametrize("reply", ["", "  \n", "ANSWER:", "ANSWER: [1]", "ANSWER: [1], [2],"])
 def test_an_empty_reply_is_a_failure_too(reply):
     """An LLM that says nothing is not an answer of no words."""
     found = answer(QUESTION, evidence(FRAM), says(reply))
