@@ -114,8 +114,8 @@ def after_marker(reply: str) -> str:
     The whole reply where there is no marker. What joins citations to each other and to the words
     before them goes with them.
     """
-    line = _CITATIONS.sub("", " ".join(_answer_line(reply).split()))
-    return " ".join(line.replace("**", "").split()).rstrip(" ,;")
+    line = " ".join(_answer_line(reply).replace("**", "").split())
+    return _CITATIONS.sub("", line).strip(" ,;")
 
 
 def _answer_line(reply: str) -> str:
