@@ -112,8 +112,30 @@ def target(path: str | Path, *, whole: bool) -> Target:
 # -- graphs ---------------------------------------------------------------------------------------
 
 
+def check_triples(snapshot: Snapshot) -> None:
+    """Raise InputError for an index without triples: it has no graph, nor has what is found."""
+    made_by = snapshot.layer("chunk").columns[GRAPH]
+    if len(snapshot.layer("triple")):
+        return
+    if not len(made_by):
+        raise InputError("this index is empty: add documents first")
+    if made_by.any():
+        raise InputError(
+            "this index has no triples, so there is no graph to write: its chunks were searched "
+            "for some and have none; '--triples llm' may find more, and 'clew import-kg' bring some"
+        )
+    raise InputError(
+        "this index has no triples, so there is no graph to write: run 'clew index PATH --triples "
+        "cooccurrence' (no LLM), or '--triples llm', first"
+    )
+
+
 def index_graph(snapshot: Snapshot) -> Graph:
-    """Return the entities of an index that an extraction has, and its triples."""
+    """Return the entities of an index that an extraction has, and its triples.
+
+    Raises InputError where it has no triples.
+    """
+    check_triples(snapshot)
     entities = np.flatnonzero(snapshot.layer("entity").columns["extracted"])
     return Graph(
         about={},
@@ -195,13 +217,17 @@ def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple
 
 
 def evidence_graph(evidence: Evidence) -> Graph:
-    """Return the graph of what a query found. Raises InputError where its method finds none."""
-    found = evidence.graph
+    """Return the graph of what a query found. Raises InputError where that has no node."""
+    found, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
     if found is None:
-        why = f" ({evidence.notes[0]})" if evidence.notes else ""
         raise InputError(
             f"the method {evidence.method!r} found no graph{why}: take one that does, as 'bubble' "
             "or 'agrag', on an index with triples"
+        )
+    if not (found.entities or found.subgraph):
+        raise InputError(
+            f"nothing in the graph of this index fits the question, as {evidence.method!r} sees "
+            f"it{why}: name something that stands there, or take another method"
         )
     about = {"query": evidence.query, "method": evidence.method}
     if found.subgraph:

@@ -527,6 +527,16 @@ def test_a_method_without_a_graph_says_so(index, tmp_path):
     assert not (tmp_path / "e.json").exists()
 
 
+def test_a_graph_without_nodes_is_not_written(tmp_path):
+    """Where a method found nothing in the graph the message says so."""
+    nothing = replace(EVIDENCE, graph=EvidenceGraph(), notes=("no anchor",))
+    with pytest.raises(
+        InputError, match=r"nothing in the graph .* 'by hand' sees it \(no anchor\)"
+    ):
+        target(tmp_path / "e.json", whole=False).write(evidence_graph(nothing))
+    assert not list(tmp_path.glob("e.json*"))
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -564,14 +574,28 @@ def test_an_export_that_breaks_leaves_the_old_file(tmp_path):
     assert len(ET.parse(path).findall(".//{*}node")) == 3  # noqa: S314 -- our own file
 
 
-@pytest.mark.parametrize("suffix", [".graphml", ".json", ".jsonl", ".tsv", ".parquet"])
-def test_an_index_without_triples(tmp_path, suffix):
-    """An empty graph is a file too."""
+@pytest.mark.parametrize(
+    ("text", "triples", "message"),
+    [
+        (
+            TEXTS["fram"],
+            None,
+            "run 'clew index PATH --triples cooccurrence' .no LLM., or '--triples",
+        ),
+        ("it rained.", "cooccurrence", "its chunks were searched for some and have none"),
+        (None, None, "this index is empty: add documents first"),
+    ],
+)
+def test_an_index_without_triples(tmp_path, text, triples, message):
+    """It has no graph: the message says what is missing and how to get it, and no file is there."""
     with clew.open(tmp_path / "my.clew", models=models()) as index:
-        index.add([Document(id="fram", text=TEXTS["fram"])])
-        exported = index.export(tmp_path / f"g{suffix}")
-    assert (exported.n_nodes, exported.n_edges) == (0, 0)
-    assert (tmp_path / f"g{suffix}").exists()
+        index.add([Document(id="fram", text=text or "Gone.")], triples=triples)
+        if text is None:
+            index.remove("fram")
+        for suffix in (".graphml", ".json", ".jsonl", ".tsv", ".parquet"):
+            with pytest.raises(InputError, match=message):
+                index.export(tmp_path / f"g{suffix}")
+    assert not list(tmp_path.glob("g.*"))
 
 
 def test_the_same_index_gives_the_same_bytes(index, tmp_path):

@@ -1,6 +1,7 @@
 """`clew index`, `clew remove` and `clew compact`."""
 
 import json
+import shlex
 
 import pytest
 
@@ -11,13 +12,13 @@ from tests.index.reads import ReadsChat
 
 
 def test_index_says_what_it_did_and_how_to_go_on(clew, articles):
-    """The summary counts documents and chunks, costs no tokens, and ends with a command."""
+    """The summary counts documents and chunks, costs no tokens, and ends with commands."""
     result = clew("index", articles)
     assert result.exit_code == 0
     assert "my.clew: 6 documents, 6 chunks" in result.stdout
     assert "6 added, 0 changed, 0 restored, 0 unchanged, 0 skipped" in result.stdout
     assert "0 tokens" in result.stdout
-    assert result.stdout.endswith('clew ask "..."\n')
+    assert '\nAsk it:  clew ask "..."\n' in result.stdout
     assert not result.stderr
 
 
@@ -39,7 +40,42 @@ def test_index_json_is_one_document(clew, articles):
 def test_the_command_to_go_on_names_the_folder(clew, articles):
     """Where the index is not the usual one, the next command says so, quoted for a shell."""
     result = clew("index", articles, "--into", "my notes.clew")
-    assert result.stdout.endswith("clew ask \"...\" --index 'my notes.clew'\n")
+    assert "clew ask \"...\" --index 'my notes.clew'\n" in result.stdout
+    assert " --into 'my notes.clew' --triples cooccurrence\n" in result.stdout
+
+
+def test_a_new_index_without_triples_says_how_to_get_them(clew, articles):
+    """Its last line names what needs them and the command, which can be typed as it stands."""
+    last = clew("index", articles).stdout.splitlines()[-1]
+    told, command = last.split(":  clew ")
+    assert told == "It has no triples, which bubble, agrag and export need"
+    assert command == f"index {articles} --triples cooccurrence"
+    done = clew(*shlex.split(command)).stdout
+    assert "6 chunks by rules" in done
+    assert "no triples" not in done
+
+
+def test_triples_are_asked_for_once(clew, articles, tmp_path):
+    """Not of an index that was there before, that has some, or is to have none; not in JSON."""
+    (tmp_path / "more.txt").write_text("Nansen was late.", encoding="utf-8")
+    hint = "no triples"
+    assert hint in clew("index", articles).stdout
+    assert hint not in clew("index", articles).stdout
+    assert hint not in clew("index", "more.txt").stdout
+    for place, option in (
+        ("a", "--triples=none"),
+        ("b", "--triples=cooccurrence"),
+        ("c", "--json"),
+    ):
+        assert hint not in clew("index", articles, option, "--into", place).stdout
+
+
+def test_many_paths_are_not_repeated(clew, tmp_path):
+    """The command to type next stays short."""
+    names = [f"{name}.txt" for name in "abcd"]
+    for name in names:
+        (tmp_path / name).write_text(f"Text {name}.", encoding="utf-8")
+    assert clew("index", *names).stdout.endswith("clew index PATH... --triples cooccurrence\n")
 
 
 def test_the_variable_names_the_folder_of_index_and_search(clew, articles, tmp_path):

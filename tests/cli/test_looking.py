@@ -185,9 +185,24 @@ def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
         ),
     ],
 )
-def test_export_says_what_cannot_be(clew, shared_index, tmp_path, arguments, message):
+def test_export_says_what_cannot_be(clew, own_index, articles, tmp_path, arguments, message):
     """A sentence, and no file."""
-    result = clew("export", *arguments, "--index", shared_index)
+    clew("index", articles, "--into", own_index, "--triples", "cooccurrence")
+    result = clew("export", *arguments, "--index", own_index)
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
+    assert not list(tmp_path.glob("g.*"))
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--query", "Who?"], ["--query", "?", "--method", "dense"]]
+)
+def test_export_of_an_index_without_triples(clew, shared_index, tmp_path, arguments):
+    """It says what is missing and which command makes it, and writes no file."""
+    result = clew("export", "g.json", *arguments, "--index", shared_index)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "clew: this index has no triples, so there is no graph to write: run 'clew index PATH "
+        "--triples cooccurrence' (no LLM), or '--triples llm', first\n"
+    )
     assert not list(tmp_path.glob("g.*"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from clew.index.graph import Imported
 
 
+_MOST_PATHS = 3  # of a command to type next
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
@@ -118,11 +120,14 @@ def index(
             on_progress=on_progress,
             on_chunks=on_chunks,
         )
+        bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": str(folder), **asdict(added)})
     elif _n_seen(added):
         click.echo(_summary(added, folder))
+        if bare and extraction["triples"] is None:
+            click.echo(_how_to_triples(paths, folder))
     if not _n_seen(added):
         raise InputError(f"there is no file to index in {', '.join(map(repr, paths))}")
     if added.extracted.stopped:
@@ -352,6 +357,20 @@ def _summary(added: Added, folder: Path) -> str:
     if added.n_documents:
         lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
     return "\n".join(lines)
+
+
+def _is_new(added: Added) -> bool:
+    """Say whether all documents of the index came in this run."""
+    return added.n_documents == len(added.report.added) > 0
+
+
+def _how_to_triples(paths: Sequence[str], folder: Path) -> str:
+    """Return what needs the triples that an index lacks, and the command that makes them."""
+    named = shlex.join(paths) if len(paths) <= _MOST_PATHS else "PATH..."
+    usual = not command_line(folder=folder)
+    place = [] if usual else ["--into", shlex.quote(str(folder))]
+    command = " ".join(["clew index", named, *place, "--triples cooccurrence"])
+    return f"It has no triples, which bubble, agrag and export need:  {one_line(command)}"
 
 
 def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> str:

@@ -82,8 +82,10 @@ def export(  # noqa: PLR0913 -- one argument for each option
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
     FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl or .tsv,
-    which 'clew import-kg' reads, or .parquet. A FILE that is there is replaced.
+    which 'clew import-kg' reads, or .parquet. A FILE that is there is replaced. The index needs
+    triples: 'clew index PATH --triples cooccurrence' makes some without an LLM.
     """
+    from clew.export import check_triples, target
     from clew.specs import Specs
 
     if query is None and given:
@@ -91,6 +93,8 @@ def export(  # noqa: PLR0913 -- one argument for each option
     parameters = {} if query is None else method_parameters(method, given)
     specs = Specs(llm=paid.llm, reranker=reranker)
     with opener(folder, specs=specs, prices=paid.prices) as index:
+        target(file, whole=query is None)
+        check_triples(index.snapshot())  # before anything is paid for
         exported = index.export(file, query=query, method=method, budget=paid.budget, **parameters)
     if as_json:
         echo_json(exported)
