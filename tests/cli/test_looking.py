@@ -6,6 +6,7 @@ import re
 import pytest
 
 from clew import methods
+from clew.api import DEFAULT_METHOD
 from tests.cli.conftest import open_with_doubles
 
 
@@ -132,12 +133,46 @@ def test_show_follows_ids(clew, shared_index):
 
 
 def test_methods_lists_every_method(clew):
-    """Each method is there with its summary."""
+    """Each method is there with its summary, and one of them is the default."""
     listed = json.loads(clew("methods", "--json").stdout)
     assert [method["name"] for method in listed] == methods.names()
     assert all(method["summary"] for method in listed)
+    assert [method["name"] for method in listed if method["default"]] == [DEFAULT_METHOD]
     text = clew("methods").stdout
-    assert all(f"\n  {name} " in f"\n{text}" for name in methods.names())
+    assert all(f"\n  {name} " in text for name in methods.names())
+    assert re.findall(r"(\w+) \(default\) ", text) == [DEFAULT_METHOD]
+
+
+def test_methods_are_in_groups(clew):
+    """Clew's own, those of papers and what they are compared with; JSON says which it is."""
+    blocks = clew("methods").stdout.split("\n\n")
+    assert [block.splitlines()[0] for block in blocks[:-1]] == [
+        "Clew's own",
+        "Of papers",
+        "To compare with",
+    ]
+    own, papers, compared = (re.findall(r"(?m)^  (\w+) ", block) for block in blocks[:-1])
+    assert "auto" in own
+    assert papers[:2] == ["agrag", "agrag_paper"]
+    assert {"bubble", "clue", "ket", "ket_rag_p"} <= {*papers}
+    assert {"bm25", "dense", "hybrid", "pagerank", "text_rag", "zero_shot"} <= {*compared}
+    groups = {each["name"]: each["group"] for each in json.loads(clew("methods", "--json").stdout)}
+    for group, names in (("own", own), ("paper", papers), ("baseline", compared)):
+        assert {name for name, said in groups.items() if said == group} == {*names}
+
+
+def test_a_module_that_says_no_group_is_clews_own(monkeypatch):
+    """So a new method is one new file and appears in the list."""
+    monkeypatch.delattr("clew.methods.bm25.GROUP")
+    assert "bm25" in methods.grouped()["own"]
+    monkeypatch.undo()
+    assert "bm25" in methods.grouped()["baseline"]
+
+
+def test_one_method_says_that_it_is_the_default(clew):
+    """Above what it does."""
+    assert clew("methods", DEFAULT_METHOD).stdout.startswith(f"{DEFAULT_METHOD} (default)\n")
+    assert clew("methods", "bm25").stdout.startswith("bm25\n")
 
 
 @pytest.mark.parametrize("name", methods.names())

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.api import Index
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
+_GROUPS = {"own": "Clew's own", "paper": "Of papers", "baseline": "To compare with"}
 _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks that nothing read
 
 
@@ -116,13 +117,14 @@ def methods(name: str | None, *, as_json: bool) -> None:
     elif name:
         click.echo(_one_method(found[0]))
     else:
-        click.echo(aligned([(m["name"], m["summary"]) for m in found]))
+        click.echo("\n\n".join(_method_groups(found)))
         click.echo("\nParameters:  clew methods NAME")
 
 
 def describe_method(name: str) -> dict[str, Any]:
-    """Return a method's summary, the layers that it needs, and its parameters."""
+    """Return a method's summary, its group, the layers that it needs, and its parameters."""
     from clew import methods as known
+    from clew.api import DEFAULT_METHOD
 
     kind = known.load(name)
     described = inspect.getmodule(kind) if name in known.modules() else kind
@@ -132,6 +134,8 @@ def describe_method(name: str) -> dict[str, Any]:
         "name": name,
         "summary": one_line(summary),
         "description": one_line(more),
+        "group": next(group for group, names in known.grouped().items() if name in names),
+        "default": name == DEFAULT_METHOD,
         "layers": sorted(kind.layers),
         "parameters": [
             {
@@ -156,12 +160,27 @@ def _comments(kind: type) -> dict[str, str]:
     return dict(pair for base in above for pair in commented.findall(inspect.getsource(base)))
 
 
+def _method_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a block for each group of methods, its columns as wide as those of the others."""
+    from clew import methods as known
+
+    by_name = {each["name"]: each for each in described}
+    width = max(len(_marked(each)) for each in described)
+    for group, names in known.grouped().items():
+        rows = [(_marked(by_name[n]).ljust(width), by_name[n]["summary"]) for n in names]
+        yield f"{heading(_GROUPS[group])}\n{aligned(rows)}"
+
+
+def _marked(method: Mapping[str, Any]) -> str:
+    return f"{method['name']} (default)" if method["default"] else method["name"]
+
+
 def _one_method(method: Mapping[str, Any]) -> str:
     rows = [
         (each["name"], _written(each["default"]), _meaning(each)) for each in method["parameters"]
     ]
     blocks = [
-        heading(method["name"]) + "\n" + wrapped(method["summary"], first="  ", rest="  "),
+        heading(_marked(method)) + "\n" + wrapped(method["summary"], first="  ", rest="  "),
         wrapped(method["description"], first="  ", rest="  ") if method["description"] else "",
         dim(f"  needs the layers: {', '.join(method['layers']) or 'none'}"),
         f"{heading('Parameters')} and their defaults\n{aligned(rows)}",

@@ -1,6 +1,9 @@
 """Retrieval methods. A method is a module of this package: its name is the module's.
 
 A variant is a method with other defaults under a name of its own, such as a paper's ablation.
+
+A module may say by GROUP which of `GROUPS` it is of, "own" if it does not. Its variants are of the
+same one, but for those that it names in BASELINES.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from clew.errors import UnknownMethod
 if TYPE_CHECKING:
     from clew.models import Models
     from clew.types import Evidence, Snapshot
+
+GROUPS = ("own", "paper", "baseline")  # Clew's methods, those of papers, what they compare with
 
 
 class Method(Protocol):
@@ -36,6 +41,18 @@ def modules() -> list[str]:
     return sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
 
 
+def grouped() -> dict[str, list[str]]:
+    """Return the names of all methods by group: modules in order, each before its variants."""
+    groups: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for name in modules():
+        module = _module(name)
+        group, baselines = getattr(module, "GROUP", "own"), getattr(module, "BASELINES", ())
+        groups[group].append(name)
+        for variant in sorted(getattr(module, "VARIANTS", {})):
+            groups["baseline" if variant in baselines else group].append(variant)
+    return groups
+
+
 def load(name: str) -> type[Method]:
     """Return the class of a method or variant by its name."""
     if name in modules():
@@ -56,5 +73,5 @@ def _variants() -> dict[str, type[Method]]:
     }
 
 
-def _module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and VARIANTS where there are some
+def _module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and what else a module declares
     return import_module(f"{__name__}.{name}")

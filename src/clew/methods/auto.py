@@ -173,3 +173,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 METHOD = Auto
+GROUP = "own"

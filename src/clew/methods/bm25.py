@@ -22,3 +22,4 @@ class Bm25:
 
 
 METHOD = Bm25
+GROUP = "baseline"

@@ -21,3 +21,4 @@ class ChainOfThought:
 
 
 METHOD = ChainOfThought
+GROUP = "baseline"

@@ -200,3 +200,4 @@ def _path(
 
 
 METHOD = Clue
+GROUP = "paper"

@@ -22,3 +22,4 @@ class Dense:
 
 
 METHOD = Dense
+GROUP = "baseline"

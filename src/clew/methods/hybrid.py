@@ -29,3 +29,4 @@ class Hybrid:
 
 
 METHOD = Hybrid
+GROUP = "baseline"

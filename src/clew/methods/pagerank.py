@@ -182,3 +182,4 @@ def _mentions(snapshot: Snapshot, chunk: int, entity: int) -> Iterator[Step]:
 
 
 METHOD = PageRank
+GROUP = "baseline"

@@ -21,3 +21,4 @@ class ZeroShot:
 
 
 METHOD = ZeroShot
+GROUP = "baseline"

@@ -207,4 +207,5 @@ class AgragPaper(Agrag):
 
 
 METHOD = Agrag
+GROUP = "paper"
 VARIANTS = {"agrag_paper": AgragPaper}

@@ -205,3 +205,4 @@ class Bubble:
 
 
 METHOD = Bubble
+GROUP = "paper"

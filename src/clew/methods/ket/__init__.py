@@ -291,7 +291,9 @@ class KetRagP(_Paper):
 
 
 METHOD = Ket
+GROUP = "paper"
 VARIANTS = {
     kind.name: kind
     for kind in (TextRag, KnngRag, KgRag, HybridRag, KeywordRag, SkeletonRag, KetRagU, KetRagP)
 }
+BASELINES = frozenset({"text_rag", "knng_rag", "kg_rag", "hybrid_rag"})  # what it compares with
