@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
+from clew.cli.preview import preview, rarities
 from clew.text.counted import counted
 from clew.types import (
     Answer,
@@ -54,22 +55,21 @@ def answer(found: Answer) -> str:
 
 def search(found: Evidence) -> str:
     """Return the graph and tables, the hits in order, and what they cost."""
-    hits = (hit(*each) for each in enumerate(found.hits, 1))
+    weights = rarities(found.query, [each.text for each in found.hits])
+    hits = (hit(*each, weights) for each in enumerate(found.hits, 1))
     blocks = [*graph(found.graph), *map(table, found.tables), *hits]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
     return "\n\n".join([*blocks, *_notes(found), dim(ledger(found.usage))])
 
 
-def hit(place: int, found: Hit) -> str:
-    """Return a hit: its place, score, channel and source, and the first lines of its text."""
+def hit(place: int, found: Hit, weights: Mapping[str, float]) -> str:
+    """Return a hit: its place, score, channel and source, and what of its text weighs most."""
     head = f"{place:>3}  {found.score:.3f}  "
     indent = " " * len(head)
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
     title = f"{heading(one_line(found.title))}\n{indent}" if found.title else ""
     place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}")
-    return f"{head}{channel}{title}{place_line}\n" + wrapped(
-        found.text, first=indent, rest=indent, max_lines=2
-    )
+    return f"{head}{channel}{title}{place_line}\n" + preview(found.text, weights, indent=indent)
 
 
 def table(found: Table) -> str:

@@ -1,0 +1,104 @@
+"""The part of a hit's text that says most about the query, with the query's words marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum, log
+
+import click
+
+from clew.cli.plain import columns, one_line, wrapped
+from clew.text.analyze import term_spans, terms
+from clew.text.sentences import sentence_spans
+
+_LINES = 2
+_RAGGED = 10  # characters at the end of a line that words are too long for
+_BEFORE = 40  # characters before a match, where its sentence is too long to be shown from the start
+
+Spans = Sequence[tuple[int, int]]
+Matches = Sequence[tuple[str, int, int]]  # terms of the query, and where they stand
+
+
+def rarities(query: str, texts: Sequence[str]) -> dict[str, float]:
+    """Return the query's terms that stand in some text; one weighs more the fewer these are."""
+    found = [{*terms(text)} for text in texts]
+    counts = {term: sum(term in each for each in found) for term in terms(query)}
+    return {term: log(1 + len(texts) / count) for term, count in counts.items() if count}
+
+
+def preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
+    """Return two lines of `text`, from the sentence where its terms weigh most, these in bold.
+
+    An ellipsis stands for what is before. A text without any of these terms is shown from its
+    start.
+    """
+    shown = one_line(text)
+    matches = [match for match in term_spans(shown) if match[0] in weights]
+    room = _LINES * (max(columns() - len(indent), 20) - _RAGGED)
+    start = 0
+    if matches and len(shown) > room:
+        sentences = _sentences(text)
+        starts = _starts(shown, sentences, matches, room)
+        start = _best(starts, sentences, matches, weights, room)
+    said = f"… {shown[start:]}" if start else shown
+    return _marked(wrapped(said, first=indent, rest=indent, max_lines=_LINES), weights)
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Return where sentences stand in the one line of a text, whose first one begins with it."""
+    spans = [
+        (_place(text, start), _place(text, end - 1) + 1) for start, end in sentence_spans(text)
+    ]
+    return [(0, spans[0][1]), *spans[1:]] if spans else []
+
+
+def _place(text: str, place: int) -> int:
+    """Return where a character that is no white space stands in the one line of a text."""
+    return len(one_line(text[: place + 1])) - 1
+
+
+def _starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterator[int]:
+    """Yield 0, the start of each sentence with a match, and of a long one places before matches."""
+    yield 0
+    for begin, end in sentences:
+        places = [place for _, place, _ in matches if begin <= place < end]
+        if places:
+            yield begin
+        if end - begin > room:
+            for place in places:
+                if place > begin + _BEFORE:
+                    space = shown.find(" ", place - _BEFORE, place)
+                    yield space + 1 if space >= 0 else place - _BEFORE
+
+
+def _best(
+    starts: Iterable[int],
+    sentences: Spans,
+    matches: Matches,
+    weights: Mapping[str, float],
+    room: int,
+) -> int:
+    """Return the start from which the terms in whole sentences that fit into `room` weigh most.
+
+    The earliest of equals is taken.
+    """
+
+    def weight(start: int) -> float:
+        ends = [end for _, end in sentences if start < end <= start + room]
+        most = max(ends, default=start + room)
+        found = {term for term, begin, end in matches if start <= begin and end <= most}
+        return fsum(weights[term] for term in found)
+
+    return max(starts, key=lambda start: (weight(start), -start))
+
+
+def _marked(lines: str, weights: Mapping[str, float]) -> str:
+    """Return lines with the words of some terms in bold; terms that overlap are marked as one."""
+    spans: list[tuple[int, int]] = []
+    for term, start, end in term_spans(lines):
+        if term in weights:
+            overlaps = bool(spans) and start < spans[-1][1]
+            spans.append((spans.pop()[0] if overlaps else start, end))
+    for start, end in reversed(spans):
+        lines = f"{lines[:start]}{click.style(lines[start:end], bold=True)}{lines[end:]}"
+    return lines
