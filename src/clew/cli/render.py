@@ -62,14 +62,19 @@ def search(found: Evidence) -> str:
     return "\n\n".join([*blocks, *_notes(found), dim(ledger(found.usage))])
 
 
-def hit(place: int, found: Hit, weights: Mapping[str, float]) -> str:
-    """Return a hit: its place, score, channel and source, and what of its text weighs most."""
+def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
+    """Return a hit: its place, score, channel and source, and what of its text weighs most.
+
+    Without weights of terms that is the beginning.
+    """
     head = f"{place:>3}  {found.score:.3f}  "
     indent = " " * len(head)
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
     title = f"{heading(one_line(found.title))}\n{indent}" if found.title else ""
     place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}")
-    return f"{head}{channel}{title}{place_line}\n" + preview(found.text, weights, indent=indent)
+    return f"{head}{channel}{title}{place_line}\n" + preview(
+        found.text, weights or {}, indent=indent
+    )
 
 
 def table(found: Table) -> str:
