@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo import keywords, sketches
+from clew.algo import choice, keywords, sketches
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.knn import knn_graph, overlapping, page_ranks
-from clew.algo.maxsim import weighted_mean
+from clew.algo.links import neighbours
+from clew.algo.maxsim import best_matches, weighted_mean
 from clew.algo.topk import positive_top_k, top_k
 from clew.errors import BudgetSpent
 from clew.models import LLM, Models, Prompt, Reply, gives_tokens, is_late
@@ -25,11 +26,12 @@ from clew.text.normalize import entity_key
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     SetScores = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
+    Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
@@ -296,7 +298,105 @@ def similar_entities(
     return linked
 
 
-# -- relevance of chosen rows ---------------------------------------------------------------------
+# -- coverage and relevance of chosen rows --------------------------------------------------------
+
+
+class Coverage:
+    """How well rows of a layer meet each token of the query; each row is read once.
+
+    By the token vectors that the index stores, where the query has such of the same model; else a
+    token is a word of the query, which a row has or has not.
+    """
+
+    def __init__(self, snapshot: Snapshot, query: Query, match: Match | None = None) -> None:
+        self._snapshot = snapshot
+        self._query = query
+        self._match = match or _best_matches
+        self._known: dict[tuple[str, int], NDArray[np.float32]] = {}
+
+    @cached_property
+    def is_late(self) -> bool:
+        """Whether stored token vectors are read."""
+        return self._snapshot.recipe.get("vectors") == "late" and self._query.tokens is not None
+
+    def of(self, layer: Literal["chunk", "unit"], rows: Sequence[int]) -> NDArray[np.float32]:
+        """Return the (n, m) matches of rows with the m tokens, 0 to 1 or little below 0."""
+        new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._known]
+        if new:
+            read = self._late if self.is_late else self._lexical
+            for row, match in zip(new, read(layer, new), strict=True):
+                self._known[layer, row] = match
+        if not len(rows):
+            return np.zeros((0, len(self.weights)), dtype=np.float32)
+        return np.stack([self._known[layer, int(row)] for row in rows])
+
+    def _late(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        tokens = self._query.tokens
+        assert tokens is not None  # noqa: S101 -- only called where is_late is true
+        return self._match(tokens, [self._snapshot.layer(layer).tokens(row) for row in rows])
+
+    def _lexical(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        of_words = self._words.rows
+        if layer == "chunk":
+            link = self._snapshot.link("chunk", "term")[list(rows)]
+            has = [set(neighbours(link, i).tolist()) for i in range(len(rows))]
+        else:
+            texts = self._snapshot.layer(layer).texts(rows)
+            known = self._snapshot.layer("term")
+            has = [set(known.rows(list(dict.fromkeys(terms(text))))) for text in texts]
+        met = [[row >= 0 and row in here for row in of_words] for here in has]
+        return np.array(met, dtype=np.float32).reshape(len(rows), len(of_words))
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """The (m,) weight of each token: ln(1 + N / df) of the word that it is part of."""
+        words, tokens = self._words, self._query.tokens
+        if not self.is_late or tokens is None:
+            return words.weights
+        weights = np.zeros(len(tokens.ids))
+        for (start, end), weight in zip(words.spans, words.weights, strict=True):
+            weights[(tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)] = weight
+        common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
+        return np.where(weights > 0, weights, common)
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """The (m, d) vectors of the tokens, of length one; (m, 0) where words are matched."""
+        tokens = self._query.tokens
+        if not self.is_late or tokens is None:
+            return np.zeros((len(self.weights), 0), dtype=np.float32)
+        return unit_rows(tokens.vectors)
+
+    @cached_property
+    def _words(self) -> _Words:
+        """The words of the query, with how rare they are in the index."""
+        words = list(term_spans(self._query.text))
+        link = self._snapshot.link("chunk", "term")
+        df = self._snapshot.derived(
+            "df", lambda: np.bincount(link.indices, minlength=link.shape[1])
+        )
+        rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
+        counts = np.array([df[row] if row >= 0 else 0 for row in rows], dtype=np.float64)
+        return _Words(
+            [(start, end) for _, start, end in words],
+            rows,
+            np.log1p(link.shape[0] / (counts + 1)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The analysed words of a query: where each stands, its row of terms or -1, its weight."""
+
+    spans: Sequence[tuple[int, int]]
+    rows: Sequence[int]
+    weights: NDArray[np.float64]
+
+
+def _best_matches(
+    tokens: TokenVectors, texts: Sequence[NDArray[np.generic]]
+) -> NDArray[np.float32]:
+    return best_matches(unit_rows(tokens.vectors), texts)
 
 
 class Relevance:
@@ -309,14 +409,17 @@ class Relevance:
         self._snapshot = snapshot
         self._models = models
         self._query = query
-        self._matches: dict[tuple[str, int], NDArray[np.float32]] = {}
+        reranker = models.reranker
+        match = reranker.matches if is_late(reranker) else None
+        self._coverage = Coverage(snapshot, query, match)
         self._text_scores: dict[str, float] = {}
 
     def of_chunks(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """Return the (n,) scores of chunks, read with their titles."""
         if self._stored:
             cosines = self._snapshot.layer("chunk").vectors[list(rows)] @ self._query.vector
-            return blend(weighted_mean(self._best("chunk", rows), self._weights), cosines)
+            matches = self._coverage.of("chunk", rows)
+            return blend(weighted_mean(matches, self._coverage.weights), cosines)
         return self._of_texts(self._snapshot.titled_texts(rows))
 
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
@@ -325,9 +428,9 @@ class Relevance:
             units = sorted({unit for chosen in sets for unit in chosen})
             place = {unit: i for i, unit in enumerate(units)}
             late = _LateSets(
-                self._best("unit", units),
+                self._coverage.of("unit", units),
                 self._snapshot.layer("unit").vectors[units],
-                self._weights,
+                self._coverage.weights,
                 self._query.vector,
             )
             return late.score([tuple(place[unit] for unit in chosen) for chosen in sets])
@@ -341,44 +444,11 @@ class Relevance:
             self._text_scores.update(zip(new, scores.tolist(), strict=True))
         return np.array([self._text_scores[text] for text in texts])
 
-    def _best(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Return (n, m) best matches of the query's tokens in rows of a layer."""
-        new = [row for row in dict.fromkeys(rows) if (layer, row) not in self._matches]
-        reranker, tokens = self._models.reranker, self._query.tokens
-        if new and is_late(reranker) and tokens is not None:
-            stored = [self._snapshot.layer(layer).tokens(row) for row in new]
-            for row, match in zip(new, reranker.matches(tokens, stored), strict=True):
-                self._matches[layer, row] = match
-        return np.stack([self._matches[layer, row] for row in rows])
-
     @cached_property
     def _stored(self) -> bool:
-        recipe = self._snapshot.recipe
-        return (
-            recipe.get("vectors") == "late"
-            and is_late(self._models.reranker)
-            and self._models.reranker.name == f"maxsim/{recipe.get('embedder')}"
-            and self._query.tokens is not None
-        )
-
-    @cached_property
-    def _weights(self) -> NDArray[np.float64]:
-        """The (m,) weight of each query token: ln(1 + N / df) of the word it is part of."""
-        tokens = self._query.tokens
-        assert tokens is not None  # noqa: S101 -- only called where _stored is true
-        link = self._snapshot.link("chunk", "term")
-        df = self._snapshot.derived(
-            "df", lambda: np.bincount(link.indices, minlength=link.shape[1])
-        )
-        words = list(term_spans(self._query.text))
-        rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
-        weights = np.zeros(len(tokens.ids))
-        for (_, start, end), row in zip(words, rows, strict=True):
-            count = df[row] if row >= 0 else 0
-            inside = (tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)
-            weights[inside] = np.log1p(link.shape[0] / (count + 1))
-        common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
-        return np.where(weights > 0, weights, common)
+        reranker = self._models.reranker
+        own = f"maxsim/{self._snapshot.recipe.get('embedder')}"
+        return self._coverage.is_late and is_late(reranker) and reranker.name == own
 
 
 def cover(query: str, texts: Sequence[str], models: Models, k: int) -> list[int]:
@@ -428,6 +498,91 @@ def _read_late(query: str, texts: Sequence[str], models: Models) -> _LateSets | 
     matches = reranker.matches(asked, [unit_rows(t.vectors) for t in read])
     pooled = np.stack([t.pooled for t in read])
     return _LateSets(matches, pooled, np.ones(len(asked.ids)), asked.pooled)
+
+
+# -- choosing as a set ----------------------------------------------------------------------------
+
+
+def candidates(
+    snapshot: Snapshot,
+    coverage: Coverage,
+    rows: Sequence[int],
+    prior: NDArray[np.float64],
+    named: Collection[int],
+) -> choice.Candidates:
+    """Return chunks as rows to choose from, by what each is worth (n,) and `named` entities.
+
+    The query names a chunk, or another chunk does, that has the entity of its title: by
+    ln(1 + N / df) of that entity, as a share of the most that can be.
+    """
+    titles = chunk_titles(snapshot)[rows]
+    mentions = _chunk_entities(snapshot)[rows]
+    n, df = len(snapshot.layer("chunk")), _entity_counts(snapshot)
+    rare = np.log1p(n / np.maximum(df[titles.indices], 1)) / np.log1p(n)
+    by_query = rare * np.isin(titles.indices, list(named))
+    weighted, asked = (
+        csr_array((each, titles.indices, titles.indptr), shape=titles.shape)
+        for each in (rare, by_query)
+    )
+    naming = np.asarray((weighted @ mentions.T).todense())
+    np.fill_diagonal(naming, 0.0)
+    return choice.Candidates(
+        prior=prior,
+        matches=coverage.of("chunk", rows),
+        naming=naming,
+        named=np.asarray(asked.sum(axis=1)),
+        repeats=repeats(snapshot, rows),
+    )
+
+
+def wording(snapshot: Snapshot, coverage: Coverage, rows: Sequence[int]) -> choice.Wording:
+    """Return the query's tokens and the vectors of chunks, where both are of one kind."""
+    tokens = coverage.vectors
+    vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else tokens[:0]
+    if not tokens.shape[1]:
+        vectors = np.zeros((len(rows), 0), dtype=np.float32)
+    return choice.Wording(weights=coverage.weights, tokens=tokens, vectors=vectors)
+
+
+def _chunk_entities(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
+    """Return the (n_chunks, n_entities) link of chunks to what they mention, each pair once."""
+
+    def compute() -> csr_array[Any, tuple[int, int]]:
+        link = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
+        link.data[:] = 1.0
+        return link
+
+    return snapshot.derived("chunk entities", compute)
+
+
+def _entity_counts(snapshot: Snapshot) -> NDArray[np.intp]:
+    """Return the (n_entities,) number of chunks that mention each."""
+    link = _chunk_entities(snapshot)
+    return snapshot.derived(
+        "entity counts", lambda: np.bincount(link.indices, minlength=link.shape[1])
+    )
+
+
+_SAME_TERMS, _SAME_MEANING = 0.85, 0.8
+
+
+def repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
+    """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
+
+    It does where j has 0.85 of its terms, each as often, and their vectors have a cosine of 0.8. So
+    the shorter of two versions repeats the longer one, and both repeat each other where they hardly
+    differ. No chunk repeats itself.
+    """
+    terms = snapshot.link("chunk", "term")[rows]
+    used, places = np.unique(terms.indices, return_inverse=True)
+    shape = (len(rows), len(used))
+    counts = csr_array((terms.data, places, terms.indptr), shape=shape).toarray()
+    shared = np.array([np.minimum(counts, each).sum(axis=1) for each in counts]).T
+    own = np.maximum(counts.sum(axis=1), 1)[:, None]
+    vectors = snapshot.layer("chunk").vectors[rows]
+    same = (shared >= _SAME_TERMS * own) & (vectors @ vectors.T >= _SAME_MEANING)
+    np.fill_diagonal(same, val=False)
+    return np.asarray(same, dtype=np.bool_)
 
 
 # -- rows to evidence -----------------------------------------------------------------------------

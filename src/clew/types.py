@@ -306,6 +306,7 @@ class Hit:
     end: int
     text: str
     channel: str = ""  # which part of the method found it, where it has several
+    also: tuple[str, ...] = ()  # ids of other chunks that say the same, and stand behind it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,89 @@
+"""Choose rows as a set: each for what it adds to those that were chosen before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import top_k
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Rows to choose from, and what each would add to others."""
+
+    prior: NDArray[np.float64]  # (n,) 0 to 1, what each is worth by itself
+    matches: NDArray[np.floating]  # (n, m) >= 0, how well each row meets each token of the query
+    naming: NDArray[np.floating]  # (n, n) 0 to 1, how well row j names row i
+    named: NDArray[np.floating]  # (n,) 0 to 1, how well the query names row i
+    repeats: NDArray[np.bool_]  # (n, n), whether row i says what row j says
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The query's m tokens, and rows as vectors of the same kind."""
+
+    weights: NDArray[np.float64]  # (m,) >= 0
+    tokens: NDArray[np.float32]  # (m, d) of length one; (m, 0) where there are none
+    vectors: NDArray[np.float32]  # (n, d) of length one; (n, 0) where there are none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """What counts beside a row's prior, whose weight is 1."""
+
+    gain: float = 2.5  # of the query's tokens that no chosen row met so well
+    residual: float = 0.3  # nearness to what the chosen rows leave of the query
+    named: float = 0.3  # whether the query or a chosen row names it
+
+
+def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
+    """Return all n rows in the order in which they join the set, those that repeat one last.
+
+    The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
+    each token among the chosen rows. What is left of the query is the sum of its tokens, each with
+    its weight and the square of what its best match lacks to 1. Gains and nearness are divided by
+    their ranges in the first step: later, when all is covered, noise would decide. Ties go to the
+    lower row. O(n² (m + d)).
+    """
+    n = len(rows.prior)
+    weights = asked.weights / max(float(asked.weights.sum()), 1e-12)
+    met = np.zeros(rows.matches.shape[1])
+    named = np.asarray(rows.named, dtype=np.float64)
+    free, behind = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+    chosen: list[int] = []
+    ranges: tuple[float, float] | None = None
+    while free.any():
+        gains = np.maximum(rows.matches - met, 0) @ weights
+        near = _near(asked, weights * np.maximum(1 - met, 0) ** 2)
+        ranges = ranges or (_range(gains), _range(near))
+        scores = rows.prior + shares.named * named
+        scores = scores + shares.gain * gains / ranges[0] + shares.residual * near / ranges[1]
+        here = np.flatnonzero(free & ~behind if (free & ~behind).any() else free)
+        best = int(here[top_k(scores[here], 1)[0]])
+        chosen.append(best)
+        free[best] = False
+        met = np.maximum(met, rows.matches[best])
+        named = np.maximum(named, rows.naming[:, best])
+        behind |= rows.repeats[:, best]
+    return chosen
+
+
+def _near(asked: Wording, left: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (n,) cosines of the rows to the tokens, each by what is `left` of it."""
+    query = left @ asked.tokens
+    length = float(np.linalg.norm(query))
+    if not length > 0:
+        return np.zeros(len(asked.vectors))
+    return np.asarray(asked.vectors @ (query / length), dtype=np.float64)
+
+
+def _range(values: NDArray[np.float64]) -> float:
+    """Return the range of some values; 1 where they are all equal, which leaves them so."""
+    spread = float(np.ptp(values)) if len(values) else 0.0
+    return spread if spread > 1e-9 else 1.0

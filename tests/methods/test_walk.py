@@ -1,0 +1,165 @@
+"""The walk: what it chooses, where it goes on, what it says of that."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clew.entity_graph import Links, entity_graph
+from clew.errors import InputError
+from clew.methods.walk import Walk
+from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models, small_documents
+from clew.types import Document
+
+CHAIN = [
+    Document(id="a", title="Ada Lund", text="Ada Lund sailed with Bo Tarn. She wore a red coat."),
+    Document(id="b", title="Bo Tarn", text="Bo Tarn had a teacher, Cy Venn."),
+    Document(id="c", title="Cy Venn", text="Cy Venn kept bees in Moss."),
+    Document(id="d", title="Fir Oster", text="Fir Oster wore a red coat in Holt."),
+]
+QUESTION = "Who taught the friend of Ada Lund?"
+ALONE = Walk(anchored_units=0, seed_chunks=0)  # only what the question names
+LATE = HashTokenEmbedder(64)
+
+
+@pytest.fixture(scope="module", params=["words", "token vectors"])
+def chain(request):
+    """An index whose chunks are matched by words, or by token vectors that it stores."""
+    embedder = LATE if request.param == "token vectors" else None
+    with built(CHAIN, models(embedder)) as snapshot:
+        yield snapshot, models(embedder)
+
+
+def ids(found):
+    return [hit.document_id for hit in found.hits]
+
+
+def test_it_goes_on_to_what_the_found_chunks_name(chain):
+    """The question names a only; b and c follow by their names, the unrelated d comes last."""
+    first, *between, last = ids(ALONE.retrieve(QUESTION, *chain))
+    assert (first, sorted(between), last) == ("a", ["b", "c"], "d")
+
+
+def test_a_leg_more_reaches_further(chain):
+    """Without a leg the third name has less influence than with one."""
+    here = [replace(ALONE, legs=legs).retrieve(QUESTION, *chain) for legs in (0, 1)]
+    scores = [{p.steps[-1].document_id: p.score for p in found.paths} for found in here]
+    assert scores[0]["c"] < scores[1]["c"]
+
+
+def test_a_thread_says_where_the_walk_went_on(chain):
+    """The way to c leads from the question to a, and on from there or from b."""
+    found = ALONE.retrieve(QUESTION, *chain)
+    threads = {path.steps[-1].document_id: path.steps for path in found.paths}
+    reasons = [step.reason for step in threads["c"] if step.layer == "entity"]
+    assert reasons[0] == "the question names it: ada lund"
+    assert any(reason.startswith("walked on from ") for reason in reasons)
+    for path, hit in zip(found.paths, found.hits, strict=True):
+        assert path.steps[0].text == QUESTION
+        assert path.steps[-1].id == hit.chunk_id
+
+
+def test_scores_are_one_over_the_place(chain):
+    """The order is that of a set, which no sum of influence has."""
+    found = ALONE.retrieve(QUESTION, *chain)
+    assert [hit.score for hit in found.hits] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])
+
+
+def test_more_chunks_than_candidates_follow_by_influence(chain):
+    """The first ones are chosen as a set of two, and the others keep their order."""
+    found = replace(ALONE, candidates=2).retrieve(QUESTION, *chain)
+    assert len(ids(found)) == len(set(ids(found))) == len(CHAIN)
+    assert ids(replace(ALONE, candidates=2, chunks=2).retrieve(QUESTION, *chain)) == ids(found)[:2]
+
+
+def test_a_chunk_that_says_the_same_stands_behind():
+    """The second version of a text comes after all others, and the first one lists it."""
+    text = "Ada Lund sailed with Bo Tarn on the brig Hesper from the town of Moss to Holt in May."
+    documents = [
+        Document(id="one", text=text),
+        Document(id="two", text=text.replace("in May", "in late May")),
+        Document(id="other", text="Bo Tarn drew maps of Moss."),
+    ]
+    with built(documents) as snapshot:
+        found = ALONE.retrieve("Who sailed with Ada Lund?", snapshot, models())
+    assert ids(found)[1] == "other"
+    best, _, last = found.hits
+    assert best.also == (last.chunk_id,)
+    assert last.also == ()
+
+
+def test_versions_that_differ_in_a_name_are_no_repeats():
+    """Short texts of one mould that tell of different things both keep their places."""
+    documents = [
+        Document(id=name, text=f"{name} Lund was born in {place} in {year}.")
+        for name, place, year in (("Ada", "Moss", 1811), ("Eva", "Holt", 1822))
+    ]
+    with built(documents) as snapshot:
+        found = ALONE.retrieve("Where was Ada Lund born?", snapshot, models())
+    assert [hit.also for hit in found.hits] == [(), ()]
+
+
+def test_names_that_begin_another_name_are_linked():
+    """West Moss leads to West Moss Harbour, by two of its three words and 0.3 of its degree."""
+    documents = [
+        Document(id="a", text="They lived in West Moss."),
+        Document(id="b", text="They built West Moss Harbour."),
+    ]
+    with built(documents) as snapshot:
+        graph = entity_graph(snapshot, Links(title_weight=5.0, names=True))
+        short, long = snapshot.layer("entity").rows(["west moss", "west moss harbour"])
+        linked = graph.entity_entities.toarray()
+        assert linked[short, long] == pytest.approx(2 / 3 * 0.3 * np.log1p(2))
+        assert (linked == linked.T).all()
+        assert np.count_nonzero(linked) == 2
+        without = entity_graph(snapshot, Links(title_weight=5.0))
+        assert without.entity_entities.nnz == 0
+
+
+def test_a_name_that_begins_many_others_leads_nowhere():
+    """Six towns of Saint Mary are no reason to go from one to the next."""
+    ends = ("Cliff", "Hill", "Ford", "Mere", "Wood", "Bay")
+    documents = [Document(id=end, text=f"They saw Saint Mary {end}.") for end in ends]
+    documents.append(Document(id="plain", text="They saw Saint Mary."))
+    with built(documents) as snapshot:
+        graph = entity_graph(snapshot, Links(title_weight=5.0, names=True))
+        [row] = snapshot.layer("entity").rows(["saint mary"])
+        assert row >= 0
+        assert graph.entity_entities[[row]].nnz == 0
+
+
+def test_the_llm_s_names_are_seeds_too(chain):
+    """A name that the LLM says, and the index has, is where the walk begins."""
+    snapshot, given = chain
+    llm = ScriptedLLM({"named_entities": ["Cy Venn"]})
+    found = ALONE.retrieve("Who was the beekeeper?", snapshot, replace(given, llm=llm))
+    assert [step.id for step in found.seeds] == ["cy venn"]
+    assert found.hits[0].document_id == "c"
+
+
+def test_nothing_to_start_from_falls_back_to_dense(chain):
+    """No name, no unit, no chunk as a seed: the nearest chunks, with a note."""
+    found = ALONE.retrieve("bees?", *chain)
+    assert found.notes == ("nothing to start from: the chunks nearest to the query instead",)
+    assert len(found.hits) == len(CHAIN)
+
+
+def test_a_question_without_a_known_word_has_an_answer_too():
+    """Hits may be of no use; they are never an error."""
+    with built(small_documents()) as snapshot:
+        found = Walk(chunks=99).retrieve("zzz qqq", snapshot, models())
+    assert len(found.hits) == len(small_documents())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"candidates": 0}, "candidates is at least 1"),
+        ({"followed": 0}, "followed is at least 1"),
+        ({"onward": 1.5}, "onward is a share"),
+    ],
+)
+def test_parameters_that_cannot_be(given, message):
+    """A message says which one, and what it may be."""
+    with pytest.raises(InputError, match=message):
+        Walk(**given)
