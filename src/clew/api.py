@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
-DEFAULT_METHOD = "clue"
+DEFAULT_METHOD = methods.DEFAULT
 CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"

@@ -74,7 +74,7 @@ def test_add_search_ask_show_remove(index, folder):
     assert (added.n_documents, added.n_chunks) == (12, 12)
     found = index.search("Who built the Comet?", chunks=3)
     assert isinstance(found, Evidence)
-    assert (found.query, found.method, len(found.hits)) == ("Who built the Comet?", "clue", 3)
+    assert (found.query, found.method, len(found.hits)) == ("Who built the Comet?", "walk", 3)
     answer = index.ask("Who built the Comet?", method="bm25")
     assert answer.kind == "quoted"
     assert "Ola Eriksen built the Comet in Bakken." in answer.text
@@ -293,7 +293,7 @@ def test_without_an_index_the_message_says_how_to_make_one(index, folder, call):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("method", ["clue", "dense", "bm25", "hybrid", "pagerank"])
+@pytest.mark.parametrize("method", ["walk", "clue", "dense", "bm25", "hybrid", "pagerank"])
 def test_an_empty_index_says_what_to_do(full, method):
     """An index whose documents are all gone has nothing to search."""
     full.remove([d.id for d in small_documents()])

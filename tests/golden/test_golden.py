@@ -18,7 +18,7 @@ EXAMPLES = HERE.parents[1] / "examples"
 EXPECTED = HERE / "expected.json"
 METHODS = (
     "agrag", "agrag_paper", "auto", "bm25", "bubble", "clue", "dense", "hybrid", "keyword_rag",
-    "ket", "ket_rag_p", "pagerank",
+    "ket", "ket_rag_p", "pagerank", "walk",
 )  # fmt: skip
 # What each found when the corpus was written, less a little: a guard, not a goal.
 FLOORS = {
@@ -34,6 +34,7 @@ FLOORS = {
     "ket": 0.76,
     "ket_rag_p": 0.63,
     "pagerank": 0.78,
+    "walk": 0.90,
 }
 
 pytestmark = pytest.mark.skipif(
@@ -102,7 +103,7 @@ def test_every_path_leads_from_the_question_to_its_hit(polar, questions):
     """Each step of each path stands in its document where it says it stands."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("polar/*.md")}
     for question in questions[:10]:
-        for method in ("clue", "pagerank"):
+        for method in ("clue", "pagerank", "walk"):
             evidence = polar.search(question["question"], method=method, chunks=5)
             for path, hit in zip(evidence.paths, evidence.hits, strict=False):
                 assert path.steps[0].text == question["question"]

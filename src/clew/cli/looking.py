@@ -124,7 +124,6 @@ def methods(name: str | None, *, as_json: bool) -> None:
 def describe_method(name: str) -> dict[str, Any]:
     """Return a method's summary, its group, the layers that it needs, and its parameters."""
     from clew import methods as known
-    from clew.api import DEFAULT_METHOD
 
     kind = known.load(name)
     described = inspect.getmodule(kind) if name in known.modules() else kind
@@ -135,7 +134,7 @@ def describe_method(name: str) -> dict[str, Any]:
         "summary": one_line(summary),
         "description": one_line(more),
         "group": next(group for group, names in known.grouped().items() if name in names),
-        "default": name == DEFAULT_METHOD,
+        "default": name == known.DEFAULT,
         "layers": sorted(kind.layers),
         "parameters": [
             {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from clew.errors import InputError
+from clew.methods import DEFAULT
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -276,7 +277,10 @@ query_options = gathered(
     {
         "folder": index_option(),
         "method": click.option(
-            "--method", default="clue", show_default=True, help="Retrieval method: 'clew methods'."
+            "--method",
+            default=DEFAULT,
+            show_default=True,
+            help="Retrieval method: 'clew methods'.",
         ),
         "chunks": click.option(
             "--chunks",

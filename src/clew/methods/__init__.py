@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.types import Evidence, Snapshot
 
+DEFAULT = "walk"  # what is taken where none is named
 GROUPS = ("own", "paper", "baseline")  # Clew's methods, those of papers, what they compare with
 
 
