@@ -163,3 +163,19 @@ def test_parameters_that_cannot_be(given, message):
     """A message says which one, and what it may be."""
     with pytest.raises(InputError, match=message):
         Walk(**given)
+
+
+def test_words_count_where_a_title_is_of_many_chunks():
+    """In a long document the hybrid score is part of a chunk's worth; among articles it is not."""
+    book = " ".join(f"Day {n} brought rain and a letter from Moss." for n in range(60))
+    long = [Document(id="book", title="The Log of the Hesper", text=book)]
+    for documents, counts in ((long, True), (CHAIN, False)):
+        settings = Settings(chunking=Chunking(size=32))
+        with built(documents, settings=settings) as snapshot:
+            plain, worded = (
+                replace(ALONE, hybrid=weight, chunks=30, seed_chunks=30)
+                .retrieve("Which day brought a letter from Moss, 7 or 31?", snapshot, models())
+                .hits
+                for weight in (0.0, 5.0)
+            )
+            assert (plain != worded) is counts

@@ -52,6 +52,7 @@ class Walk:
     gain: float = 2.5  # weight of what a chunk adds to the set; that of its influence is 1
     residual: float = 0.3  # weight of its nearness to what the set leaves of the question
     named: float = 0.3  # weight of being named by the question or by a chunk of the set
+    hybrid: float = 0.6  # weight of its hybrid score where titles tell no chunk from another
     legs: int = 1  # how often the walk goes on
     followed: int = 3  # first chunks of the set, from whose entities it does
     onward: float = 0.8  # share of the restart, and of the influence, that is the new leg's
@@ -82,7 +83,8 @@ class Walk:
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             scores = steps.dense_scores(snapshot, "chunk", asked)
             return steps.ranked(snapshot, query, "walk", scores, self.chunks, notes=notes)
-        chooser = _Chooser(snapshot, steps.Coverage(snapshot, asked), graph, named, self)
+        words = self.hybrid * _sameness(snapshot) * hybrid
+        chooser = _Chooser(snapshot, steps.Coverage(snapshot, asked), graph, named, words, self)
         spread, chosen = self._walked(graph, restart, seeds, chooser)
         more = top_k(spread.influence[: graph.n_chunks], self.chunks + len(chosen.rows))
         rows = list(dict.fromkeys([*chosen.rows, *more.tolist()]))[: self.chunks]
@@ -134,6 +136,16 @@ class Walk:
         return weights, origins
 
 
+def _sameness(snapshot: Snapshot) -> float:
+    """Return how little titles tell chunks apart: 0 where one names two, near 1 in long documents.
+
+    Where a title is that of a whole book, names lead less far than words.
+    """
+    titles = steps.chunk_titles(snapshot)
+    n_titles = len(np.unique(titles.indices))
+    return max(0.0, 1 - 2 * n_titles / max(titles.shape[0], 1))
+
+
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     rows: list[int]  # chunks in the order in which they joined the set
@@ -148,11 +160,12 @@ class _Chooser:
     coverage: steps.Coverage
     graph: EntityGraph
     named: frozenset[int]  # entities that the question names
+    words: NDArray[np.float64]  # (n_chunks,) worth of each by its hybrid score
     method: Walk
 
     def choose(self, influence: NDArray[np.float64]) -> _Chosen:
         rows = top_k(influence[: self.graph.n_chunks], self.method.candidates).tolist()
-        prior = min_max(np.log(np.maximum(influence[rows], _LEAST)))
+        prior = min_max(np.log(np.maximum(influence[rows], _LEAST))) + self.words[rows]
         found = steps.candidates(self.snapshot, self.coverage, rows, prior, self.named)
         asked = steps.wording(self.snapshot, self.coverage, rows)
         method = self.method
