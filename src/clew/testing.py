@@ -55,6 +55,7 @@ from clew.models.metered import Meter
 from clew.models.replies import messages
 from clew.models.rules import RuleTagger
 from clew.store.embedded import EmbeddedStore
+from clew.text.chunking import Chunking
 from clew.types import (
     GRAPH,
     UNITS,
@@ -294,15 +295,20 @@ QUESTIONS = (
 
 @contextmanager
 def built(
-    documents: Sequence[Document], given: Models | None = None, *, triples: bool = False
+    documents: Sequence[Document],
+    given: Models | None = None,
+    *,
+    triples: bool = False,
+    chunking: Chunking | None = None,
 ) -> Iterator[Snapshot]:
     """Index `documents` in a temporary folder and give the snapshot.
 
     `triples` are those of names in one sentence.
     """
     given = given or models()
+    settings = index.Settings(chunking=chunking) if chunking else index.Settings()
     with tempfile.TemporaryDirectory() as folder:
-        recipe = index.Settings().recipe(given)
+        recipe = settings.recipe(given)
         with EmbeddedStore.create(Path(folder) / "index", recipe) as store:
             index.add(store, documents, given)
             if triples:

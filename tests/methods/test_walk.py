@@ -9,6 +9,7 @@ from clew.entity_graph import Links, entity_graph
 from clew.errors import InputError
 from clew.methods.walk import Walk
 from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models, small_documents
+from clew.text.chunking import Chunking
 from clew.types import Document
 
 CHAIN = [
@@ -170,8 +171,7 @@ def test_words_count_where_a_title_is_of_many_chunks():
     book = " ".join(f"Day {n} brought rain and a letter from Moss." for n in range(60))
     long = [Document(id="book", title="The Log of the Hesper", text=book)]
     for documents, counts in ((long, True), (CHAIN, False)):
-        settings = Settings(chunking=Chunking(size=32))
-        with built(documents, settings=settings) as snapshot:
+        with built(documents, chunking=Chunking(size=32, overlap=0)) as snapshot:
             plain, worded = (
                 replace(ALONE, hybrid=weight, chunks=30, seed_chunks=30)
                 .retrieve("Which day brought a letter from Moss, 7 or 31?", snapshot, models())
