@@ -6,7 +6,7 @@ import pytest
 import clew
 from clew import methods
 from clew.errors import InputError, UnknownMethod
-from clew.methods.auto import Auto, Signals, choose, read_signals
+from clew.methods.auto import Auto, Signals, choose
 from clew.testing import QUESTIONS, ScriptedLLM, built, models, small_documents
 from tests.methods.test_ket import robots, searched
 
@@ -20,8 +20,8 @@ def snapshot():
         yield opened
 
 
-def ask(snapshot, question=QUESTION, *, llm=None, **parameters):
-    return Auto(**parameters).retrieve(question, snapshot, models(llm=llm))
+def ask(snapshot, question=QUESTION, *, llm=None, fused="clue,pagerank", **parameters):
+    return Auto(fused=fused, **parameters).retrieve(question, snapshot, models(llm=llm))
 
 
 def alone(snapshot, name, question=QUESTION, **parameters):
@@ -35,67 +35,41 @@ def alone(snapshot, name, question=QUESTION, **parameters):
     ("given", "names", "reason"),
     [
         (
-            Signals(texts=False, imported=True, compared=True),
+            Signals(texts=False, imported=True),
             ("bubble",),
             "the index is a graph without texts",
         ),
         (
-            Signals(texts=True, imported=True, compared=True),
+            Signals(texts=True, imported=True),
             ("clue", "pagerank", "bubble"),
             "the index has texts and an imported graph",
         ),
         (
-            Signals(texts=True, imported=False, compared=True),
-            ("pagerank",),
-            "two names are compared",
-        ),
-        (
-            Signals(texts=True, imported=False, compared=False),
+            Signals(texts=True, imported=False),
             ("clue", "pagerank"),
-            "no sign that one method is enough",
+            "the index is of texts",
         ),
     ],
 )
 def test_signs_choose(given, names, reason):
-    """The index decides first, then the question; without a sign all methods are fused."""
+    """What the index holds decides."""
     assert choose(given, NAMES) == (names, reason)
-
-
-def test_only_a_method_that_may_be_chosen_is_chosen():
-    """Where pagerank is not one of them, no question leaves one method alone."""
-    given = Signals(texts=True, imported=False, compared=True)
-    assert choose(given, ("clue", "agrag"))[0] == ("clue", "agrag")
 
 
 def test_bubble_is_named_once():
     """An imported graph adds no method twice."""
-    given = Signals(texts=True, imported=True, compared=False)
+    given = Signals(texts=True, imported=True)
     assert choose(given, ("bubble", "clue"))[0] == ("bubble", "clue")
 
 
-@pytest.mark.parametrize(
-    ("question", "compared"),
-    [
-        ("Which lies farther north, Bakken or Cape Lund?", True),
-        ("Are Bakken and Cape Lund in the same land?", True),
-        ("Did Mira Toll see Bakken and Cape Lund?", False),
-        ("Was it 1911 or 1912?", False),
-        (QUESTION, False),
-    ],
-)
-def test_two_names_are_compared(snapshot, question, compared):
-    """Two names are joined by "or", or by "and" beside a word that compares; dates are no names."""
-    assert read_signals(question, snapshot, models()).compared == compared
-
-
 def test_one_method_alone_keeps_its_order(snapshot):
-    """A comparison's chunks, threads and seeds are pagerank's; its hits come by their ranks."""
-    question = "Which lies farther north, Bakken or Cape Lund?"
-    found = ask(snapshot, question)
-    expected = alone(snapshot, "pagerank", question)
-    assert found.notes == ("pagerank: two names are compared",)
+    """By default the chunks, threads and seeds of texts are walk's; its hits come by ranks."""
+    found = Auto().retrieve(QUESTION, snapshot, models())
+    expected = alone(snapshot, "walk")
+    assert found.notes == ("walk: the index is of texts",)
     assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in expected.hits]
     assert [hit.score for hit in found.hits] == [1 / rank for rank in range(1, 11)]
+    assert [hit.also for hit in found.hits] == [hit.also for hit in expected.hits]
     assert (found.paths, found.seeds) == (expected.paths, expected.seeds)
 
 
@@ -126,9 +100,9 @@ def test_a_graph_beside_texts_is_searched_too(graph):
     graph.add(small_documents())
     found = graph.search("Who built the Comet?", method="auto")
     reason = "the index has texts and an imported graph"
-    assert found.notes[0] == f"clue, pagerank and bubble: {reason}"
+    assert found.notes[0] == f"walk and bubble: {reason}"
     assert any("bubble" in hit.channel for hit in found.hits)
-    assert any("clue" in hit.channel for hit in found.hits)
+    assert any("walk" in hit.channel for hit in found.hits)
 
 
 # -- the fusion -----------------------------------------------------------------------------------
@@ -220,7 +194,7 @@ def test_notes_name_their_method():
     with built(small_documents()) as bare:
         found = ask(bare, fused="clue,agrag")
         [note] = alone(bare, "agrag").notes
-    first = "clue and agrag: no sign that one method is enough"
+    first = "clue and agrag: the index is of texts"
     assert found.notes == (first, f"agrag: {note}")
 
 
@@ -254,8 +228,7 @@ def test_an_index_without_triples_is_enough():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"fused": "clue"}, "two methods or more, not 'clue'"),
-        ({"fused": " , "}, "two methods or more"),
+        ({"fused": " , "}, "a method or several, not ' , '"),
         ({"fused": "clue,auto"}, "auto does not fuse itself"),
         ({"chunks": 0}, "chunks is at least 1, not 0"),
         ({"constant": -1}, "constant is at least 0, not -1"),

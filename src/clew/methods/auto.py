@@ -1,4 +1,4 @@
-"""Choose methods by signs of the index and the question, and fuse what they rank.
+"""Choose methods by what the index holds, and fuse what they rank.
 
 Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. Which signs were studied, which
 hold, and what the fusion is worth: docs/methods/auto.md.
@@ -15,18 +15,15 @@ from clew import methods, steps
 from clew.algo.fusion import reciprocal_rank_fusion
 from clew.algo.topk import top_k
 from clew.errors import InputError
-from clew.text.phrases import query_type
 from clew.types import Evidence, Hit, Path, Snapshot, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.models import Models
-    from clew.text.phrases import Span
 
     Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
-_ALONE = "pagerank"  # where one method is enough
 _GRAPH = "bubble"  # what follows the triples of an imported graph
 
 
@@ -36,22 +33,21 @@ class Signals:
 
     texts: bool  # the index has chunks of texts
     imported: bool  # it has chunks of an imported graph
-    compared: bool  # the question compares two names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auto:
-    """Some methods, chosen for the question, and their rankings fused."""
+    """Some methods, chosen for the index, and their rankings fused."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple", "unit"})
 
     chunks: int = 10  # chunks returned, and read of each method that counts in chunks
-    fused: str = "clue,pagerank"  # the methods to choose from; of equal hits the first's come first
+    fused: str = "walk"  # the methods for texts; of equal hits the first's come first
     constant: int = 0  # added to each rank: the higher, the less the first ranks count
 
     def __post_init__(self) -> None:
-        if len(self._names) < 2:
-            raise InputError(f"fused names two methods or more, not {self.fused!r}")
+        if not self._names:
+            raise InputError(f"fused names a method or several, not {self.fused!r}")
         if "auto" in self._names:
             raise InputError("auto does not fuse itself: name other methods")
         for name in self._names:
@@ -65,7 +61,7 @@ class Auto:
         return tuple(dict.fromkeys(filter(None, map(str.strip, self.fused.split(",")))))
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        signals = read_signals(query, snapshot, models)
+        signals = read_signals(snapshot)
         names, reason = choose(signals, self._names)
         found = {name: _made(name, self.chunks).retrieve(query, snapshot, models) for name in names}
         hits = _fused(snapshot, found, self.constant, self.chunks)
@@ -83,25 +79,10 @@ class Auto:
         )
 
 
-def read_signals(query: str, snapshot: Snapshot, models: Models) -> Signals:
-    """Return what the index holds, and what the words of the question show."""
+def read_signals(snapshot: Snapshot) -> Signals:
+    """Return what the index holds."""
     texts = snapshot.are_texts()
-    [mentions] = models.tagger.tag([query])
-    names = [(m.start, m.end) for m in mentions if m.label != "DATE"]
-    return Signals(
-        texts=bool(texts.any()),
-        imported=not texts.all(),
-        compared=query_type(query, _innermost(names)) == "comparison",
-    )
-
-
-def _innermost(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
-    kept: list[Span] = []
-    for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
-        if not kept or end < kept[-1][1]:
-            kept.append((start, end))
-    return kept[::-1]
+    return Signals(texts=bool(texts.any()), imported=not texts.all())
 
 
 def choose(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
@@ -110,9 +91,7 @@ def choose(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], s
         return (_GRAPH,), "the index is a graph without texts"
     if signals.imported:
         return tuple(dict.fromkeys((*fused, _GRAPH))), "the index has texts and an imported graph"
-    if _ALONE in fused and signals.compared:
-        return (_ALONE,), "two names are compared"
-    return fused, "no sign that one method is enough"
+    return fused, "the index is of texts"
 
 
 def _made(name: str, chunks: int) -> methods.Method:
@@ -136,7 +115,10 @@ def _fused(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit
     best = top_k(scores, k)
     rows = snapshot.layer("chunk").rows([ids[place] for place in best])
     hits = steps.hits(snapshot, rows, scores[best])
-    return tuple(replace(hit, channel=_channel(hit.chunk_id, ranks)) for hit in hits)
+    also = {h.chunk_id: h.also for each in reversed(list(found.values())) for h in each.hits}
+    return tuple(
+        replace(hit, channel=_channel(hit.chunk_id, ranks), also=also[hit.chunk_id]) for hit in hits
+    )
 
 
 def _channel(chunk: str, ranks: Mapping[str, Mapping[str, int]]) -> str:
