@@ -8,12 +8,12 @@ from dataclasses import replace
 from clew.context import build_context
 from clew.models import Models, Prompt
 from clew.prompts import prompt
-from clew.steps import bought, cover
-from clew.text.sentences import sentence_spans
-from clew.types import Answer, Citation, Context, DirectAnswer, Evidence, Passage
+from clew.quotes import quotes as chosen_quotes
+from clew.steps import bought
+from clew.types import Answer, Citation, Context, DirectAnswer, Evidence, Passage, Snapshot
 
 MAX_ANSWER_TOKENS = 512
-QUOTED_PASSAGES = 5  # best passages from which sentences are quoted
+MAX_QUOTES = 3
 
 _CITED = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
@@ -27,20 +27,21 @@ def answer(
     evidence: Evidence,
     models: Models,
     *,
+    snapshot: Snapshot | None = None,
     budget_tokens: int = 4_000,
-    quotes: int = 4,
+    quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
-    an LLM, the answer is its own; without one, or when it gives none, the answer quotes the
-    `quotes` sentences of the passages that support it best. `max_tokens` cap the LLM's reply: one
-    that is cut off there is of no use.
+    an LLM, the answer is its own; without one, or when it gives none, it is at most `quotes` quotes
+    from the passages. What the `snapshot` of the evidence stores is not embedded again for them.
+    `max_tokens` cap the LLM's reply: one that is cut off there is of no use.
     """
     context = build_context(evidence, budget_tokens=budget_tokens)
     given = evidence.answer
-    if given is not None and (proof := _proof(given, context)):
+    if given is not None and (proof := _proof(given, context, evidence)):
         return _generated(question, given.text, (proof,), context, evidence)
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
@@ -48,12 +49,15 @@ def answer(
         reply = bought(models.llm, _prompt(question, context, evidence.method, max_tokens))
         text = after_marker(reply.text)
         if text and not reply.error:
-            return _generated(question, text, _cited(reply.text, context), context, evidence)
+            return _generated(
+                question, text, _cited(reply.text, context, evidence), context, evidence
+            )
         instead = ": quoted sentences instead" if context.passages else ""
         evidence = _noted(
             evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         )
-    citations = _supporting(question, context, models, quotes)
+    found = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
+    citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in found)
     if not citations and not evidence.notes:
         evidence = _noted(evidence, "nothing was found to quote")
     return Answer(
@@ -83,13 +87,13 @@ def _generated(
     )
 
 
-def _proof(given: DirectAnswer, context: Context) -> Citation | None:
+def _proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
     """Return the range that proves an answer, None where no passage of the context has it."""
     for passage in context.passages:
         place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
         if place >= 0:
             start = passage.start + place
-            return _citation(passage, start, start + len(given.quote))
+            return _citation(passage, start, start + len(given.quote), evidence)
     return None
 
 
@@ -123,7 +127,7 @@ def _answer_line(reply: str) -> str:
     return tail if tail is reply else tail.strip().partition("\n")[0]
 
 
-def _cited(reply: str, context: Context) -> tuple[Citation, ...]:
+def _cited(reply: str, context: Context, evidence: Evidence) -> tuple[Citation, ...]:
     """Return the passages whose numbers the answer line names, else those of the whole reply.
 
     Numbers of no passage are dropped.
@@ -132,13 +136,13 @@ def _cited(reply: str, context: Context) -> tuple[Citation, ...]:
     named = _CITED.findall(_answer_line(reply)) or _CITED.findall(reply)
     numbers = dict.fromkeys(int(n) for group in named for n in group.split(","))
     return tuple(
-        _citation(by_number[n], by_number[n].start, by_number[n].end)
+        _citation(by_number[n], by_number[n].start, by_number[n].end, evidence)
         for n in numbers
         if n in by_number
     )
 
 
-def _citation(passage: Passage, start: int, end: int) -> Citation:
+def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Citation:
     return Citation(
         number=passage.number,
         chunk_id=passage.chunk_id,
@@ -147,25 +151,14 @@ def _citation(passage: Passage, start: int, end: int) -> Citation:
         start=start,
         end=end,
         quote=passage.text[start - passage.start : end - passage.start],
+        path=_path_to(passage, evidence),
     )
 
 
-def _supporting(
-    question: str, context: Context, models: Models, quotes: int
-) -> tuple[Citation, ...]:
-    """Return the sentences of the first passages that together say most about the question.
-
-    One is added at a time, whichever makes the chosen ones read best together, so that a sentence
-    about the second half of a question is not crowded out by more of the first half.
-    """
-    spans = [
-        (passage, passage.start + a, passage.start + b)
-        for passage in context.passages[:QUOTED_PASSAGES]
-        for a, b in sentence_spans(passage.text)
-    ]
-    texts = [_titled(p, p.text[a - p.start : b - p.start]) for p, a, b in spans]
-    return tuple(_citation(*spans[i]) for i in cover(question, texts, models, quotes))
-
-
-def _titled(passage: Passage, sentence: str) -> str:
-    return f"{passage.title}\n{sentence}" if passage.title else sentence
+def _path_to(passage: Passage, evidence: Evidence) -> int | None:
+    """Return the place of the first path that ends in a passage, None where no path does."""
+    for place, path in enumerate(evidence.paths):
+        last = path.steps[-1]
+        if (last.document_id, last.start) == (passage.document_id, passage.start):
+            return place
+    return None

@@ -458,6 +458,7 @@ class Index:
                 evidence.query,
                 evidence,
                 models,
+                snapshot=self.snapshot(),
                 budget_tokens=context_tokens,
                 max_tokens=answer_tokens,
             )

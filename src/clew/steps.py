@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    SetScores = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
     Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
@@ -451,25 +450,6 @@ class Relevance:
         return self._coverage.is_late and is_late(reranker) and reranker.name == own
 
 
-def cover(query: str, texts: Sequence[str], models: Models, k: int) -> list[int]:
-    """Return the `k` texts that together answer the query best, chosen one after the other."""
-    late = _read_late(query, texts, models)
-    score = late.score if late else _joined_sets(query, texts, models)
-    chosen: list[int] = []
-    while len(chosen) < min(k, len(texts)):
-        rest = [i for i in range(len(texts)) if i not in chosen]
-        scores = score([(*chosen, i) for i in rest])
-        chosen.append(rest[int(top_k(scores, 1)[0])])
-    return chosen
-
-
-def _joined_sets(query: str, texts: Sequence[str], models: Models) -> SetScores:
-    def score(sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        return models.reranker.score(query, [" ".join(texts[i] for i in chosen) for chosen in sets])
-
-    return score
-
-
 @dataclass(frozen=True, slots=True)
 class _LateSets:
     """Texts that were read once, to be scored in sets by late interaction."""
@@ -487,17 +467,6 @@ class _LateSets:
         sums = np.add.reduceat(self.vectors[members], starts, axis=0)
         lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
         return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)
-
-
-def _read_late(query: str, texts: Sequence[str], models: Models) -> _LateSets | None:
-    """Return the texts as a late reranker reads them; None where that cannot be."""
-    reranker = models.reranker
-    if not (texts and is_late(reranker) and gives_tokens(models.embedder)):
-        return None
-    asked, *read = models.embedder.embed_tokens([query, *texts])
-    matches = reranker.matches(asked, [unit_rows(t.vectors) for t in read])
-    pooled = np.stack([t.pooled for t in read])
-    return _LateSets(matches, pooled, np.ones(len(asked.ids)), asked.pooled)
 
 
 # -- choosing as a set ----------------------------------------------------------------------------

@@ -502,6 +502,7 @@ class Citation:
     start: int
     end: int
     quote: str
+    path: int | None = None  # place in the evidence's paths of the one that ends in the passage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from clew.models import Models, Reply
+from clew.models.rules import RuleTagger
 from clew.testing import ScriptedLLM
 from clew.types import Evidence, Hit, Path, Step, Table
 
@@ -73,7 +74,9 @@ class Unused:
 
 
 def models(*, llm=None, reranker=None):
-    return Models(embedder=Unused(), tagger=Unused(), reranker=reranker or WordReranker(), llm=llm)
+    return Models(
+        embedder=Unused(), tagger=RuleTagger(), reranker=reranker or WordReranker(), llm=llm
+    )
 
 
 def says(text, **fields):

@@ -8,7 +8,7 @@ from clew.answer import after_marker, answer
 from clew.models import Reply
 from clew.testing import ScriptedLLM
 from clew.types import DirectAnswer
-from tests.answers.evidence import WordReranker, evidence, hit, models, says, table
+from tests.answers.evidence import evidence, hit, models, says, table
 
 FRAM = hit(
     "fram",
@@ -61,37 +61,10 @@ def test_line_breaks_of_a_quote_are_spaces_in_the_text():
     assert found.citations[0].quote == "Archer built\nFram."
 
 
-def test_each_quote_adds_what_the_others_leave_unsaid():
-    """The second quote is about the other half of the question, not more of the first."""
-    fram = hit("fram", "Archer built Fram. Archer built the ship Fram. Wind blew.")
-    oslo = hit("oslo", "Nansen sailed north.")
-    given = models(reranker=WordReranker())
-    question = "Archer built Fram Nansen sailed"
-    found = answer(question, evidence(fram, oslo), given, quotes=2)
-    assert [c.quote for c in found.citations] == ["Archer built Fram.", "Nansen sailed north."]
-
-
 def test_no_more_sentences_than_quotes():
     """One is one, however much there is."""
     found = answer(QUESTION, evidence(FRAM, OSLO), models(), quotes=1)
     assert len(found.citations) == 1
-
-
-def test_the_reranker_reads_sentences_with_their_titles():
-    """A sentence whose document's title names the subject is read with it."""
-    reranker = WordReranker()
-    answer(QUESTION, evidence(FRAM, OSLO), models(reranker=reranker))
-    assert "The Fram\nThirteen men sailed." in reranker.asked
-    assert "Many ships left Oslo." in reranker.asked
-
-
-def test_equal_sentences_keep_their_order():
-    """Where the reranker sees no difference, the better passage's sentences come first."""
-    found = answer("xyz", evidence(FRAM, OSLO), models(), quotes=2)
-    assert [c.quote for c in found.citations] == [
-        "Colin Archer built Fram.",
-        "She left Oslo in 1893.",
-    ]
 
 
 def test_tables_are_not_quoted():

@@ -44,7 +44,7 @@ def answer(found: Answer) -> str:
     blocks = [
         *_answer_text(found),
         *citations(found),
-        *_thread_block(found.evidence),
+        *_thread_block(found),
         *graph(found.evidence.graph),
         *map(table, found.context.tables),
         *_notes(found.evidence),
@@ -160,10 +160,13 @@ def _citation(cited: Citation, *, shortened: bool) -> str:
     )
 
 
-def _thread_block(evidence: Evidence) -> Iterator[str]:
-    if evidence.paths:
-        best = max(evidence.paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
-        yield f"{heading('The thread')}\n{thread(best)}"
+def _thread_block(found: Answer) -> Iterator[str]:
+    """Yield the thread that ends in the first passage cited that has one, else the best one."""
+    paths = found.evidence.paths
+    cited = [paths[each.path] for each in found.citations if each.path is not None]
+    if paths:
+        best = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
+        yield f"{heading('The thread')}\n{thread([*cited, best][0])}"
 
 
 def _stop(step: Step, mark: str) -> str:

@@ -1,0 +1,354 @@
+"""Choose the sentences of a context that hold the answer, where no LLM writes one.
+
+Each of the few quotes is chosen for what it adds: to what the others say about the question, by
+what the question asks for, and by the names that lead on from what is quoted already. What each
+sign is worth: docs/guides/answers.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.fusion import min_max
+from clew.algo.links import neighbours
+from clew.algo.maxsim import best_matches
+from clew.algo.topk import top_k
+from clew.models import gives_tokens
+from clew.models.maxsim import unit_rows
+from clew.text.analyze import term_spans, terms
+from clew.text.asked import is_yes_no, kind_of, names_a_place, numbers, refers_back
+from clew.text.keys import name_key
+from clew.text.names import title_span
+from clew.text.phrases import overlap, query_type
+from clew.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.text.phrases import Span
+    from clew.types import Mention, Passage, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A range of a passage: a sentence, behind the one before where it refers back to that."""
+
+    passage: Passage
+    start: int  # in the document
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signs:
+    """What a sign is worth beside the others."""
+
+    gain: float = 4.0  # what a sentence adds to what the quotes say about the question
+    asked: float = 0.6  # words of the question that are in no name: "born" in "Where was X born?"
+    kind: float = 0.5  # something new of the kind that is asked for
+    bridge: float = 0.6  # its document is named in a quote, and not in the question
+    shared: float = 0.2  # it shares a name with a quote of another passage
+    place: float = 0.5  # of the passage: 1 / the root of its place
+    first: float = 0.2  # it is the first of its passage
+    same: float = 0.2  # taken off where the passage is quoted already
+    title: float = 0.9  # how well a title's word is met by every sentence below it
+
+
+_SIGNS = _Signs()
+
+
+def quotes(
+    question: str,
+    passages: Sequence[Passage],
+    models: Models,
+    snapshot: Snapshot | None = None,
+    *,
+    most: int = 3,
+) -> list[Quote]:
+    """Return at most `most` quotes from passages in their order, the likeliest answer first.
+
+    A question that compares two names, or that has a yes or no for an answer, is quoted one
+    sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
+    of the passages what it stores is not embedded again.
+    """
+    sentences = [s for place, passage in enumerate(passages) for s in _sentences(passage, place)]
+    if not sentences or most < 1:
+        return []
+    read = _Read(question, sentences, _reading(question, sentences, passages, models, snapshot))
+    chosen: list[int] = []
+    for side in read.sides[:most]:
+        chosen += read.best(chosen, among=side)
+    while len(chosen) < min(most, len(sentences)) and not read.sides:
+        chosen += read.best(chosen)
+    order = top_k(read.alone[chosen], len(chosen))
+    return [_quote(sentences[chosen[i]], passages) for i in order]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence that may be quoted, with the one before it that its first word refers to."""
+
+    place: int  # of its passage, from 0
+    start: int  # in the passage's text
+    end: int
+    text: str
+    title: str
+    is_first: bool
+    parts: tuple[str, ...]  # its sentences: itself, and the one before
+
+
+def _sentences(passage: Passage, place: int) -> list[_Sentence]:
+    text = passage.text
+    found: list[_Sentence] = []
+    before: tuple[int, int] | None = None
+    for start, end in sentence_spans(text):
+        own = text[start:end]
+        back = before if before and refers_back(own) else None
+        begin = back[0] if back else start
+        parts = (own,) if back is None else (text[back[0] : back[1]], own)
+        found.append(
+            _Sentence(place, begin, end, text[begin:end], passage.title, before is None, parts)
+        )
+        before = start, end
+    return found
+
+
+def _quote(sentence: _Sentence, passages: Sequence[Passage]) -> Quote:
+    passage = passages[sentence.place]
+    return Quote(passage, passage.start + sentence.start, passage.start + sentence.end)
+
+
+class _Read:
+    """Sentences read beside a question: what each says of it, names, and is of."""
+
+    def __init__(self, question: str, sentences: Sequence[_Sentence], reading: _Reading) -> None:
+        self._question = question
+        self._sentences = sentences
+        self._reading = reading
+        self._titles = [_title_key(s.title) for s in sentences]
+        self._keys = [
+            {name_key(s.text[m.start : m.end]) for m in found if m.label != "DATE"}
+            for s, found in zip(sentences, reading.mentions, strict=True)
+        ]
+        titled = _title_words(question, sentences, reading.spans) * _SIGNS.title
+        self._met = np.maximum(reading.matches, titled)
+
+    @cached_property
+    def _named(self) -> list[Mention]:
+        return [m for m in self._reading.in_question if m.label != "DATE"]
+
+    @cached_property
+    def _question_keys(self) -> set[str]:
+        return {name_key(self._question[m.start : m.end]) for m in self._named}
+
+    @cached_property
+    def likeness(self) -> NDArray[np.float64]:
+        """(n,) how much each sentence looks like an answer, whatever else is quoted."""
+        return (
+            _SIGNS.asked * min_max(self._reading.matches @ self._asked) + _SIGNS.kind * self._kinds
+        )
+
+    @cached_property
+    def _asked(self) -> NDArray[np.float64]:
+        """The (m,) weights of the question's words that are in no name; each counts the same."""
+        names = [(m.start, m.end) for m in self._reading.in_question]
+        words = [(a, b) for _, a, b in term_spans(self._question)]
+        free = [word for word in words if not any(overlap(word, name) for name in names)]
+        met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
+        weights = np.array(met, dtype=np.float64)
+        return np.asarray(weights / max(float(weights.sum()), 1.0))
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.float64]:
+        """(n,) whether each sentence has something of the kind asked for that is new."""
+        kind, known = kind_of(self._question), set(terms(self._question))
+        found = []
+        for sentence, mentions in zip(self._sentences, self._reading.mentions, strict=True):
+            old = known | set(terms(sentence.title))
+            said = [(m.label == "DATE", sentence.text[m.start : m.end]) for m in mentions]
+            dates = [text for is_date, text in said if is_date]
+            names = [text for is_date, text in said if not is_date]
+            if kind == "number":
+                new = _is_new(numbers(sentence.text), known)
+            elif kind == "date":
+                new = _is_new(dates, known)
+            else:
+                new = _is_new(names, old) and (kind != "place" or names_a_place(sentence.text))
+            found.append(new)
+        return np.array(found, dtype=np.float64)
+
+    @cached_property
+    def alone(self) -> NDArray[np.float64]:
+        """(n,) what each sentence is worth, whatever else is quoted."""
+        asked = min_max(self._reading.matches @ self._asked)
+        first = np.array([s.is_first for s in self._sentences], dtype=np.float64)
+        places = np.array([1 + s.place for s in self._sentences])
+        worth = _SIGNS.asked * asked + _SIGNS.kind * self._kinds
+        return np.asarray(worth + _SIGNS.place / np.sqrt(places) + _SIGNS.first * first)
+
+    @cached_property
+    def sides(self) -> list[list[int]]:
+        """The sentences of each name that the question compares or asks a yes or no of, if any."""
+        names = _innermost([(m.start, m.end) for m in self._named])
+        compared = query_type(self._question, names) == "comparison"
+        if len(names) < 2 or not (compared or is_yes_no(self._question)):
+            return []
+        keys = [name_key(self._question[a:b]) for a, b in names]
+        everywhere = range(len(self._sentences))
+        found = [[i for i in everywhere if self._is_of(i, key)] for key in dict.fromkeys(keys)]
+        return [side for side in found if side] if sum(map(bool, found)) > 1 else []
+
+    def _is_of(self, sentence: int, key: str) -> bool:
+        return key == self._titles[sentence] or key in self._keys[sentence]
+
+    def best(self, chosen: Sequence[int], among: Sequence[int] | None = None) -> list[int]:
+        """Return the sentence that adds most to those `chosen`, of some or of all; none of none."""
+        free = range(len(self._sentences)) if among is None else among
+        rest = [i for i in free if i not in chosen]
+        if not rest:
+            return []
+        met = self._met[list(chosen)].max(axis=0) if chosen else 0.0
+        gains = np.maximum(self._met - met, 0) @ self._reading.weights
+        scores = self.alone + _SIGNS.gain * gains / self._spread + self._links(chosen)
+        return [rest[int(top_k(scores[rest], 1)[0])]]
+
+    @cached_property
+    def _spread(self) -> float:
+        """The range of the gains of a first quote."""
+        return max(float(np.ptp(self._met @ self._reading.weights)), 1e-9)
+
+    def _links(self, chosen: Sequence[int]) -> NDArray[np.float64]:
+        """Return (n,) what leads from the quotes to each sentence, and what speaks against it."""
+        worth = np.zeros(len(self._sentences))
+        for i, sentence in enumerate(self._sentences):
+            others = [c for c in chosen if self._sentences[c].place != sentence.place]
+            title, keys = self._titles[i], self._keys[i]
+            if title not in self._question_keys and any(title in self._keys[c] for c in others):
+                worth[i] += _SIGNS.bridge
+            if any(keys & (self._keys[c] | {self._titles[c]}) for c in others):
+                worth[i] += _SIGNS.shared
+            if len(others) < len(chosen):
+                worth[i] -= _SIGNS.same
+        return worth
+
+
+def _is_new(said: Sequence[str], known: set[str]) -> bool:
+    """Say whether something said has a word that is not known."""
+    return any(not known.issuperset(terms(text)) for text in said)
+
+
+def _title_key(title: str) -> str:
+    start, end = title_span(title)
+    return name_key(title[start:end])
+
+
+def _innermost(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
+    kept: list[Span] = []
+    for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
+        if not kept or end < kept[-1][1]:
+            kept.append((start, end))
+    return kept[::-1]
+
+
+def _title_words(
+    question: str, sentences: Sequence[_Sentence], spans: Sequence[Span]
+) -> NDArray[np.float64]:
+    """Return (n, m) whether each token of the question is of a word of each sentence's title."""
+    words = list(term_spans(question))
+    rows = {}
+    for title in {s.title for s in sentences}:
+        found = set(terms(title))
+        met = [(a, b) for term, a, b in words if term in found]
+        rows[title] = [any(overlap(span, word) for word in met) for span in spans]
+    return np.array([rows[s.title] for s in sentences], dtype=np.float64)
+
+
+# -- what models make of sentences ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What models say of n sentences and a question of m tokens."""
+
+    matches: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
+    weights: NDArray[np.float64]  # (m,), their sum is 1
+    spans: Sequence[Span]  # of the tokens, in the question
+    in_question: Sequence[Mention]
+    mentions: Sequence[Sequence[Mention]]  # of each sentence
+
+
+def _reading(
+    question: str,
+    sentences: Sequence[_Sentence],
+    passages: Sequence[Passage],
+    models: Models,
+    snapshot: Snapshot | None,
+) -> _Reading:
+    """Read the sentences: by the embedder's tokens where it gives such, else by words."""
+    asked = _asked(question, models)
+    coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
+    parts = list(dict.fromkeys(part for s in sentences for part in s.parts))
+    if asked.tokens is None:
+        words = list(term_spans(question))
+        spans = [(a, b) for _, a, b in words]
+        of_part = {p: _has(p, [term for term, _, _ in words]) for p in parts}
+        weights = coverage.weights if coverage else np.ones(len(words))
+    else:
+        spans = [(int(a), int(b)) for a, b in asked.tokens.spans]
+        stored = _stored(snapshot, coverage, passages)
+        of_part = stored | _embedded(asked, [p for p in parts if p not in stored], models)
+        weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
+    matches = np.array([np.max([of_part[p] for p in s.parts], axis=0) for s in sentences])
+    in_question, *mentions = models.tagger.tag([question, *(s.text for s in sentences)])
+    return _Reading(
+        matches=np.maximum(matches, 0).astype(np.float64),
+        weights=weights / max(float(weights.sum()), 1e-9),
+        spans=spans,
+        in_question=in_question,
+        mentions=mentions,
+    )
+
+
+def _asked(question: str, models: Models) -> steps.Query:
+    """Return the question with its tokens, where the embedder gives such; its vector is not read."""
+    if gives_tokens(models.embedder):
+        return steps.read_query(models, question)
+    return steps.Query(question, np.zeros(0, dtype=np.float32), None)
+
+
+def _has(text: str, words: Sequence[str]) -> NDArray[np.floating]:
+    """Return (m,) whether a text has each of the words."""
+    found = set(terms(text))
+    return np.array([word in found for word in words], dtype=np.float32)
+
+
+def _stored(
+    snapshot: Snapshot | None, coverage: steps.Coverage | None, passages: Sequence[Passage]
+) -> dict[str, NDArray[np.floating]]:
+    """Return the matches of the sentences whose token vectors the index stores, by their texts."""
+    if snapshot is None or coverage is None or not coverage.is_late:
+        return {}
+    chunks = [
+        row for row in snapshot.layer("chunk").rows([p.chunk_id for p in passages]) if row >= 0
+    ]
+    link = snapshot.link("chunk", "unit")
+    rows = [unit for chunk in chunks for unit in neighbours(link, chunk).tolist()]
+    return dict(zip(snapshot.layer("unit").texts(rows), coverage.of("unit", rows), strict=True))
+
+
+def _embedded(
+    asked: steps.Query, texts: Sequence[str], models: Models
+) -> dict[str, NDArray[np.floating]]:
+    """Return the matches of other sentences, which the embedder reads now."""
+    if not texts or asked.tokens is None or not gives_tokens(models.embedder):
+        return {}
+    read = [unit_rows(each.vectors) for each in models.embedder.embed_tokens(texts)]
+    return dict(zip(texts, best_matches(unit_rows(asked.tokens.vectors), read), strict=True))

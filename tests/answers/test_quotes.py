@@ -1,0 +1,194 @@
+"""Which sentences are quoted: by hand, one sign at a time, and what holds of all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.quotes import quotes
+from clew.testing import HashTokenEmbedder, built
+from clew.testing import models as real_models
+from clew.text.asked import is_yes_no, kind_of, refers_back
+from clew.types import Document, Passage
+from tests.answers.evidence import models
+
+
+def passage(number, text, title="", start=0):
+    return Passage(
+        number=number,
+        chunk_id=f"p{number}",
+        document_id=f"d{number}",
+        title=title,
+        source=f"d{number}.txt",
+        start=start,
+        end=start + len(text),
+        text=text,
+    )
+
+
+def quoted(question, *texts, most=3, titles=()):
+    titled = [*titles, *[""] * len(texts)]
+    passages = [passage(n, text, titled[n - 1]) for n, text in enumerate(texts, 1)]
+    found = quotes(question, passages, models(), most=most)
+    return [each.passage.text[each.start : each.end] for each in found]
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Who built the Fram?", "person"),
+        ("Whose ship was she?", "person"),
+        ("When did she sink?", "date"),
+        ("In which year was he born?", "date"),
+        ("How many men sailed?", "number"),
+        ("What is the population of Larvik?", "number"),
+        ("Where was he born?", "place"),
+        ("In which small town was the builder born?", "place"),
+        ("Which countries did they see?", "place"),
+        ("Which explorer went south?", "person"),
+        ("What was her first name?", "name"),
+        ("In which town was the man born who built her?", "place"),
+    ],
+)
+def test_the_first_word_for_a_kind_says_what_is_asked(question, kind):
+    """Who, when, where, how many and which X each ask for a kind of thing."""
+    assert kind_of(question) == kind
+
+
+def test_what_is_a_question_of_yes_or_no():
+    """It begins with a verb."""
+    assert is_yes_no("Did both men die?")
+    assert not is_yes_no("Which of both died?")
+
+
+def test_which_sentences_refer_back():
+    """A pronoun does, and a ship that was not named; a name does not."""
+    assert refers_back("She sank in 1915.")
+    assert refers_back("The ship was lost.")
+    assert not refers_back("The Fram was lost.")
+    assert not refers_back("Heat was lost.")
+
+
+def test_each_quote_adds_what_the_others_leave_unsaid():
+    """The second quote is about the other half of the question, not more of the first."""
+    said = quoted(
+        "Who built the hull of the vessel, and who sailed north?",
+        "Ada Lund built the hull. Ada Lund also built the hull of the vessel.",
+        "Bo Tarn sailed north in May.",
+        most=2,
+    )
+    assert set(said) == {
+        "Ada Lund also built the hull of the vessel.",
+        "Bo Tarn sailed north in May.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When was the brig built?", "The brig was built in 1811."),
+        ("Who built the brig?", "The brig was built by Ada Lund."),
+        ("Where was the brig built?", "The brig was built in Moss."),
+        ("How many masts had the brig that was built?", "The brig built then had two masts."),
+    ],
+)
+def test_the_kind_of_answer_decides_between_like_sentences(question, answer):
+    """Of sentences with the same words the one with a date, a name, a place or a number wins."""
+    plain = "The brig was built of oak and nothing else."
+    assert quoted(question, plain, answer, most=1) == [answer]
+    assert quoted(question, answer, plain, most=1) == [answer]
+
+
+def test_a_document_that_a_quote_names_is_quoted_next():
+    """The thread leads from the ship to her builder, and on to where he was born."""
+    said = quoted(
+        "In which town was the builder of the Hesper born?",
+        "The Hesper was lost. Ada Lund was the builder of the Hesper.",
+        "Bo Tarn was born in Holt.",
+        "Ada Lund was born in Moss.",
+        titles=("Hesper", "Bo Tarn", "Ada Lund"),
+        most=2,
+    )
+    assert set(said) == {"Ada Lund was the builder of the Hesper.", "Ada Lund was born in Moss."}
+
+
+def test_a_sentence_that_refers_back_is_quoted_with_the_one_before():
+    """A pronoun says nothing alone; the quote is one range of the passage."""
+    text = "The Hesper was a brig. She sank off Moss in 1811. Nobody was seen again."
+    said = quoted("When did the Hesper sink off Moss?", text, most=1)
+    assert said == ["The Hesper was a brig. She sank off Moss in 1811."]
+
+
+def test_a_comparison_is_quoted_one_sentence_for_each_side():
+    """Both names have theirs, and no third sentence is quoted."""
+    said = quoted(
+        "Who was born earlier, Ada Lund or Bo Tarn?",
+        "Ada Lund was born in 1811. Ada Lund kept bees.",
+        "Cy Venn was born earlier than all.",
+        "Bo Tarn was born in 1822.",
+    )
+    assert sorted(said) == ["Ada Lund was born in 1811.", "Bo Tarn was born in 1822."]
+
+
+def test_a_question_of_yes_or_no_is_too():
+    """It asks something of two names."""
+    said = quoted(
+        "Were Ada Lund and Bo Tarn born in one town?",
+        "Ada Lund was born in Moss.",
+        "Moss is a town.",
+        "Bo Tarn was born in Holt.",
+    )
+    assert sorted(said) == ["Ada Lund was born in Moss.", "Bo Tarn was born in Holt."]
+
+
+def test_nothing_to_quote():
+    """No passage, or no quote wanted, is no quote."""
+    assert quoted("Who?") == []
+    assert quoted("Who?", "Ada Lund did.", most=0) == []
+    assert quoted("", "Ada Lund did.") == ["Ada Lund did."]
+
+
+def test_what_the_index_stores_is_not_embedded_again():
+    """With the snapshot only the question is read by the model."""
+    documents = [
+        Document(id="a", title="Hesper", text="Ada Lund built the Hesper. She was a brig.")
+    ]
+
+    asked = []
+
+    class Counting(HashTokenEmbedder):
+        def embed_tokens(self, texts):
+            asked.extend(texts)
+            return super().embed_tokens(texts)
+
+    embedder = Counting(32)
+    with built(documents, real_models(embedder)) as snapshot:
+        asked.clear()
+        [chunk] = snapshot.layer("chunk").ids([0])
+        text = documents[0].text
+        here = Passage(
+            number=1, chunk_id=chunk, document_id="a", title="Hesper", source="", start=0,
+            end=len(text), text=text,
+        )  # fmt: skip
+        question = "Who built the Hesper?"
+        stored = quotes(question, [here], real_models(embedder), snapshot)
+        assert asked == [question]
+        again = quotes(question, [here], real_models(embedder))
+    assert asked[1:] == [question, "Ada Lund built the Hesper.", "She was a brig."]
+    assert stored
+    assert {q.start for q in stored} == {q.start for q in again}
+
+
+WORDS = st.sampled_from("Ada Lund built the Hesper in 1811 She sank off Moss and two men .".split())
+TEXTS = st.lists(st.lists(WORDS, max_size=25).map(" ".join), max_size=4)
+
+
+@given(TEXTS, st.lists(WORDS, max_size=8).map(" ".join), st.integers(0, 4))
+def test_quotes_are_ranges_of_their_passages(texts, question, most):
+    """They are as many as asked for at most, each once, in its passage, the same again."""
+    passages = [passage(n, text, start=7) for n, text in enumerate(texts, 1)]
+    found = quotes(question, passages, models(), most=most)
+    assert found == quotes(question, passages, models(), most=most)
+    assert len(found) <= most
+    assert len({(q.passage.number, q.start, q.end) for q in found}) == len(found)
+    for each in found:
+        assert each.passage.start <= each.start < each.end <= each.passage.end
