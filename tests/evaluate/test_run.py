@@ -15,9 +15,9 @@ from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
 from clew.evaluate import Dataset, Scoring, Setting, evaluate, grid, render
 from clew.evaluate.datasets import Question
 from clew.evaluate.judging import Verdict
-from clew.evaluate.run import measurable, score_answer, score_retrieval
+from clew.evaluate.run import measurable, score_answer, score_quotes, score_retrieval
 from clew.evaluate.summary import Row
-from clew.types import Answer, Evidence, Table, Usage
+from clew.types import Answer, Citation, Evidence, Table, Usage
 
 Search = Callable[[str, Setting], Evidence]
 MakeEvidence = Callable[..., Evidence]
@@ -507,3 +507,17 @@ def test_settings_are_compared_on_what_both_have(
 def test_answers_are_as_long_as_elsewhere() -> None:
     """The default is that of `clew ask`, and is written down twice to start quickly."""
     assert Scoring().answer_tokens == MAX_ANSWER_TOKENS
+
+
+def test_quoted_looks_into_what_is_cited(dataset):
+    """A right answer counts wherever it stands in the quotes; yes and no, and no answer, do not."""
+    question = replace(dataset.questions[0], answers=("Paris",))
+    cited = [
+        Citation(number=1, chunk_id="c", document_id="d", source="s", start=0, end=9, quote=quote)
+        for quote in ("It is far.", "They live in Paris.")
+    ]
+    assert score_quotes(question, cited) == {"quoted": 1.0}
+    assert score_quotes(question, cited[:1]) == {"quoted": 0.0}
+    assert score_quotes(question, ()) == {"quoted": 0.0}
+    assert score_quotes(replace(question, answers=("no",)), cited) == {}
+    assert score_quotes(replace(question, answers=()), cited) == {}

@@ -24,6 +24,7 @@ ANSWER_METRICS = (
     "coverage",
     "coverage without yes/no",
     "evidence",
+    "quoted",
     "EM",
     TESTED_ANSWER,
     "F1 hotpot",

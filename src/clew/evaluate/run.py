@@ -19,7 +19,7 @@ from clew.evaluate.judging import Judge, Verdict
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
 from clew.evaluate.summary import Row
-from clew.types import Answer, Context, Evidence
+from clew.types import Answer, Citation, Context, Evidence
 
 Search = Callable[[str, Setting], Evidence]
 Respond = Callable[[str, Setting], Answer]
@@ -88,6 +88,7 @@ def measurable(
         for metric in (
             *score_retrieval(question, (), _NOTHING, scoring.ks),
             *(score_answer(question, "") if answers else ()),
+            *(score_quotes(question, ()) if answers else ()),
             *(m for m in judged if answers and (question.answers or m == "faithfulness")),
         )
     )
@@ -118,6 +119,14 @@ def score_retrieval(
 def score_answer(question: Question, text: str) -> dict[str, float]:
     """Score an answer where the right ones are known."""
     return metrics.answer_scores(text, question.answers) if question.answers else {}
+
+
+def score_quotes(question: Question, citations: Sequence[Citation]) -> dict[str, float]:
+    """Score what an answer cites, where a right answer can stand in a text: it is no yes or no."""
+    if not question.answers or metrics.is_yes_no(question.answers):
+        return {}
+    cited = " ".join(citation.quote for citation in citations)
+    return {"quoted": metrics.contains(cited, question.answers)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +168,7 @@ def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
     scores = score_retrieval(question, ranked, context or _NOTHING, scoring.ks)
     if asked.answer is not None:
         scores |= score_answer(question, text)
+        scores |= score_quotes(question, response.citations if response else ())
     verdict, judge_error = _judged(question, response, asked)
     return Row(
         question_id=question.id,
