@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ARTICLES, QUESTIONS = Path("examples/polar"), Path("examples/questions.jsonl")
 INDEX = Path("polar.clew")
 IN_FULL = slice(None, None, 5)  # every fifth question, as they come
-METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "auto")
+METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "walk")
 K = 5
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -169,6 +169,15 @@ def test_search_ranks_chunks(clew, shared_index):
     """Each hit has its place, score, title, range and first words."""
     result = clew("search", "Shackleton died aboard", "--index", shared_index, "--method", "bm25")
     assert re.match(r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:\d+-\d+\n +Ernest Sh", result.stdout)
+
+
+def test_a_hit_lists_the_chunks_that_say_the_same(clew):
+    """They stand below its text; the first three by their ids, the others by their number."""
+    also = ("a.html:0-9", "b.html:0-9", "c.html:0-9", "d.html:0-9")
+    hits = (replace(HIT, also=also), HIT)
+    lines = clew("search", QUESTION, obj=finds(hits=hits)).stdout.splitlines()
+    said = [line.strip() for line in lines if "also said in" in line]
+    assert said == ["also said in a.html:0-9, b.html:0-9, c.html:0-9 and 1 more"]
 
 
 def test_search_that_finds_nothing_says_so(clew, shared_index):

@@ -72,9 +72,15 @@ def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> s
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
     title = f"{heading(one_line(found.title))}\n{indent}" if found.title else ""
     place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}")
-    return f"{head}{channel}{title}{place_line}\n" + preview(
-        found.text, weights or {}, indent=indent
-    )
+    shown = preview(found.text, weights or {}, indent=indent)
+    same = (dim(wrapped(each, first=indent, rest=indent, max_lines=2)) for each in _same(found))
+    return "\n".join([f"{head}{channel}{title}{place_line}", shown, *same])
+
+
+def _same(found: Hit) -> Iterator[str]:
+    """Yield which other chunks say the same as a hit, if any."""
+    if found.also:
+        yield f"also said in {_first(found.also, _MOST_NAMES, ', ')}"
 
 
 def table(found: Table) -> str:
