@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "results.md", ROOT / "README.md")
 FIGURES = ROOT / "docs" / "figures"
 
-METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto")
+METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto", "walk")
 VARIANTS = (
     "text_rag",
     "knng_rag",
