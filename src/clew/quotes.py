@@ -62,6 +62,7 @@ class _Signs:
 
 
 _SIGNS = _Signs()
+_SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
 
 def quotes(
@@ -85,8 +86,8 @@ def quotes(
     chosen: list[int] = []
     for side in read.sides[:most]:
         chosen += read.best(chosen, among=side)
-    while len(chosen) < min(most, len(sentences)) and not read.sides:
-        chosen += read.best(chosen)
+    while len(chosen) < most and not read.sides and (added := read.best(chosen)):
+        chosen += added
     order = top_k(read.alone[chosen], len(chosen))
     return [_quote(sentences[chosen[i]], passages) for i in order]
 
@@ -211,13 +212,22 @@ class _Read:
     def best(self, chosen: Sequence[int], among: Sequence[int] | None = None) -> list[int]:
         """Return the sentence that adds most to those `chosen`, of some or of all; none of none."""
         free = range(len(self._sentences)) if among is None else among
-        rest = [i for i in free if i not in chosen]
+        rest = [i for i in free if i not in chosen and not self._repeats(i, chosen)]
         if not rest:
             return []
         met = self._met[list(chosen)].max(axis=0) if chosen else 0.0
         gains = np.maximum(self._met - met, 0) @ self._reading.weights
         scores = self.alone + _SIGNS.gain * gains / self._spread + self._links(chosen)
         return [rest[int(top_k(scores[rest], 1)[0])]]
+
+    def _repeats(self, sentence: int, chosen: Sequence[int]) -> bool:
+        """Say whether a quote has nearly all words of a sentence, as another edition's would."""
+        own = self._words[sentence]
+        return any(len(own & self._words[c]) >= _SAME_WORDS * len(own) for c in chosen)
+
+    @cached_property
+    def _words(self) -> list[set[str]]:
+        return [set(terms(s.parts[-1])) for s in self._sentences]
 
     @cached_property
     def _spread(self) -> float:
@@ -318,7 +328,7 @@ def _reading(
 
 
 def _asked(question: str, models: Models) -> steps.Query:
-    """Return the question with its tokens, where the embedder gives such; its vector is not read."""
+    """Return the question with its tokens, where the embedder gives such."""
     if gives_tokens(models.embedder):
         return steps.read_query(models, question)
     return steps.Query(question, np.zeros(0, dtype=np.float32), None)

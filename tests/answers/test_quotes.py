@@ -140,6 +140,14 @@ def test_a_question_of_yes_or_no_is_too():
     assert sorted(said) == ["Ada Lund was born in Moss.", "Bo Tarn was born in Holt."]
 
 
+def test_a_sentence_that_says_what_a_quote_says_is_passed_over():
+    """Another edition of a text adds nothing."""
+    text = "Ada Lund built the Hesper in the harbour of Moss"
+    said = quoted("Who built the Hesper?", f"{text}.", f"{text} (1811).", "Bo Tarn sailed her.")
+    assert len(said) == 2
+    assert "Bo Tarn sailed her." in said
+
+
 def test_nothing_to_quote():
     """No passage, or no quote wanted, is no quote."""
     assert quoted("Who?") == []
