@@ -19,6 +19,11 @@ _CITED = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
 _CITATIONS = re.compile(rf"[\s,;]*{_CITED.pattern}(?:{_JOINTS}{_CITED.pattern})*")
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
+_UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
+_ESTIMATE = (
+    "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
+    "a probability of {:.2f}. Where you find that it does not, say so as asked below."
+)
 WITHOUT_RETRIEVAL = frozenset({"zero_shot", "chain_of_thought"})
 
 
@@ -31,13 +36,16 @@ def answer(
     budget_tokens: int = 4_000,
     quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
+    threshold: float = 0.0,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is at most `quotes` quotes
     from the passages. What the `snapshot` of the evidence stores is not embedded again for them.
-    `max_tokens` cap the LLM's reply: one that is cut off there is of no use.
+    `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
+    the evidence's support, which it is where `threshold` is above 0, may refuse; below the
+    threshold there are no quotes.
     """
     context = build_context(evidence, budget_tokens=budget_tokens)
     given = evidence.answer
@@ -46,8 +54,11 @@ def answer(
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
-        reply = bought(models.llm, _prompt(question, context, evidence.method, max_tokens))
+        told = evidence.support if threshold > 0 else None
+        reply = bought(models.llm, _prompt(question, context, evidence.method, max_tokens, told))
         text = after_marker(reply.text)
+        if told is not None and not reply.error and text.strip(".!").casefold() == _UNKNOWN:
+            return _refused(question, context, evidence)
         if text and not reply.error:
             return _generated(
                 question, text, _cited(reply.text, context, evidence), context, evidence
@@ -56,6 +67,8 @@ def answer(
         evidence = _noted(
             evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         )
+    if evidence.support is not None and evidence.support < threshold:
+        return _refused(question, context, evidence)
     found = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
     citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in found)
     if not citations and not evidence.notes:
@@ -87,6 +100,17 @@ def _generated(
     )
 
 
+def _refused(question: str, context: Context, evidence: Evidence) -> Answer:
+    return Answer(
+        question=question,
+        text="",
+        kind="refused",
+        citations=(),
+        context=context,
+        evidence=evidence,
+    )
+
+
 def _proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
     """Return the range that proves an answer, None where no passage of the context has it."""
     for passage in context.passages:
@@ -101,15 +125,25 @@ def _noted(evidence: Evidence, note: str) -> Evidence:
     return replace(evidence, notes=(*evidence.notes, note))
 
 
-def _prompt(question: str, context: Context, method: str, max_tokens: int) -> Prompt:
+def _prompt(
+    question: str, context: Context, method: str, max_tokens: int, support: float | None
+) -> Prompt:
     """Return the one prompt that every retrieval method shares: the question after the context.
 
-    Methods that retrieve nothing on purpose have prompts of their own.
+    It says what the `support` is where that is given. Methods that retrieve nothing on purpose have
+    prompts of their own.
     """
     if method in WITHOUT_RETRIEVAL:
         return prompt(method, question=question, max_tokens=max_tokens)
     found = context.text.strip() or "(no passage was found)"
-    return prompt("short_answer", context=found, question=question, max_tokens=max_tokens)
+    estimate = "" if support is None else _ESTIMATE.format(support)
+    return prompt(
+        "short_answer",
+        context=found,
+        estimate=estimate,
+        question=question,
+        max_tokens=max_tokens,
+    )
 
 
 def after_marker(reply: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from clew import answer as answering
-from clew import index, methods, readers, specs
+from clew import index, methods, readers, specs, support
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.index import OnProgress, Report, Settings
 from clew.index.choose import CORE_SHARE, Memory, Wanted
@@ -23,6 +23,7 @@ from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
+from clew.models.remembered import remembered
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.keys import name_key
@@ -396,18 +397,21 @@ class Index:
         `parameters` are the method's own, such as `chunks=5`; see `clew methods`. A method that
         fills a context itself, one with the parameter `tokens`, fills one of `context_tokens` where
         these are given and `tokens` is not. Where `budget` leaves no room for an LLM's step, its
-        LLM-free alternative is taken. Raises InputError for an empty query or index,
-        UnknownMethod, MissingLayer.
+        LLM-free alternative is taken. The evidence's `support` and a hit's `relevance` are
+        probabilities, which mean the same for all methods. Raises InputError for an empty query or
+        index, UnknownMethod, MissingLayer.
         """
         meter = Meter()
         retriever = build_method(method, parameters, context_tokens)
         _check_query(query)
         with meter.stage("open"):
             snapshot = self.snapshot()
-            models = metered(self._within(budget), meter)
+            models = metered(remembered(self._within(budget)), meter)
         _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
             evidence = retriever.retrieve(query, snapshot, models)
+            if retriever.layers:  # else it retrieves nothing on purpose
+                evidence = support.judged(evidence, snapshot, models)
         return replace(evidence, usage=meter.usage())
 
     def ask(
@@ -417,21 +421,25 @@ class Index:
         method: str = DEFAULT_METHOD,
         context_tokens: int | None = None,
         budget: Budget | None = None,
+        threshold: float = support.THRESHOLD,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
 
         The context holds at most `context_tokens` tokens, by default those of the method's own
         parameter `tokens` where that is given, else 4,000. Without an LLM, or where `budget` leaves
-        no room for it, the answer quotes the sentences that support it best.
+        no room for it, the answer quotes the sentences that support it best. Below a `threshold` of
+        support, 0 to 1, it is of the kind "refused" instead, and its context holds what is nearest;
+        an LLM is told the support, and may refuse itself. 0 refuses nothing.
         """
+        _check_threshold(threshold)  # before anything is paid for
         own = parameters.get("tokens")
         default = own if isinstance(own, int) else CONTEXT_TOKENS
         size = default if context_tokens is None else context_tokens
         evidence = self.search(
             question, method=method, context_tokens=size, budget=budget, **parameters
         )
-        found = self.answer(evidence, context_tokens=size, budget=budget)
+        found = self.answer(evidence, context_tokens=size, budget=budget, threshold=threshold)
         return replace(found, usage=together(evidence.usage, found.usage))
 
     def answer(
@@ -442,12 +450,14 @@ class Index:
         answer_tokens: int = answering.MAX_ANSWER_TOKENS,
         llm: LLM | None = None,
         budget: Budget | None = None,
+        threshold: float = 0.0,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
         `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
-        `answer_tokens` tokens.
+        `answer_tokens` tokens. Nothing is refused unless a `threshold` is given, as to `ask`.
         """
+        _check_threshold(threshold)
         meter = Meter()
         with meter.stage("answer"):
             models = self._within(budget)
@@ -461,6 +471,7 @@ class Index:
                 snapshot=self.snapshot(),
                 budget_tokens=context_tokens,
                 max_tokens=answer_tokens,
+                threshold=threshold,
             )
         return replace(found, usage=meter.usage())
 
@@ -743,6 +754,11 @@ def _refuse(item: object) -> NoReturn:
 def _check_query(query: str) -> None:
     if not query.strip():
         raise InputError("the question is empty: ask something")
+
+
+def _check_threshold(threshold: float) -> None:
+    if not 0 <= threshold <= 1:
+        raise InputError(f"a threshold is a probability from 0 to 1, not {threshold}")
 
 
 def _check_layers(layers: Iterable[str], snapshot: Snapshot) -> None:

@@ -358,6 +358,19 @@ class Coverage:
         common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
         return np.where(weights > 0, weights, common)
 
+    @property
+    def spans(self) -> NDArray[np.int32]:
+        """The (m, 2) ranges of characters of the tokens or words in the query."""
+        tokens = self._query.tokens
+        if not self.is_late or tokens is None:
+            return np.array(self._words.spans, dtype=np.int32).reshape(-1, 2)
+        return tokens.spans
+
+    @property
+    def words(self) -> Sequence[int]:
+        """The row of terms of each analysed word of the query, -1 where the index has none."""
+        return self._words.rows
+
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """The (m, d) vectors of the tokens, of length one; (m, 0) where words are matched."""
@@ -532,13 +545,13 @@ def _entity_counts(snapshot: Snapshot) -> NDArray[np.intp]:
     )
 
 
-_SAME_TERMS, _SAME_MEANING = 0.85, 0.8
+_SAME_TERMS, _SAME_MEANING = 0.7, 0.7
 
 
 def repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
     """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
 
-    It does where j has 0.85 of its terms, each as often, and their vectors have a cosine of 0.8. So
+    It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So
     the shorter of two versions repeats the longer one, and both repeat each other where they hardly
     differ. No chunk repeats itself.
     """

@@ -307,6 +307,8 @@ class Hit:
     text: str
     channel: str = ""  # which part of the method found it, where it has several
     also: tuple[str, ...] = ()  # ids of other chunks that say the same, and stand behind it
+    # How probably the answer needs this chunk, 0 to 1: of all methods alike. None: not known.
+    relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -463,6 +465,7 @@ class Evidence:
     graph: EvidenceGraph | None = None
     answer: DirectAnswer | None = None
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
+    support: float | None = None  # how probably the hits answer the query; None: not known
     usage: Usage = field(default_factory=Usage)
 
 
@@ -511,7 +514,7 @@ class Answer:
 
     question: str
     text: str
-    kind: str  # "generated" by an LLM, "quoted" sentences, or "none"
+    kind: str  # "generated" by an LLM, "quoted" sentences, "refused", or "none"
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence

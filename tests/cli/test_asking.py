@@ -166,9 +166,11 @@ def test_a_method_without_retrieval_says_what_it_needs(clew, shared_index):
 
 
 def test_search_ranks_chunks(clew, shared_index):
-    """Each hit has its place, score, title, range and first words."""
+    """Each hit has its place, score, title, range, relevance and first words."""
     result = clew("search", "Shackleton died aboard", "--index", shared_index, "--method", "bm25")
-    assert re.match(r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:\d+-\d+\n +Ernest Sh", result.stdout)
+    assert re.match(
+        r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:\d+-\d+  relevance 0\.\d\d\n +Ernest", result.stdout
+    )
 
 
 def test_a_hit_lists_the_chunks_that_say_the_same(clew):
@@ -406,3 +408,48 @@ def test_lines_fit_the_terminal(clew, shared_index):
         text = clew("methods", "clue", env=env).stdout
         text += clew("methods", env=env).stdout
         assert max(map(len, text.splitlines())) <= most
+
+
+SOURDOUGH = "How do I bake sourdough bread?"
+
+
+def test_a_question_that_nothing_answers_is_refused(clew, shared_index):
+    """It says so, shows what is nearest and no citation, and exits with 5."""
+    found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense")
+    assert found.exit_code == 5
+    assert re.match(
+        r"Nothing in this index answers this \(support 0\.\d\d of 1\)\.\n", found.stdout
+    )
+    assert "What is nearest, which is no answer (--anyway takes it for one)" in found.stdout
+    assert len(re.findall(r"\.md:\d+-\d+  relevance 0\.\d\d\n", found.stdout)) == 3
+    assert '"' not in found.stdout
+
+
+def test_a_refusal_as_json(clew, shared_index):
+    """The whole answer, of the kind `refused`, with the same exit status."""
+    found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense", "--json")
+    answer = json.loads(found.stdout)
+    assert (found.exit_code, answer["kind"], answer["text"]) == (5, "refused", "")
+    assert answer["evidence"]["support"] < 0.25
+    assert answer["context"]["passages"]
+
+
+@pytest.mark.parametrize("options", [["--anyway"], ["--threshold", "0"]])
+def test_nothing_is_refused_anyway(clew, shared_index, options):
+    """Whoever wants quotes from what is nearest has them."""
+    found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense", *options)
+    assert found.exit_code == 0
+    assert "The sentences that support an answer best" in found.stdout
+
+
+def test_a_higher_threshold_refuses_more(clew, shared_index):
+    """At 1 nothing is sure enough; a number that is no probability is a wrong command."""
+    asked = ["ask", QUESTION, "--index", shared_index]
+    assert [clew(*asked, "--threshold", each).exit_code for each in (0.25, 1, 1.5)] == [0, 5, 2]
+
+
+def test_nothing_found_is_refused_without_passages(clew, shared_index):
+    """Where no chunk was found there is none to show."""
+    found = clew("ask", "zebra", "--index", shared_index, "--method", "bm25")
+    assert found.exit_code == 5
+    assert "nearest" not in found.stdout

@@ -13,7 +13,7 @@ PAID = "--llm --price --budget-tokens --budget-usd"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
     "index": f"{BUILD} --units --value --triples --core --core-by --retry {PAID} --json",
-    "ask": f"{QUERY} {PAID} --context-tokens --json",
+    "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --index "
     f"{PAID} --context-tokens --json",

@@ -71,7 +71,7 @@ def test_every_prompt_is_used():
 def test_values_are_no_templates():
     """A document or question that holds $names or ${braces} is quoted as it is."""
     hostile = "costs $5, $question ${context} $$ $"
-    made = prompt("short_answer", context=hostile, question="how $much?")
+    made = prompt("short_answer", context=hostile, estimate="", question="how $much?")
     assert hostile in made.user
     assert "how $much?" in made.user
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -9,9 +10,12 @@ import click
 from clew.cli import render
 from clew.cli.options import Opener, Paid, Query, json_option, paid_options, query_options
 from clew.cli.plain import echo_json
+from clew.cli.program import REFUSED
 
 if TYPE_CHECKING:
     from clew.api import Index
+
+THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
 
 
 @click.command()
@@ -24,6 +28,15 @@ if TYPE_CHECKING:
     metavar="N",
     help="Tokens that an answer may be made from. [default: 4000, or the method's tokens]",
 )
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=THRESHOLD,
+    show_default=True,
+    metavar="P",
+    help="Refuse where what was found answers the question less probably than this.",
+)
+@click.option("--anyway", is_flag=True, help="Refuse nothing: the same as --threshold 0.")
 @json_option
 @click.pass_obj
 def ask(
@@ -32,7 +45,9 @@ def ask(
     query: Query,
     paid: Paid,
     context_tokens: int | None,
+    threshold: float,
     *,
+    anyway: bool,
     as_json: bool,
 ) -> None:
     """Answer QUESTION, with citations and the thread that led there.
@@ -40,6 +55,9 @@ def ask(
     Without an LLM the answer quotes the sentences that support it best. A citation names a file
     and the range of characters in it: [1] docs/fram.md:138-221. A question that was asked before
     costs nothing again.
+
+    Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
+    shown as such, and the exit status is 5.
     """
     with _opened(opener, query, paid) as index:
         answer = index.ask(
@@ -47,12 +65,15 @@ def ask(
             method=query.method,
             context_tokens=context_tokens,
             budget=paid.budget,
+            threshold=0.0 if anyway else threshold,
             **query.parameters,
         )
     if as_json:
         echo_json(answer)
     else:
         click.echo(render.answer(answer))
+    if answer.kind == "refused":
+        sys.exit(REFUSED)
 
 
 @click.command()
@@ -65,7 +86,8 @@ def search(opener: Opener, text: str, query: Query, paid: Paid, *, as_json: bool
     """Show the chunks that a method finds for QUERY, best first.
 
     The graph that a method followed, and tables of entities and relations, come before them where
-    there are such. Scores order the chunks of one search; they do not compare between methods.
+    there are such. Scores order the chunks of one search; they do not compare between methods. The
+    relevance of a chunk does: how probably an answer needs it.
     """
     with _opened(opener, query, paid) as index:
         evidence = index.search(

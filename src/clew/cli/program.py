@@ -11,6 +11,7 @@ from clew.cli.plain import one_line
 from clew.errors import BudgetSpent, ClewError
 
 SKIPPED = 3  # the exit status where some input gave no document
+REFUSED = 5  # where nothing that was found answers the question
 
 
 class Failure(click.ClickException):

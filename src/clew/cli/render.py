@@ -29,6 +29,7 @@ from clew.types import (
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
+_MOST_NEAR = 3  # passages below a refusal
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
 _MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
 _MOST_GROWN = 2  # triples that a candidate grew by
@@ -40,7 +41,14 @@ _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longes
 
 
 def answer(found: Answer) -> str:
-    """Return an answer, its citations, the thread and tables that led there, and what it cost."""
+    """Return an answer, its citations, the thread and tables that led there, and what it cost.
+
+    Of one that was refused, the nearest passages.
+    """
+    if found.kind == "refused":
+        near = _nearest(found.evidence)
+        costs = dim(ledger(found.usage))
+        return "\n\n".join([*_answer_text(found), *near, *_notes(found.evidence), costs])
     blocks = [
         *_answer_text(found),
         *citations(found),
@@ -63,7 +71,7 @@ def search(found: Evidence) -> str:
 
 
 def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
-    """Return a hit: its place, score, channel and source, and what of its text weighs most.
+    """Return a hit: its place, score, channel, source and relevance, and what of it weighs most.
 
     Without weights of terms that is the beginning.
     """
@@ -71,7 +79,8 @@ def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> s
     indent = " " * len(head)
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
     title = f"{heading(one_line(found.title))}\n{indent}" if found.title else ""
-    place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}")
+    likely = "" if found.relevance is None else f"  relevance {found.relevance:.2f}"
+    place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}{likely}")
     shown = preview(found.text, weights or {}, indent=indent)
     same = (dim(wrapped(each, first=indent, rest=indent, max_lines=2)) for each in _same(found))
     return "\n".join([f"{head}{channel}{title}{place_line}", shown, *same])
@@ -152,8 +161,20 @@ def _answer_text(found: Answer) -> Iterator[str]:
         yield wrapped(found.text or "(the LLM gave an empty answer)")
     elif found.kind == "quoted":
         yield heading("The sentences that support an answer best")
+    elif found.kind == "refused":
+        support = found.evidence.support
+        known = "" if support is None else f" (support {support:.2f} of 1)"
+        yield f"Nothing in this index answers this{known}."
     else:
         yield "No answer: nothing was found that supports one."
+
+
+def _nearest(evidence: Evidence) -> Iterator[str]:
+    """Yield the first hits as what they are: near to the question, and no answer."""
+    if evidence.hits:
+        weights = rarities(evidence.query, [each.text for each in evidence.hits])
+        yield heading("What is nearest, which is no answer (--anyway takes it for one)")
+        yield from (hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
 
 
 def _citation(cited: Citation, *, shortened: bool) -> str:

@@ -1,0 +1,363 @@
+"""Fit the weights of `clew.support` and say how well it tells answerable questions from others.
+
+    python benchmarks/support.py --indexes FOLDER --train DATASET... [--test DATASET...]
+        [--asked INDEX=FILE]... [--method NAME] [--fit]
+
+A DATASET is a folder that `clew eval` takes; FOLDER has an index of its name for each. FILE has a
+question a line, as JSON with "question" and "answerable", for the index of that name. An
+unanswerable question is one of these kinds:
+
+    gone     all of its supporting documents are out of the index, with all that only they have
+    last     only the one with the answer is: the others are still about the question
+    foreign  it is asked of the index of another training set
+    asked    FILE says so
+
+With --fit the weights are fitted on the training sets, and printed as the module has them; the
+kinds `gone` and `foreign` weigh as much together as the answerable questions, half each, and the
+rates of the training sets are of five folds by question. Else those of the module are measured.
+`refused` is the share below the module's threshold. Scores repeat to the digit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import rankdata
+
+import clew
+from clew import methods, support
+from clew.evaluate import load
+from clew.types import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.evaluate.datasets import Question
+    from clew.models import Models
+
+KINDS = ("late", "words")
+FOLDS, BINS = 5, 10
+SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 0.5}  # weights of what is fitted
+PENALTY = 0.3  # variance of a standardised weight
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The signs of one question at one index."""
+
+    dataset: str
+    kind: str
+    question: str
+    of_set: Mapping[str, NDArray[np.float64]]  # by how they were read
+    of_each: Mapping[str, NDArray[np.float64]]
+    needed: NDArray[np.float64]  # (n,), 1 for a hit of a supporting document
+
+
+# -- an index without some documents --------------------------------------------------------------
+
+
+@dataclass
+class Rest:
+    """A layer without some of its rows."""
+
+    inner: Any
+    kept: NDArray[np.intp]
+    columns: Mapping[str, NDArray[Any]]
+    _places: list[NDArray[np.intp]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- ids, texts, documents, relations
+        method = getattr(self.inner, name)
+        return lambda rows: method([int(self.kept[row]) for row in rows])
+
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        """Return the new row of each id, -1 where there is none."""
+        if not self._places:
+            self._places.append(renumbered(self.kept, len(self.inner)))
+        return self._places[0][np.asarray(self.inner.rows(ids), dtype=np.intp)].tolist()
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors of the rows that are left."""
+        return np.asarray(self.inner.vectors[self.kept])
+
+    def tokens(self, row: int) -> NDArray[np.int8]:
+        """Return the token vectors of a row."""
+        return np.asarray(self.inner.tokens(int(self.kept[row])))
+
+
+def renumbered(kept: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Return the new row of each of `n` old ones, -1 for one that is gone, and behind them a -1."""
+    places = np.full(n + 1, -1)
+    places[kept] = np.arange(len(kept))
+    return places
+
+
+def without(snapshot: Snapshot, documents: Sequence[int]) -> Snapshot:
+    """Return the snapshot as if documents had never been added."""
+    kept = {name: np.arange(len(layer)) for name, layer in snapshot.layers.items()}
+    kept["document"] = np.setdiff1d(kept["document"], documents)
+    owner = snapshot.layer("chunk").columns["document"]
+    kept["chunk"] = np.flatnonzero(np.isin(owner, kept["document"]))
+    for name in ("subchunk", "sentence"):
+        chunks = snapshot.layer(name).columns["chunk"]
+        kept[name] = np.flatnonzero(np.isin(chunks, kept["chunk"]))
+    kept["unit"] = met(snapshot, "chunk", "unit", kept["chunk"])
+    kept["term"] = met(snapshot, "chunk", "term", kept["chunk"])
+    kept["entity"] = np.union1d(
+        met(snapshot, "unit", "entity", kept["unit"]),
+        met(snapshot, "document", "entity", kept["document"]),
+    )
+    layers = {name: rest(snapshot, name, kept) for name in snapshot.layers}
+    links = {(a, b): link[kept[a]][:, kept[b]] for (a, b), link in snapshot.links.items()}
+    return Snapshot(layers["document"], layers, links, snapshot.recipe)
+
+
+def met(snapshot: Snapshot, a: str, b: str, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the rows of `b` that some of these rows of `a` are linked to."""
+    return np.unique(snapshot.link(a, b)[rows].indices)
+
+
+def rest(snapshot: Snapshot, name: str, kept: Mapping[str, NDArray[np.intp]]) -> Rest:
+    """Return a layer with the rows that are left, its columns counting those of the others."""
+    layer = snapshot.layer(name)
+    columns = {}
+    for column, values in layer.columns.items():
+        other = {"document": "document", "chunk": "chunk", "title_entity": "entity"}.get(column)
+        left = values[kept[name]]
+        columns[column] = (
+            left if other is None else renumbered(kept[other], len(snapshot.layer(other)))[left]
+        )
+    return Rest(layer, kept[name], columns)
+
+
+# -- signs ----------------------------------------------------------------------------------------
+
+
+def cases(name: str, options: argparse.Namespace) -> Iterator[Seen]:
+    """Yield what is seen of the questions of a dataset, and of its unanswerable kinds."""
+    dataset = load(find(options.train + options.test, name))
+    with clew.open(options.indexes / name) as index:
+        whole, models = index.snapshot(), index.models
+        documents = whole.layer("document")
+        for question in dataset.questions:
+            gold = documents.rows(question.supporting_ids)
+            last = [with_answer(question, gold, documents.texts(gold))]
+            kinds = {"answerable": whole, "gone": without(whole, gold)}
+            kinds["last"] = without(whole, last)
+            for kind, snapshot in kinds.items():
+                seen = read(question.text, snapshot, models, options.method)
+                ids = question.supporting_ids
+                yield made(name, kind, question.text, seen, ids)
+        for other in [path for path in options.train if path.name != name]:
+            for question in load(other).questions:
+                seen = read(question.text, whole, models, options.method)
+                yield made(name, "foreign", question.text, seen, ())
+
+
+def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
+    """Yield what is seen of the questions in a file."""
+    name, _, file = given.partition("=")
+    with clew.open(options.indexes / name) as index:
+        for line in Path(file).read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            kind = "answerable" if row["answerable"] else "asked"
+            seen = read(row["question"], index.snapshot(), index.models, options.method)
+            yield made(name, kind, row["question"], seen, ())
+
+
+def find(paths: Sequence[Path], name: str) -> Path:
+    """Return the path of the dataset of that name."""
+    return next(path for path in paths if path.name == name)
+
+
+def with_answer(question: Question, rows: Sequence[int], texts: Sequence[str]) -> int:
+    """Return the last of some documents in which an answer stands, else the last."""
+    holds = [
+        any(answer.casefold() in text.casefold() for answer in question.answers) for text in texts
+    ]
+    return next((row for row, has in zip(rows[::-1], holds[::-1], strict=True) if has), rows[-1])
+
+
+Read = tuple[dict[str, support.Signs], tuple[str, ...]]
+
+
+def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read:
+    """Return the signs that are read either way, and the documents of the hits."""
+    evidence = methods.load(method)().retrieve(question, snapshot, models)
+    rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in evidence.hits])
+    signs = {}
+    for kind in KINDS:
+        embedder = snapshot.recipe["embedder"] if kind == "late" else "another one"
+        other = replace(snapshot, recipe={**snapshot.recipe, "embedder": embedder})
+        signs[kind] = support.Signs(question, other, models, rows)
+    return signs, tuple(hit.document_id for hit in evidence.hits)
+
+
+def made(name: str, kind: str, question: str, found: Read, needed: Sequence[str]) -> Seen:
+    """Return what is kept of what was read."""
+    signs, documents = found
+    return Seen(
+        dataset=name,
+        kind=kind,
+        question=question,
+        of_set={each: signs[each].of_set() for each in KINDS},
+        of_each={each: signs[each].of_each() for each in KINDS},
+        needed=np.isin(documents, list(needed)).astype(float),
+    )
+
+
+# -- fitting --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Signs (n, m) with the truth and the weight of each (n,), and the fold of its question."""
+
+    signs: NDArray[np.float64]
+    truth: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    folds: NDArray[np.intp]
+
+    def part(self, chosen: NDArray[np.bool_]) -> Sample:
+        """Return some rows."""
+        return Sample(*(each[chosen] for each in vars(self).values()))
+
+
+def sample(seen: Sequence[Seen], kind: str, *, hits: bool) -> Sample:
+    """Return the signs of all training questions, or of their hits."""
+    names = sorted({each.question for each in seen})
+    drawn = np.random.default_rng(0).permutation(len(names)) % FOLDS
+    fold = dict(zip(names, drawn.tolist(), strict=True))
+    used = [each for each in seen if each.kind in SHARES]
+    signs = [(each.of_each if hits else each.of_set)[kind] for each in used]
+    truth = [each.needed if hits else np.array([each.kind == "answerable"]) for each in used]
+    sizes = [len(each) for each in truth]
+    return Sample(
+        np.concatenate(signs),
+        np.concatenate(truth).astype(float),
+        np.repeat([SHARES[each.kind] for each in used], sizes),
+        np.repeat([fold[each.question] for each in used], sizes),
+    )
+
+
+def fitted(given: Sample, signs: tuple[str, ...]) -> support.Fitted:
+    """Return the logistic model of most penalised likelihood, its signs standardised for that."""
+    mean, scale = given.signs.mean(axis=0), given.signs.std(axis=0) + 1e-9
+    standard = (given.signs - mean) / scale
+
+    def loss(b: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        z = standard @ b[1:] + b[0]
+        error = given.weights * (1 / (1 + np.exp(-z)) - given.truth)
+        value = (given.weights * (np.logaddexp(0, z) - given.truth * z)).sum()
+        gradient = np.concatenate([[error.sum()], standard.T @ error + b[1:] / PENALTY])
+        return value + b[1:] @ b[1:] / (2 * PENALTY), gradient
+
+    b = minimize(loss, np.zeros(len(mean) + 1), jac=True, method="L-BFGS-B").x
+    weights = b[1:] / scale
+    return support.Fitted(
+        signs=signs,
+        weights=tuple(round(float(each), 3) for each in weights),
+        constant=round(float(b[0] - weights @ mean), 3),
+    )
+
+
+def crossed(given: Sample, signs: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return the probability of each row by a model that was fitted on the other folds."""
+    found = np.zeros(len(given.truth))
+    for fold in range(FOLDS):
+        mine = given.folds == fold
+        model = fitted(given.part(~mine), signs)
+        found[mine] = model.probabilities(given.signs[mine])
+    return found
+
+
+# -- figures --------------------------------------------------------------------------------------
+
+
+def auroc(yes: NDArray[np.float64], no: NDArray[np.float64]) -> float:
+    """Return how often one of `yes` is above one of `no`, ties counting half."""
+    ranks = rankdata(np.concatenate([yes, no]))[: len(yes)]
+    return float((ranks.sum() - len(yes) * (len(yes) + 1) / 2) / (len(yes) * len(no)))
+
+
+def calibration(
+    found: NDArray[np.float64], truth: NDArray[np.float64], weights: NDArray[np.float64]
+) -> float:
+    """Return the expected calibration error over ten bins of equal width."""
+    bins = np.minimum((found * BINS).astype(int), BINS - 1)
+    gaps = [abs((weights * (found - truth))[bins == each].sum()) for each in range(BINS)]
+    return float(sum(gaps) / weights.sum())
+
+
+def report(seen: Sequence[Seen], kind: str, scores: NDArray[np.float64], threshold: float) -> None:
+    """Print a row for each dataset and kind of question."""
+    print(f"| {kind} | questions | AUROC | refused |\n|---|---:|---:|---:|")
+    for name in dict.fromkeys(each.dataset for each in seen):
+        mine = [i for i, each in enumerate(seen) if each.dataset == name]
+        kinds = dict.fromkeys(seen[i].kind for i in mine)
+        by = {k: scores[[i for i in mine if seen[i].kind == k]] for k in kinds}
+        for k, found in by.items():
+            above = "" if k == "answerable" else f"{auroc(by['answerable'], found):.3f}"
+            refused = f"{(found < threshold).mean():.3f}"
+            print(f"| {name}: {k} | {len(found)} | {above} | {refused} |")
+        parts = {k: found for k, found in by.items() if k in SHARES}
+        weights = [np.full(len(found), SHARES[k] / len(found)) for k, found in parts.items()]
+        truth = [np.full(len(found), float(k == "answerable")) for k, found in parts.items()]
+        if len(parts) > 1:
+            each = (np.concatenate([*given]) for given in (parts.values(), truth, weights))
+            print(f"| {name}: calibration error {calibration(*each):.3f} | | | |")
+    print()
+
+
+def measured(
+    train: Sequence[Seen], seen: Sequence[Seen], kind: str, *, fit: bool, hits: bool
+) -> None:
+    """Print what a model makes of the questions, or of all their hits together."""
+    models = support.RELEVANCE if hits else support.SUPPORT
+    given, model = sample(train, kind, hits=hits), models[kind]
+    if fit:
+        model = fitted(given, model.signs)
+        print(f"{'relevance' if hits else 'support'}, {kind}: {model}")
+    found = crossed(given, model.signs) if fit else model.probabilities(given.signs)
+    yes, no = found[given.truth > 0], found[given.truth == 0]
+    error = calibration(found, given.truth, given.weights)
+    lowest = np.quantile(yes, 0.03)
+    print(f"train: AUROC {auroc(yes, no):.3f}, ECE {error:.3f}, 3 % of the true below {lowest:.3f}")
+    if not hits:
+        scores = np.array([model.probabilities(each.of_set[kind])[0] for each in seen])
+        fitted_on = [i for i, each in enumerate(train) if each.kind in SHARES]
+        scores[fitted_on] = found  # `seen` begins with `train`
+        report(seen, kind, scores, support.THRESHOLD)
+
+
+def main() -> None:
+    """Read all questions, fit if that is wanted, and print what comes of it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="DATASET")
+    parser.add_argument("--test", nargs="*", type=Path, default=[], metavar="DATASET")
+    parser.add_argument("--asked", action="append", default=[], metavar="INDEX=FILE")
+    parser.add_argument("--method", default=methods.DEFAULT)
+    parser.add_argument("--fit", action="store_true")
+    options = parser.parse_args()
+    train = [seen for path in options.train for seen in cases(path.name, options)]
+    test = [seen for path in options.test for seen in cases(path.name, options)]
+    test += [seen for given in options.asked for seen in asked(given, options)]
+    for kind in KINDS:
+        for hits in (False, True):
+            measured(train, [*train, *test], kind, fit=options.fit, hits=hits)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Models that embed a lone text once, however often it is asked for: a search's own query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from clew.models import Embedder, Kind, Models, TokenEmbedder, gives_tokens
+from clew.types import TokenVectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def remembered(models: Models) -> Models:
+    """Return the same models, which keep what they made of a text that came alone.
+
+    They are for one search: what is kept is never dropped.
+    """
+    if gives_tokens(models.embedder):
+        return replace(models, embedder=_TokenEmbedder(models.embedder))
+    return replace(models, embedder=_Embedder(models.embedder))
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedder:
+    inner: Embedder
+    _known: dict[tuple[str, Kind], NDArray[np.float32]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+        if len(texts) != 1:
+            return self.inner.embed(texts, kind=kind)
+        key = texts[0], kind
+        if key not in self._known:
+            self._known[key] = self.inner.embed(texts, kind=kind)
+        return self._known[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenEmbedder(_Embedder):
+    inner: TokenEmbedder
+    _tokens: dict[str, TokenVectors] = field(default_factory=dict)
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        if len(texts) != 1:
+            return self.inner.embed_tokens(texts)
+        if texts[0] not in self._tokens:
+            [self._tokens[texts[0]]] = self.inner.embed_tokens(texts)
+        return [self._tokens[texts[0]]]

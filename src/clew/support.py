@@ -1,0 +1,216 @@
+"""How probably what was found answers the question, by signs that need no LLM.
+
+Two logistic models, one for the whole of the evidence (`support`) and one for a hit (`relevance`).
+Which questions they were fitted on, and how well they tell answerable questions from others:
+docs/guides/support.md. `benchmarks/support.py` fits them again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.topk import top_k
+from clew.text.keys import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.types import Evidence, Snapshot
+
+THRESHOLD = 0.25  # below it `ask` refuses: 3 % of the answerable questions that it was fitted on
+CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
+
+_FIRST = 2  # hits that are read as one text
+_NAMED = 5  # hits among which a name is looked for
+_READ = 10  # hits that are read at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """A logistic model: the weight of each sign, and what is added to them."""
+
+    signs: tuple[str, ...]
+    weights: tuple[float, ...]
+    constant: float
+
+    def probabilities(self, signs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the (n,) probabilities of (n, m) signs."""
+        return np.asarray(1 / (1 + np.exp(-(signs @ np.array(self.weights) + self.constant))))
+
+
+# By token vectors of the calibrated embedder, and by words for any other. The signs of each are
+# described at the methods of `Signs` that give them, in the same order.
+SUPPORT = {
+    "late": Fitted(
+        signs=("covered", "named", "unknown names", "nearest", "others"),
+        weights=(8.611, 4.982, -1.961, 7.003, -6.712),
+        constant=-9.834,
+    ),
+    "words": Fitted(
+        signs=("covered", "named", "unknown names", "unknown words"),
+        weights=(2.742, 1.822, -2.327, -3.015),
+        constant=-2.136,
+    ),
+}
+RELEVANCE = {
+    "late": Fitted(
+        signs=("covered", "named", "cosine"), weights=(3.787, 0.132, 4.855), constant=-5.916
+    ),
+    "words": Fitted(signs=("covered", "named"), weights=(3.044, 1.098), constant=-3.5),
+}
+
+
+def judged(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
+    """Return the evidence with its support, and its hits with their relevance, 0 to 1.
+
+    Both depend on the question, the index and the hits alone, whatever method found them. Chunks of
+    an imported graph are judged by nothing: their hits, and evidence of nothing else, have None.
+    Where nothing at all was found in texts, the support is 0.
+    """
+    chunks = snapshot.layer("chunk")
+    if not evidence.hits:
+        nothing = snapshot.are_texts().any() and not evidence.tables
+        return replace(evidence, support=0.0 if nothing else None)
+    of_hits = chunks.rows([hit.chunk_id for hit in evidence.hits])
+    are_texts = snapshot.are_texts()
+    rows = [row for row in dict.fromkeys(of_hits) if are_texts[row]]
+    if not rows:
+        return evidence
+    signs = Signs(evidence.query, snapshot, models, rows)
+    known = dict(zip(rows, signs.relevance().tolist(), strict=True))
+    pairs = zip(evidence.hits, of_hits, strict=True)
+    hits = tuple(replace(hit, relevance=known.get(row)) for hit, row in pairs)
+    return replace(evidence, hits=hits, support=signs.support())
+
+
+class Signs:
+    """What can be seen of how well chunks, in their order, answer a query."""
+
+    def __init__(self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]) -> None:
+        self._snapshot = snapshot
+        self._rows = list(rows)
+        asked = steps.read_query(models, query)
+        late = steps.Coverage(snapshot, asked)
+        embedder = str(snapshot.recipe.get("embedder", ""))
+        self.is_late = late.is_late and embedder.startswith(CALIBRATED)
+        self._asked = asked if self.is_late else replace(asked, tokens=None)
+        self._coverage = late if self.is_late else steps.Coverage(snapshot, self._asked)
+        self._names = list(_names(models, query))
+
+    def support(self) -> float:
+        """Return how probably the chunks answer the query."""
+        fitted = SUPPORT["late" if self.is_late else "words"]
+        return float(fitted.probabilities(self.of_set())[0])
+
+    def relevance(self) -> NDArray[np.float64]:
+        """Return how probably each chunk is one that the answer needs."""
+        fitted = RELEVANCE["late" if self.is_late else "words"]
+        return fitted.probabilities(self.of_each())
+
+    def of_set(self) -> NDArray[np.float64]:
+        """Return the (1, m) signs of the chunks together.
+
+        How well the first two meet the query's tokens or words, the rarer the more. How well some
+        chunk of the first five meets the name that is met least; without a name, all words. The
+        share of the query's names that are no entity and no word of the index. With token vectors,
+        the highest cosine of a chunk, and how well ten chunks by themselves meet the query in the
+        mean: if all do, that says less of the first. Else the share of the words, by weight, that
+        are not in the index.
+        """
+        covered = self._share(self._matches[:_FIRST].max(axis=0))
+        signs = [covered, self._least_named(), self._unknown_names]
+        if self.is_late:
+            signs += [float(self._cosines.max()), float(np.mean([*map(self._share, self._ten)]))]
+        else:
+            signs.append(self._unknown_words)
+        return np.array([signs])
+
+    def of_each(self) -> NDArray[np.float64]:
+        """Return the (n, m) signs of each chunk by itself.
+
+        How well it meets the tokens or words of the query, and how well its names in the mean;
+        with token vectors, its cosine.
+        """
+        covered = [self._share(each) for each in self._matches]
+        named = [self._mean_named(each) for each in self._matches]
+        columns = [covered, named]
+        if self.is_late:
+            columns.append(self._cosines.tolist())
+        return np.array(columns).T
+
+    @cached_property
+    def _matches(self) -> NDArray[np.float32]:
+        return self._coverage.of("chunk", self._rows)
+
+    @cached_property
+    def _cosines(self) -> NDArray[np.float32]:
+        return self._snapshot.layer("chunk").vectors[self._rows] @ self._asked.vector
+
+    @cached_property
+    def _ten(self) -> NDArray[np.float32]:
+        """The matches of the first ten chunks; where fewer were found, with the nearest others."""
+        if len(self._rows) >= _READ:
+            return self._matches[:_READ]
+        scores = steps.dense_scores(self._snapshot, "chunk", self._asked)
+        near = [row for row in top_k(scores, _READ).tolist() if row not in self._rows]
+        return self._coverage.of("chunk", [*self._rows, *near][:_READ])
+
+    def _share(self, matches: NDArray[np.float32]) -> float:
+        """Return the mean of matches, weighted by how rare each token or word is."""
+        weights = self._coverage.weights
+        return float(matches @ weights / weights.sum()) if weights.sum() > 0 else 0.0
+
+    @cached_property
+    def _parts(self) -> list[NDArray[np.intp]]:
+        """The tokens or words of each name, of all words where there is none."""
+        spans = self._coverage.spans
+        inside = [
+            np.flatnonzero((spans[:, 0] < end) & (spans[:, 1] > start))
+            for _, start, end in self._names
+        ]
+        return [each for each in inside if len(each)]
+
+    def _least_named(self) -> float:
+        first = self._matches[:_NAMED]
+        if not self._parts:
+            return self._share(first.max(axis=0))
+        return min(float(first[:, part].mean(axis=1).max()) for part in self._parts)
+
+    def _mean_named(self, matches: NDArray[np.float32]) -> float:
+        if not self._parts:
+            return self._share(matches)
+        return float(np.mean([matches[part].mean() for part in self._parts]))
+
+    @property
+    def _unknown_names(self) -> float:
+        keys = [name_key(name) for name, _, _ in self._names]
+        entities = self._snapshot.layer("entity").rows(keys)
+        words = self._snapshot.layer("term").rows(keys)
+        places = zip(self._names, entities, words, strict=True)
+        unknown = [
+            entity < 0 and word < 0 and (start > 0 or " " in name)
+            for (name, start, _), entity, word in places
+        ]
+        return sum(unknown) / max(len(unknown), 1)
+
+    @property
+    def _unknown_words(self) -> float:
+        known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
+        weights = self._coverage.weights
+        return float(weights[~known].sum() / weights.sum()) if weights.sum() > 0 else 0.0
+
+
+def _names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each name in the query that is no date, with its place."""
+    [mentions] = models.tagger.tag([query])
+    for each in mentions:
+        if each.label != "DATE":
+            yield query[each.start : each.end], each.start, each.end

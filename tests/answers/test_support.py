@@ -1,0 +1,173 @@
+"""How probably what was found answers the question."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew import support
+from clew.api import open_index
+from clew.cli import asking
+from clew.errors import InputError
+from clew.testing import HashTokenEmbedder, ScriptedLLM, models
+from clew.types import Document
+
+DOCUMENTS = [
+    Document(id="fram", title="Fram", text="Colin Archer built the Fram for Fridtjof Nansen."),
+    Document(id="archer", title="Colin Archer", text="Colin Archer was born in Larvik in 1832."),
+    Document(id="quest", title="Quest", text="The Quest sank off Labrador in 1962."),
+    Document(id="mill", title="Mill", text="A mill turns wind into flour."),
+]
+KNOWN, UNKNOWN = "Who built the Fram for Fridtjof Nansen?", "How do I bake sourdough bread?"
+GRAPH = '{"subject": "Fram", "relation": "built by", "object": "Colin Archer"}\n'
+
+
+class Calibrated(HashTokenEmbedder):
+    """An embedder that has the name of the one whose vectors the weights are for."""
+
+    name = f"{support.CALIBRATED}double"
+
+
+@pytest.fixture(params=["words", "late"])
+def index(request, tmp_path):
+    """An index that is judged by words, and one that is by token vectors."""
+    embedder = Calibrated() if request.param == "late" else HashTokenEmbedder()
+    with open_index(tmp_path / "i.clew", models=models(embedder)) as opened:
+        opened.add(DOCUMENTS)
+        yield opened
+
+
+def signs(index, query, *ids):
+    snapshot = index.snapshot()
+    rows = snapshot.layer("document").rows(ids)
+    return support.Signs(query, snapshot, index.models, rows)
+
+
+def test_support_and_relevance_are_probabilities(index):
+    """A question about what is there has much of both, another one little."""
+    known, unknown = index.search(KNOWN), index.search(UNKNOWN)
+    for found in (known, unknown):
+        assert 0 <= found.support <= 1
+        assert all(0 <= hit.relevance <= 1 for hit in found.hits)
+    assert unknown.support < support.THRESHOLD < known.support
+    assert known.hits[0].document_id == "fram"
+    assert known.hits[0].relevance == max(hit.relevance for hit in known.hits)
+
+
+def test_both_repeat(index):
+    """The same question of the same index has the same support, to the last digit."""
+    first, second = index.search(KNOWN), index.search(KNOWN)
+    assert first.support == second.support
+    assert [hit.relevance for hit in first.hits] == [hit.relevance for hit in second.hits]
+
+
+@pytest.mark.parametrize("method", ["bm25", "dense", "hybrid", "pagerank"])
+def test_a_chunk_is_as_relevant_by_every_method(index, method):
+    """The relevance of a chunk depends on the question and the chunk alone."""
+    known = {hit.chunk_id: hit.relevance for hit in index.search(KNOWN).hits}
+    for hit in index.search(KNOWN, method=method).hits:
+        assert hit.relevance == pytest.approx(known[hit.chunk_id])
+
+
+def test_more_passages_cover_no_less(index):
+    """A second chunk takes nothing from how the first covers the question."""
+    one, two = signs(index, KNOWN, "mill"), signs(index, KNOWN, "mill", "fram")
+    assert (two.of_set()[0, :2] >= one.of_set()[0, :2] - 1e-6).all()
+    assert two.of_set()[0, 0] > one.of_set()[0, 0]
+
+
+def test_names_that_the_index_lacks_count_against(index):
+    """The share of names that are neither an entity nor a word; a lone first word is none."""
+    unknown = support.SUPPORT["words"].signs.index("unknown names")
+    asked = {"Who was Nansen?": 0, "Was Fram near Zanzibar?": 0.5, "Zanzibar was seen when?": 0}
+    for question, share in asked.items():
+        assert signs(index, question, "fram").of_set()[0, unknown] == share
+
+
+def test_a_query_without_words_is_no_error(index):
+    """Marks and stop words have nothing that can be covered."""
+    for query in ("???", "the", "Who?"):
+        assert 0 <= index.search(query, method="dense").support <= 1
+
+
+def test_one_hit_is_judged(index):
+    """Where fewer than ten chunks were found, the nearest others are read beside them."""
+    found = index.search(KNOWN, chunks=1)
+    assert 0 <= found.support <= 1
+    assert len(found.hits) == 1
+
+
+def test_nothing_found_in_texts_supports_nothing(index):
+    """No hit is a support of 0, and refused."""
+    answer = index.ask("zebra", method="bm25")
+    assert (answer.evidence.support, answer.kind) == (0, "refused")
+
+
+def test_a_graph_alone_is_not_judged(tmp_path):
+    """Triples are no texts: no support, no relevance, and no refusal."""
+    (tmp_path / "graph.jsonl").write_text(GRAPH, encoding="utf-8")
+    with open_index(tmp_path / "i.clew", models=models()) as index:
+        index.import_graph(tmp_path / "graph.jsonl")
+        answer = index.ask(UNKNOWN, method="dense")
+        assert index.search("zebra", method="bm25").support is None
+    assert answer.kind == "quoted"
+    assert answer.evidence.support is None
+    assert {hit.relevance for hit in answer.evidence.hits} == {None}
+
+
+def test_a_method_without_retrieval_is_not_judged(index):
+    """Nothing was looked for, so nothing is refused."""
+    answer = index.ask(UNKNOWN, method="zero_shot", threshold=1)
+    assert (answer.evidence.support, answer.kind) == (None, "none")
+
+
+def test_below_the_threshold_nothing_is_quoted(index):
+    """A refused answer has no text, and what is nearest as its context; 0 refuses nothing."""
+    answer = index.ask(UNKNOWN)
+    assert (answer.kind, answer.text, answer.citations) == ("refused", "", ())
+    assert answer.context.passages
+    assert index.ask(KNOWN).kind == "quoted"
+    assert index.ask(KNOWN, threshold=1).kind == "refused"
+    assert index.ask(UNKNOWN, threshold=0).kind == "quoted"
+    assert index.answer(index.search(UNKNOWN)).kind == "quoted"
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
+def test_a_threshold_is_a_probability(index, threshold):
+    """Another number is refused before anything is searched."""
+    with pytest.raises(InputError, match="from 0 to 1"):
+        index.ask(KNOWN, threshold=threshold)
+    with pytest.raises(InputError, match="from 0 to 1"):
+        index.answer(index.search(KNOWN), threshold=threshold)
+
+
+def test_an_llm_is_told_and_may_refuse(tmp_path):
+    """The support stands in the prompt; it decides by itself, and not at all at threshold 0."""
+    llm = ScriptedLLM("ANSWER: Flour [1]", "ANSWER: Unknown.", "ANSWER: Unknown.")
+    with open_index(tmp_path / "i.clew", models=models(llm=llm)) as index:
+        index.add(DOCUMENTS)
+        found = index.search(KNOWN, method="bm25")
+        given = [(0.07, 0.25), (0.9, 0.25), (0.9, 0)]
+        kinds = [index.answer(replace(found, support=s), threshold=t).kind for s, t in given]
+    assert kinds == ["generated", "refused", "generated"]
+    told = [re.findall(r"a probability of (0\.\d\d)\.", prompt.user) for prompt in llm.prompts]
+    assert told == [["0.07"], ["0.90"], []]
+
+
+def test_the_command_line_has_the_same_threshold():
+    """It stands there a second time, as numpy takes time to load."""
+    assert asking.THRESHOLD == support.THRESHOLD
+
+
+@given(st.lists(st.floats(0, 1), min_size=5, max_size=5), st.integers(0, 4), st.floats(0, 1))
+def test_each_sign_counts_one_way(values, place, more):
+    """More coverage never lowers the probability, more unknown names never raise it."""
+    model = support.SUPPORT["late"]
+    lower, higher = np.array(values), np.array(values)
+    higher[place] = max(values[place], more)
+    a, b = model.probabilities(np.stack([lower, higher]))
+    assert 0 <= a <= 1
+    assert (b >= a) if model.weights[place] > 0 else (b <= a)
