@@ -25,6 +25,7 @@ from clew.evaluate.metrics import covered, distinct, ranking
 ROOT = Path(__file__).resolve().parents[1]
 ARTICLES, QUESTIONS = Path("examples/polar"), Path("examples/questions.jsonl")
 INDEX = Path("polar.clew")
+FOREIGN = "How do I bake sourdough bread?"
 IN_FULL = slice(None, None, 5)  # every fifth question, as they come
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "walk")
 K = 5
@@ -39,6 +40,7 @@ def main() -> None:
         build(index)
         for question in questions[IN_FULL]:
             show(index, question)
+        refused(index)
         score(index, questions)
     print(f"\nWhat an LLM would cost:  .venv-demo/bin/clew plan {ARTICLES} --into {INDEX}")
     asked = "Which airship crossed the North Pole in 1926?"
@@ -59,6 +61,13 @@ def show(index: clew.Index, question: dict[str, Any]) -> None:
     kind = f"{question['type']}, {question['hop_count']} documents needed"
     click.echo(dim(f"expected: {question['answers'][0]} ({kind})") + "\n")
     click.echo(render.answer(index.ask(question["question"])))
+
+
+def refused(index: clew.Index) -> None:
+    """Ask what no article answers."""
+    title(FOREIGN)
+    click.echo(dim("expected: no answer (no article is about bread)") + "\n")
+    click.echo(render.answer(index.ask(FOREIGN)))
 
 
 def score(index: clew.Index, questions: list[dict[str, Any]]) -> None:
