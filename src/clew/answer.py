@@ -36,7 +36,7 @@ def answer(
     budget_tokens: int = 4_000,
     quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
-    threshold: float = 0.0,
+    min_support: float = 0.0,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
@@ -44,8 +44,8 @@ def answer(
     an LLM, the answer is its own; without one, or when it gives none, it is at most `quotes` quotes
     from the passages. What the `snapshot` of the evidence stores is not embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
-    the evidence's support, which it is where `threshold` is above 0, may refuse; below the
-    threshold there are no quotes.
+    the evidence's support, which it is where `min_support` is above 0, may refuse; below
+    that there are no quotes.
     """
     context = build_context(evidence, budget_tokens=budget_tokens)
     given = evidence.answer
@@ -54,7 +54,7 @@ def answer(
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
-        told = evidence.support if threshold > 0 else None
+        told = evidence.support if min_support > 0 else None
         reply = bought(models.llm, _prompt(question, context, evidence.method, max_tokens, told))
         text = after_marker(reply.text)
         if told is not None and not reply.error and text.strip(".!").casefold() == _UNKNOWN:
@@ -67,7 +67,7 @@ def answer(
         evidence = _noted(
             evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         )
-    if evidence.support is not None and evidence.support < threshold:
+    if evidence.support is not None and evidence.support < min_support:
         return _refused(question, context, evidence)
     found = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
     citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in found)

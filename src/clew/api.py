@@ -421,25 +421,25 @@ class Index:
         method: str = DEFAULT_METHOD,
         context_tokens: int | None = None,
         budget: Budget | None = None,
-        threshold: float = support.THRESHOLD,
+        min_support: float = support.THRESHOLD,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
 
         The context holds at most `context_tokens` tokens, by default those of the method's own
         parameter `tokens` where that is given, else 4,000. Without an LLM, or where `budget` leaves
-        no room for it, the answer quotes the sentences that support it best. Below a `threshold` of
-        support, 0 to 1, it is of the kind "refused" instead, and its context holds what is nearest;
-        an LLM is told the support, and may refuse itself. 0 refuses nothing.
+        no room for it, the answer is at most three quotes. Where the evidence's support is below
+        `min_support`, 0 to 1, it is of the kind "refused" instead, and its context holds what is
+        nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing.
         """
-        _check_threshold(threshold)  # before anything is paid for
+        _check_support(min_support)  # before anything is paid for
         own = parameters.get("tokens")
         default = own if isinstance(own, int) else CONTEXT_TOKENS
         size = default if context_tokens is None else context_tokens
         evidence = self.search(
             question, method=method, context_tokens=size, budget=budget, **parameters
         )
-        found = self.answer(evidence, context_tokens=size, budget=budget, threshold=threshold)
+        found = self.answer(evidence, context_tokens=size, budget=budget, min_support=min_support)
         return replace(found, usage=together(evidence.usage, found.usage))
 
     def answer(
@@ -450,14 +450,14 @@ class Index:
         answer_tokens: int = answering.MAX_ANSWER_TOKENS,
         llm: LLM | None = None,
         budget: Budget | None = None,
-        threshold: float = 0.0,
+        min_support: float = 0.0,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
         `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
-        `answer_tokens` tokens. Nothing is refused unless a `threshold` is given, as to `ask`.
+        `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`.
         """
-        _check_threshold(threshold)
+        _check_support(min_support)
         meter = Meter()
         with meter.stage("answer"):
             models = self._within(budget)
@@ -471,7 +471,7 @@ class Index:
                 snapshot=self.snapshot(),
                 budget_tokens=context_tokens,
                 max_tokens=answer_tokens,
-                threshold=threshold,
+                min_support=min_support,
             )
         return replace(found, usage=meter.usage())
 
@@ -756,9 +756,9 @@ def _check_query(query: str) -> None:
         raise InputError("the question is empty: ask something")
 
 
-def _check_threshold(threshold: float) -> None:
-    if not 0 <= threshold <= 1:
-        raise InputError(f"a threshold is a probability from 0 to 1, not {threshold}")
+def _check_support(min_support: float) -> None:
+    if not 0 <= min_support <= 1:
+        raise InputError(f"the least support is a probability from 0 to 1, not {min_support}")
 
 
 def _check_layers(layers: Iterable[str], snapshot: Snapshot) -> None:

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 THRESHOLD = 0.25  # below it `ask` refuses: 3 % of the answerable questions that it was fitted on
 CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
 
-_FIRST = 2  # hits that are read as one text
 _NAMED = 5  # hits among which a name is looked for
-_READ = 10  # hits that are read at all
+_READ = 10  # hits, and nearest chunks, that are read at all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,17 +117,18 @@ class Signs:
     def of_set(self) -> NDArray[np.float64]:
         """Return the (1, m) signs of the chunks together.
 
-        How well the first two meet the query's tokens or words, the rarer the more. How well some
-        chunk of the first five meets the name that is met least; without a name, all words. The
-        share of the query's names that are no entity and no word of the index. With token vectors,
-        the highest cosine of a chunk, and how well ten chunks by themselves meet the query in the
-        mean: if all do, that says less of the first. Else the share of the words, by weight, that
-        are not in the index.
+        How well the best two of ten meet the query's tokens or words, the rarer the more. How well
+        some chunk of the first five meets the name that is met least; without a name, all words.
+        The share of the query's names that are no entity and no word of the index. With token
+        vectors, the highest cosine of a chunk, and how well the ten chunks of the index that are
+        nearest meet the query in the mean: if all do, that says less of the best. Else the share of
+        the words, by weight, that are not in the index.
         """
-        covered = self._share(self._matches[:_FIRST].max(axis=0))
-        signs = [covered, self._least_named(), self._unknown_names]
+        first = self._matches[:_READ]
+        pairs = self._share(np.maximum(first[:, None], first[None]))
+        signs = [float(pairs.max()), self._least_named(), self._unknown_names]
         if self.is_late:
-            signs += [float(self._cosines.max()), float(np.mean([*map(self._share, self._ten)]))]
+            signs += [float(self._cosines.max()), float(self._share(self._nearest).mean())]
         else:
             signs.append(self._unknown_words)
         return np.array([signs])
@@ -139,12 +139,10 @@ class Signs:
         How well it meets the tokens or words of the query, and how well its names in the mean;
         with token vectors, its cosine.
         """
-        covered = [self._share(each) for each in self._matches]
-        named = [self._mean_named(each) for each in self._matches]
-        columns = [covered, named]
+        columns = [self._share(self._matches), self._mean_named()]
         if self.is_late:
-            columns.append(self._cosines.tolist())
-        return np.array(columns).T
+            columns.append(self._cosines.astype(np.float64))
+        return np.stack(columns, axis=1)
 
     @cached_property
     def _matches(self) -> NDArray[np.float32]:
@@ -154,19 +152,15 @@ class Signs:
     def _cosines(self) -> NDArray[np.float32]:
         return self._snapshot.layer("chunk").vectors[self._rows] @ self._asked.vector
 
-    @cached_property
-    def _ten(self) -> NDArray[np.float32]:
-        """The matches of the first ten chunks; where fewer were found, with the nearest others."""
-        if len(self._rows) >= _READ:
-            return self._matches[:_READ]
+    @property
+    def _nearest(self) -> NDArray[np.float32]:
         scores = steps.dense_scores(self._snapshot, "chunk", self._asked)
-        near = [row for row in top_k(scores, _READ).tolist() if row not in self._rows]
-        return self._coverage.of("chunk", [*self._rows, *near][:_READ])
+        return self._coverage.of("chunk", top_k(scores, _READ).tolist())
 
-    def _share(self, matches: NDArray[np.float32]) -> float:
-        """Return the mean of matches, weighted by how rare each token or word is."""
+    def _share(self, matches: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the means of (..., m) matches, weighted by how rare each token or word is."""
         weights = self._coverage.weights
-        return float(matches @ weights / weights.sum()) if weights.sum() > 0 else 0.0
+        return np.asarray(matches @ (weights / max(weights.sum(), 1e-12)), dtype=np.float64)
 
     @cached_property
     def _parts(self) -> list[NDArray[np.intp]]:
@@ -181,13 +175,14 @@ class Signs:
     def _least_named(self) -> float:
         first = self._matches[:_NAMED]
         if not self._parts:
-            return self._share(first.max(axis=0))
+            return float(self._share(first.max(axis=0)))
         return min(float(first[:, part].mean(axis=1).max()) for part in self._parts)
 
-    def _mean_named(self, matches: NDArray[np.float32]) -> float:
+    def _mean_named(self) -> NDArray[np.float64]:
         if not self._parts:
-            return self._share(matches)
-        return float(np.mean([matches[part].mean() for part in self._parts]))
+            return self._share(self._matches)
+        named = [self._matches[:, part].mean(axis=1) for part in self._parts]
+        return np.asarray(np.mean(named, axis=0), dtype=np.float64)
 
     @property
     def _unknown_names(self) -> float:
@@ -204,8 +199,7 @@ class Signs:
     @property
     def _unknown_words(self) -> float:
         known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
-        weights = self._coverage.weights
-        return float(weights[~known].sum() / weights.sum()) if weights.sum() > 0 else 0.0
+        return float(self._share((~known).astype(np.float64)))
 
 
 def _names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:

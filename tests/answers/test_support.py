@@ -120,7 +120,7 @@ def test_a_graph_alone_is_not_judged(tmp_path):
 
 def test_a_method_without_retrieval_is_not_judged(index):
     """Nothing was looked for, so nothing is refused."""
-    answer = index.ask(UNKNOWN, method="zero_shot", threshold=1)
+    answer = index.ask(UNKNOWN, method="zero_shot", min_support=1)
     assert (answer.evidence.support, answer.kind) == (None, "none")
 
 
@@ -130,8 +130,8 @@ def test_below_the_threshold_nothing_is_quoted(index):
     assert (answer.kind, answer.text, answer.citations) == ("refused", "", ())
     assert answer.context.passages
     assert index.ask(KNOWN).kind == "quoted"
-    assert index.ask(KNOWN, threshold=1).kind == "refused"
-    assert index.ask(UNKNOWN, threshold=0).kind == "quoted"
+    assert index.ask(KNOWN, min_support=1).kind == "refused"
+    assert index.ask(UNKNOWN, min_support=0).kind == "quoted"
     assert index.answer(index.search(UNKNOWN)).kind == "quoted"
 
 
@@ -139,9 +139,9 @@ def test_below_the_threshold_nothing_is_quoted(index):
 def test_a_threshold_is_a_probability(index, threshold):
     """Another number is refused before anything is searched."""
     with pytest.raises(InputError, match="from 0 to 1"):
-        index.ask(KNOWN, threshold=threshold)
+        index.ask(KNOWN, min_support=threshold)
     with pytest.raises(InputError, match="from 0 to 1"):
-        index.answer(index.search(KNOWN), threshold=threshold)
+        index.answer(index.search(KNOWN), min_support=threshold)
 
 
 def test_an_llm_is_told_and_may_refuse(tmp_path):
@@ -151,7 +151,7 @@ def test_an_llm_is_told_and_may_refuse(tmp_path):
         index.add(DOCUMENTS)
         found = index.search(KNOWN, method="bm25")
         given = [(0.07, 0.25), (0.9, 0.25), (0.9, 0)]
-        kinds = [index.answer(replace(found, support=s), threshold=t).kind for s, t in given]
+        kinds = [index.answer(replace(found, support=s), min_support=t).kind for s, t in given]
     assert kinds == ["generated", "refused", "generated"]
     told = [re.findall(r"a probability of (0\.\d\d)\.", prompt.user) for prompt in llm.prompts]
     assert told == [["0.07"], ["0.90"], []]

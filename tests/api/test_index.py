@@ -90,7 +90,7 @@ def test_add_search_ask_show_remove(index, folder):
 def test_answer_takes_evidence_that_is_there(full):
     """Searching once and answering later gives what `ask` gives."""
     evidence = full.search(QUESTION)
-    at_once = full.ask(QUESTION, threshold=0)
+    at_once = full.ask(QUESTION, min_support=0)
     later = full.answer(evidence)
     assert (later.text, later.citations) == (at_once.text, at_once.citations)
     assert "search" not in later.usage.seconds

@@ -203,7 +203,7 @@ def test_a_question_within_a_budget(folder):
     """Without room for the LLM its LLM-free alternatives answer, and notes say so."""
     with opened(folder, ReadsChat()) as index:
         index.add(small_documents())
-        answer = index.ask(QUESTIONS[0], budget=Budget(tokens=0), threshold=0)
+        answer = index.ask(QUESTIONS[0], budget=Budget(tokens=0), min_support=0)
     assert answer.kind == "quoted"
     assert answer.usage.total_tokens == 0
     assert all("budget of 0 tokens" in note for note in answer.evidence.notes)

@@ -65,7 +65,7 @@ def ask(
             method=query.method,
             context_tokens=context_tokens,
             budget=paid.budget,
-            threshold=0.0 if anyway else threshold,
+            min_support=0.0 if anyway else threshold,
             **query.parameters,
         )
     if as_json:
