@@ -168,6 +168,7 @@ def test_a_method_without_retrieval_says_what_it_needs(clew, shared_index):
 def test_search_ranks_chunks(clew, shared_index):
     """Each hit has its place, score, title, range, relevance and first words."""
     result = clew("search", "Shackleton died aboard", "--index", shared_index, "--method", "bm25")
+    assert re.search(r"\n\nsupport 0\.\d\d of 1\n\n", result.stdout)
     assert re.match(
         r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:\d+-\d+  relevance 0\.\d\d\n +Ernest", result.stdout
     )

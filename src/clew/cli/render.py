@@ -62,12 +62,13 @@ def answer(found: Answer) -> str:
 
 
 def search(found: Evidence) -> str:
-    """Return the graph and tables, the hits in order, and what they cost."""
+    """Return the graph and tables, the hits in order, their support, and what they cost."""
     weights = rarities(found.query, [each.text for each in found.hits])
     hits = (hit(*each, weights) for each in enumerate(found.hits, 1))
     blocks = [*graph(found.graph), *map(table, found.tables), *hits]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
-    return "\n\n".join([*blocks, *_notes(found), dim(ledger(found.usage))])
+    known = [] if found.support is None else [dim(f"support {found.support:.2f} of 1")]
+    return "\n\n".join([*blocks, *known, *_notes(found), dim(ledger(found.usage))])
 
 
 def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
