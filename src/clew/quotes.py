@@ -1,8 +1,10 @@
 """Choose the sentences of a context that hold the answer, where no LLM writes one.
 
-Each of the few quotes is chosen for what it adds: to what the others say about the question, by
-what the question asks for, and by the names that lead on from what is quoted already. What each
-sign is worth: docs/guides/answers.md.
+An answer stands where two legs of a thread meet: a sentence is worth what it says about the
+question together with the one of another passage that helps it most, and more if both say a name
+that the question does not. Besides it counts how well it meets the words beside the one that asks,
+and whether it has something new of the kind that is asked for. What each sign is worth:
+docs/guides/answers.md.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from clew.algo.topk import top_k
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.text.analyze import term_spans, terms
-from clew.text.asked import is_yes_no, kind_of, names_a_place, numbers, refers_back
+from clew.text.asked import (
+    is_yes_no,
+    kind_of,
+    names_a_place,
+    nearness,
+    numbers,
+    refers_back,
+)
 from clew.text.keys import name_key
 from clew.text.names import title_span
 from clew.text.phrases import overlap, query_type
@@ -50,14 +59,14 @@ class Quote:
 class _Signs:
     """What a sign is worth beside the others."""
 
-    gain: float = 4.0  # what a sentence adds to what the quotes say about the question
-    asked: float = 0.6  # words of the question that are in no name: "born" in "Where was X born?"
-    kind: float = 0.5  # something new of the kind that is asked for
-    bridge: float = 0.6  # its document is named in a quote, and not in the question
-    shared: float = 0.2  # it shares a name with a quote of another passage
+    met: float = 2.0  # what a sentence and its best one of another passage say about the question
+    link: float = 0.8  # a name in both that no other passage and not the question has
+    asked: float = 0.8  # words beside the one that asks: "town" in "In which town was X born?"
+    kind: float = 0.4  # something new of the kind that is asked for
+    both: float = 0.5  # the last two, multiplied
     place: float = 0.5  # of the passage: 1 / the root of its place
     first: float = 0.2  # it is the first of its passage
-    same: float = 0.2  # taken off where the passage is quoted already
+    same: float = 0.5  # taken off where the passage is quoted already
     title: float = 0.9  # how well a title's word is met by every sentence below it
 
 
@@ -88,8 +97,11 @@ def quotes(
         chosen += read.best(chosen, among=side)
     while len(chosen) < most and not read.sides and (added := read.best(chosen)):
         chosen += added
-    order = top_k(read.alone[chosen], len(chosen))
-    return [_quote(sentences[chosen[i]], passages) for i in order]
+    order = top_k(read.worth[chosen], len(chosen))
+    found: list[Quote] = []
+    for i in order:
+        found.append(_quote(sentences[chosen[i]], passages, found))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,7 @@ class _Sentence:
 
     place: int  # of its passage, from 0
     start: int  # in the passage's text
+    own: int  # where itself starts
     end: int
     text: str
     title: str
@@ -115,15 +128,18 @@ def _sentences(passage: Passage, place: int) -> list[_Sentence]:
         begin = back[0] if back else start
         parts = (own,) if back is None else (text[back[0] : back[1]], own)
         found.append(
-            _Sentence(place, begin, end, text[begin:end], passage.title, before is None, parts)
+            _Sentence(place, begin, start, end, text[begin:end], passage.title, not before, parts)
         )
         before = start, end
     return found
 
 
-def _quote(sentence: _Sentence, passages: Sequence[Passage]) -> Quote:
+def _quote(sentence: _Sentence, passages: Sequence[Passage], found: Sequence[Quote]) -> Quote:
+    """Return a sentence as a quote, without the one before it where that is quoted already."""
     passage = passages[sentence.place]
-    return Quote(passage, passage.start + sentence.start, passage.start + sentence.end)
+    start, own = passage.start + sentence.start, passage.start + sentence.own
+    quoted = any(q.passage is passage and q.start <= start < q.end for q in found)
+    return Quote(passage, own if quoted else start, passage.start + sentence.end)
 
 
 class _Read:
@@ -150,49 +166,82 @@ class _Read:
         return {name_key(self._question[m.start : m.end]) for m in self._named}
 
     @cached_property
-    def likeness(self) -> NDArray[np.float64]:
-        """(n,) how much each sentence looks like an answer, whatever else is quoted."""
-        return (
-            _SIGNS.asked * min_max(self._reading.matches @ self._asked) + _SIGNS.kind * self._kinds
-        )
-
-    @cached_property
     def _asked(self) -> NDArray[np.float64]:
-        """The (m,) weights of the question's words that are in no name; each counts the same."""
+        """(n,) how well each sentence meets the words in no name, those beside the asking one most.
+
+        0 to 1, of the worst and the best of the sentences.
+        """
         names = [(m.start, m.end) for m in self._reading.in_question]
         words = [(a, b) for _, a, b in term_spans(self._question)]
         free = [word for word in words if not any(overlap(word, name) for name in names)]
         met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
         weights = np.array(met, dtype=np.float64)
-        return np.asarray(weights / max(float(weights.sum()), 1.0))
+        weights *= nearness(self._question, self._reading.spans)
+        return min_max(self._reading.own @ weights)
 
     @cached_property
     def _kinds(self) -> NDArray[np.float64]:
-        """(n,) whether each sentence has something of the kind asked for that is new."""
+        """(n,) whether each sentence itself has something of the kind asked for that is new."""
         kind, known = kind_of(self._question), set(terms(self._question))
         found = []
         for sentence, mentions in zip(self._sentences, self._reading.mentions, strict=True):
-            old = known | set(terms(sentence.title))
-            said = [(m.label == "DATE", sentence.text[m.start : m.end]) for m in mentions]
-            dates = [text for is_date, text in said if is_date]
-            names = [text for is_date, text in said if not is_date]
+            before = sentence.own - sentence.start
+            own = [m for m in mentions if m.start >= before]
+            dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
+            names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
-                new = _is_new(numbers(sentence.text), known)
+                new = _is_new(numbers(sentence.parts[-1]), known)
             elif kind == "date":
                 new = _is_new(dates, known)
             else:
-                new = _is_new(names, old) and (kind != "place" or names_a_place(sentence.text))
+                new = _is_new(names, known | set(terms(sentence.title)))
+                new = new and (kind != "place" or names_a_place(sentence.parts[-1]))
             found.append(new)
         return np.array(found, dtype=np.float64)
 
     @cached_property
-    def alone(self) -> NDArray[np.float64]:
+    def worth(self) -> NDArray[np.float64]:
         """(n,) what each sentence is worth, whatever else is quoted."""
-        asked = min_max(self._reading.matches @ self._asked)
         first = np.array([s.is_first for s in self._sentences], dtype=np.float64)
-        places = np.array([1 + s.place for s in self._sentences])
-        worth = _SIGNS.asked * asked + _SIGNS.kind * self._kinds
-        return np.asarray(worth + _SIGNS.place / np.sqrt(places) + _SIGNS.first * first)
+        answers = _SIGNS.asked * self._asked + _SIGNS.kind * self._kinds
+        answers += _SIGNS.both * self._asked * self._kinds
+        return np.asarray(
+            self._chains + answers + _SIGNS.place / np.sqrt(1 + self._places) + _SIGNS.first * first
+        )
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        return np.array([s.place for s in self._sentences])
+
+    @cached_property
+    def _chains(self) -> NDArray[np.float64]:
+        """(n,) what each sentence says about the question with the best one of another passage."""
+        weights, links = self._reading.weights, self._links
+        alone = self._met @ weights
+        spread = max(float(np.ptp(alone)), 1e-9)
+        best = _SIGNS.met * alone / spread
+        for i, place in enumerate(self._places):
+            together = np.maximum(self._met, self._met[i]) @ weights
+            chains = _SIGNS.met * together / spread + _SIGNS.link * links[i]
+            best = np.where(self._places == place, best, np.maximum(best, chains))
+        return np.asarray(best)
+
+    @cached_property
+    def _links(self) -> NDArray[np.float64]:
+        """(n, n) the rarest name that two sentences say, or their titles, and not the question.
+
+        1 for a name of two passages, 2 / 3 for one of three, and so on.
+        """
+        said: dict[str, list[int]] = {}
+        for i, (keys, title) in enumerate(zip(self._keys, self._titles, strict=True)):
+            for key in (keys | {title}) - self._question_keys - {""}:
+                said.setdefault(key, []).append(i)
+        links = np.zeros((len(self._sentences), len(self._sentences)))
+        for rows in said.values():
+            n_passages = len(set(self._places[rows].tolist()))
+            if n_passages > 1:
+                links[np.ix_(rows, rows)] = np.maximum(links[np.ix_(rows, rows)], 2 / n_passages)
+        return links
 
     @cached_property
     def sides(self) -> list[list[int]]:
@@ -210,43 +259,22 @@ class _Read:
         return key == self._titles[sentence] or key in self._keys[sentence]
 
     def best(self, chosen: Sequence[int], among: Sequence[int] | None = None) -> list[int]:
-        """Return the sentence that adds most to those `chosen`, of some or of all; none of none."""
+        """Return the sentence worth most beside those `chosen`, of some or of all; none of none."""
         free = range(len(self._sentences)) if among is None else among
         rest = [i for i in free if i not in chosen and not self._repeats(i, chosen)]
         if not rest:
             return []
-        met = self._met[list(chosen)].max(axis=0) if chosen else 0.0
-        gains = np.maximum(self._met - met, 0) @ self._reading.weights
-        scores = self.alone + _SIGNS.gain * gains / self._spread + self._links(chosen)
-        return [rest[int(top_k(scores[rest], 1)[0])]]
+        again = np.isin(self._places[rest], self._places[list(chosen)])
+        return [rest[int(top_k(self.worth[rest] - _SIGNS.same * again, 1)[0])]]
 
     def _repeats(self, sentence: int, chosen: Sequence[int]) -> bool:
         """Say whether a quote has nearly all words of a sentence, as another edition's would."""
-        own = self._words[sentence]
+        own = set(terms(self._sentences[sentence].parts[-1]))
         return any(len(own & self._words[c]) >= _SAME_WORDS * len(own) for c in chosen)
 
     @cached_property
     def _words(self) -> list[set[str]]:
-        return [set(terms(s.parts[-1])) for s in self._sentences]
-
-    @cached_property
-    def _spread(self) -> float:
-        """The range of the gains of a first quote."""
-        return max(float(np.ptp(self._met @ self._reading.weights)), 1e-9)
-
-    def _links(self, chosen: Sequence[int]) -> NDArray[np.float64]:
-        """Return (n,) what leads from the quotes to each sentence, and what speaks against it."""
-        worth = np.zeros(len(self._sentences))
-        for i, sentence in enumerate(self._sentences):
-            others = [c for c in chosen if self._sentences[c].place != sentence.place]
-            title, keys = self._titles[i], self._keys[i]
-            if title not in self._question_keys and any(title in self._keys[c] for c in others):
-                worth[i] += _SIGNS.bridge
-            if any(keys & (self._keys[c] | {self._titles[c]}) for c in others):
-                worth[i] += _SIGNS.shared
-            if len(others) < len(chosen):
-                worth[i] -= _SIGNS.same
-        return worth
+        return [set(terms(s.text)) for s in self._sentences]
 
 
 def _is_new(said: Sequence[str], known: set[str]) -> bool:
@@ -288,7 +316,8 @@ def _title_words(
 class _Reading:
     """What models say of n sentences and a question of m tokens."""
 
-    matches: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
+    own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
+    matches: NDArray[np.float64]  # (n, m), with the sentence before it that it refers to
     weights: NDArray[np.float64]  # (m,), their sum is 1
     spans: Sequence[Span]  # of the tokens, in the question
     in_question: Sequence[Mention]
@@ -316,9 +345,11 @@ def _reading(
         stored = _stored(snapshot, coverage, passages)
         of_part = stored | _embedded(asked, [p for p in parts if p not in stored], models)
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
+    own = np.array([of_part[s.parts[-1]] for s in sentences])
     matches = np.array([np.max([of_part[p] for p in s.parts], axis=0) for s in sentences])
     in_question, *mentions = models.tagger.tag([question, *(s.text for s in sentences)])
     return _Reading(
+        own=np.maximum(own, 0).astype(np.float64),
         matches=np.maximum(matches, 0).astype(np.float64),
         weights=weights / max(float(weights.sum()), 1e-9),
         spans=spans,

@@ -1,5 +1,7 @@
 """Which sentences are quoted: by hand, one sign at a time, and what holds of all."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from clew.quotes import quotes
 from clew.testing import HashTokenEmbedder, built
 from clew.testing import models as real_models
-from clew.text.asked import is_yes_no, kind_of, refers_back
+from clew.text.asked import asking_place, is_yes_no, kind_of, nearness, refers_back
 from clew.types import Document, Passage
 from tests.answers.evidence import models
 
@@ -47,11 +49,45 @@ def quoted(question, *texts, most=3, titles=()):
         ("Which explorer went south?", "person"),
         ("What was her first name?", "name"),
         ("In which town was the man born who built her?", "place"),
+        ("In which New Zealand harbour town was she built?", "place"),
+        ("Which ship was launched by the man who built her?", "name"),
+        ("The ship that sank had a captain who drank. How many men sailed?", "number"),
+        ("She was built in what year?", "date"),
+        ("Her builder was born where?", "place"),
+        ("Her name.", "name"),
+        ("", "name"),
     ],
 )
-def test_the_first_word_for_a_kind_says_what_is_asked(question, kind):
-    """Who, when, where, how many and which X each ask for a kind of thing."""
+def test_the_word_that_asks_says_for_what(question, kind):
+    """Who, when, where, how many and which X each ask for a kind of thing; relatives do not."""
     assert kind_of(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "asking"),
+    [
+        ("Which ship sank?", "Which"),
+        ("In which town was the man born who built her?", "which"),
+        ("The man who built her was born in which town?", "which"),
+        ("The man who built her, which town was he born in and raised?", "who"),
+        ("The man who built her left at 3.5 knots. Where did he go?", "Where"),
+        ("Her builder left.", "Her"),
+        ("", ""),
+    ],
+)
+def test_which_word_asks(question, asking):
+    """It opens the last sentence or stands near its end; else it is the first such word."""
+    assert question[asking_place(question) :].startswith(asking)
+
+
+def test_words_beside_the_one_that_asks_are_near():
+    """Nearness falls with each word between, on both sides."""
+    question = "The man left which town behind with all of his men?"
+    spans = [(question.index(word), 0) for word in ("which", "left", "behind", "man", "men")]
+    found = nearness(question, spans)
+    assert found[0] == 1.0
+    assert found == sorted(found, reverse=True)
+    assert all(0 < near <= 1 for near in found)
 
 
 def test_what_is_a_question_of_yes_or_no():
@@ -116,6 +152,28 @@ def test_a_sentence_that_refers_back_is_quoted_with_the_one_before():
     text = "The Hesper was a brig. She sank off Moss in 1811. Nobody was seen again."
     said = quoted("When did the Hesper sink off Moss?", text, most=1)
     assert said == ["The Hesper was a brig. She sank off Moss in 1811."]
+
+
+def test_no_sentence_is_quoted_twice():
+    """What refers back to a sentence that is quoted already stands alone."""
+    text = "The Hesper sank off Moss. She sank in 1811."
+    said = quoted("When did the Hesper sink?", text, "Nobody knew.")
+    assert sorted(said) in (
+        ["Nobody knew.", "She sank in 1811.", "The Hesper sank off Moss."],
+        ["Nobody knew.", "The Hesper sank off Moss. She sank in 1811."],
+    )
+
+
+def test_a_rare_name_links_more_than_a_common_one():
+    """What few passages say leads on; what all of them say does not."""
+    said = quoted(
+        "Where was the builder of the vessel raised?",
+        "The vessel had a builder from Moss, Ada Lund.",
+        "Bo Tarn was raised in Moss in Holt.",
+        "Cy Venn was raised in Moss in Berg.",
+        "Ada Lund was raised in Moss in Dale.",
+    )
+    assert "Ada Lund was raised in Moss in Dale." in said[:2]
 
 
 def test_a_comparison_is_quoted_one_sentence_for_each_side():
@@ -200,3 +258,5 @@ def test_quotes_are_ranges_of_their_passages(texts, question, most):
     assert len({(q.passage.number, q.start, q.end) for q in found}) == len(found)
     for each in found:
         assert each.passage.start <= each.start < each.end <= each.passage.end
+    for a, b in combinations(found, 2):
+        assert a.passage is not b.passage or a.end <= b.start or b.end <= a.start

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from math import exp
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.text.phrases import Span
 
 Kind = Literal["number", "date", "place", "person", "name"]
 
-# The word behind "which" or "what" says what is asked for; one word may stand between: "which
-# small town". Of two kinds the one whose words come first counts.
-_THING = r"\b(?:what|which) (?:\w+ )?(?:{})s?\b"
-_AMOUNT = r"\b(?:what|which) (?:is the |was the )?(?:{})\b"
+# The word behind "which" or "what" says what is asked for; two words may stand between: "which
+# small harbour town".
+_THING = r"(?:what|which) (?:\w+ ){{0,2}}?(?:{})s?\b"
+_AMOUNT = r"what (?:(?:is|was) (?:the )?(?:\w+ )?)?(?:{})\b"
 _KINDS: tuple[tuple[Kind, str], ...] = (
     (
         "number",
-        r"\bhow (?:many|much|old|long|tall|high|far|large|big|deep|fast|often)\b|"
+        r"how (?:many|much|old|long|tall|high|far|large|big|deep|fast|often)\b|"
         + _AMOUNT.format("number|population|percent|percentage|amount|height|length"),
     ),
-    ("date", r"\bwhen\b|" + _THING.format("year|date|day|month|decade|century|centurie|season")),
+    ("date", r"when\b|" + _THING.format("year|date|day|month|decade|century|centurie|season")),
     (
         "place",
-        r"\bwhere\b|"
+        r"where\b|"
         + _THING.format(
             "city|citie|country|countrie|state|county|countie|town|village|place|province|region"
             "|district|borough|island|continent|nation|location|municipality|river|lake|area"
@@ -29,7 +35,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ),
     (
         "person",
-        r"\bwho(?:se|m)?\b|"
+        r"who(?:se|m)?\b|"
         + _THING.format(
             "person|man|woman|actor|actress|author|director|singer|writer|artist|composer|player"
             "|president|king|queen|captain|scientist|explorer"
@@ -37,6 +43,19 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ),
 )
 _ASKED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+_ASKING = r"\b(?:who(?:se|m)?|when|where|what|which|how)\b"
+_SENTENCE = re.compile(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
+# Where the asking word stands in its sentence, the surest first; elsewhere it may be a relative.
+_PLACES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\W*(?:(?:and|but|in|on|at|by|to|for|from|of|with|during|under|into|near) )?({_ASKING})",
+        rf".*({_ASKING})(?: \w+){{0,3}}\W*$",
+        r".*?\b(what|how (?:many|much|old|long))\b",
+        rf".*?({_ASKING})",
+    )
+)
+_WORDS_NEAR = 2  # so many words on, nearness falls to 1 / e
 
 _NUMBER = re.compile(
     r"\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
@@ -54,10 +73,34 @@ _PRONOUN = re.compile(
 )
 
 
+def asking_place(question: str) -> int:
+    """Return where the word stands that asks: the first one of the last sentence with such a word.
+
+    One that opens the sentence, or stands near its end, comes before one in the middle, which may
+    refer to a noun: "which city" in "The man who built her was born in which city?".
+    """
+    sentences = [m.span() for m in _SENTENCE.finditer(question)]
+    for start, end in reversed(sentences):
+        for place in _PLACES:
+            if match := place.match(question, start, end):
+                return match.start(1)
+    return 0
+
+
+def nearness(question: str, spans: Sequence[Span]) -> list[float]:
+    """Return how near each span is to the word that asks: 1 beside it, less with each word between.
+
+    What a question asks for stands beside that word; what it knows about it, further off.
+    """
+    asking = asking_place(question)
+    between = (question[min(start, asking) : max(start, asking)] for start, _ in spans)
+    return [exp(-len(words.split()) / _WORDS_NEAR) for words in between]
+
+
 def kind_of(question: str) -> Kind:
-    """Return what kind of thing the words of a question ask for; "name" where they do not say."""
-    found = [(match.start(), kind) for kind, words in _ASKED if (match := words.search(question))]
-    return min(found)[1] if found else "name"
+    """Return what kind of thing a question asks for; "name" where its words do not say."""
+    asking = asking_place(question)
+    return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
 
 
 def is_yes_no(question: str) -> bool:
