@@ -9,8 +9,10 @@ docs/guides/answers.md.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A range of a passage: a sentence, behind the one before where it refers back to that."""
+    """A range of a passage: a sentence, behind the one that it refers back to, if near."""
 
     passage: Passage
     start: int  # in the document
@@ -71,6 +73,8 @@ class _Signs:
 
 
 _SIGNS = _Signs()
+_OR = re.compile(r"\bor\b")
+_MOST_SENTENCES = 3  # of a quote
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
 
@@ -97,16 +101,15 @@ def quotes(
         chosen += read.best(chosen, among=side)
     while len(chosen) < most and not read.sides and (added := read.best(chosen)):
         chosen += added
-    order = top_k(read.worth[chosen], len(chosen))
     found: list[Quote] = []
-    for i in order:
-        found.append(_quote(sentences[chosen[i]], passages, found))
-    return found
+    for i in chosen:
+        found.append(_quote(sentences[i], passages, found))
+    return [found[i] for i in top_k(read.worth[chosen], len(chosen))]
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence that may be quoted, with the one before it that its first word refers to."""
+    """A sentence that may be quoted, behind the one that its first word refers to, if near."""
 
     place: int  # of its passage, from 0
     start: int  # in the passage's text
@@ -115,27 +118,27 @@ class _Sentence:
     text: str
     title: str
     is_first: bool
-    parts: tuple[str, ...]  # its sentences: itself, and the one before
+    parts: tuple[str, ...]  # its sentences, itself the last
 
 
 def _sentences(passage: Passage, place: int) -> list[_Sentence]:
     text = passage.text
     found: list[_Sentence] = []
-    before: tuple[int, int] | None = None
+    back: list[Span] = []  # the last sentence that names what it is about, and those after it
     for start, end in sentence_spans(text):
-        own = text[start:end]
-        back = before if before and refers_back(own) else None
-        begin = back[0] if back else start
-        parts = (own,) if back is None else (text[back[0] : back[1]], own)
+        refers = refers_back(text[start:end])
+        back = [*back, (start, end)] if refers else [(start, end)]
+        spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
+        begin = spans[0][0]
+        parts = tuple(text[a:b] for a, b in spans)
         found.append(
-            _Sentence(place, begin, start, end, text[begin:end], passage.title, not before, parts)
+            _Sentence(place, begin, start, end, text[begin:end], passage.title, not found, parts)
         )
-        before = start, end
     return found
 
 
 def _quote(sentence: _Sentence, passages: Sequence[Passage], found: Sequence[Quote]) -> Quote:
-    """Return a sentence as a quote, without the one before it where that is quoted already."""
+    """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in found)
@@ -247,7 +250,9 @@ class _Read:
     def sides(self) -> list[list[int]]:
         """The sentences of each name that the question compares or asks a yes or no of, if any."""
         names = _innermost([(m.start, m.end) for m in self._named])
-        compared = query_type(self._question, names) == "comparison"
+        between = (self._question[a[1] : b[0]] for a, b in pairwise(names))
+        compared = any(_OR.search(words) for words in between)
+        compared = compared or query_type(self._question, names) == "comparison"
         if len(names) < 2 or not (compared or is_yes_no(self._question)):
             return []
         keys = [name_key(self._question[a:b]) for a, b in names]
@@ -317,7 +322,7 @@ class _Reading:
     """What models say of n sentences and a question of m tokens."""
 
     own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
-    matches: NDArray[np.float64]  # (n, m), with the sentence before it that it refers to
+    matches: NDArray[np.float64]  # (n, m), with those before it that are quoted with it
     weights: NDArray[np.float64]  # (m,), their sum is 1
     spans: Sequence[Span]  # of the tokens, in the question
     in_question: Sequence[Mention]

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import click
 import pytest
 
 from clew.answer import after_marker, answer
+from clew.cli import render
 from clew.models import Reply
 from clew.testing import ScriptedLLM
 from clew.types import DirectAnswer
-from tests.answers.evidence import evidence, hit, models, says, table
+from tests.answers.evidence import evidence, hit, models, path, says, table, unit
 
 FRAM = hit(
     "fram",
@@ -18,6 +20,11 @@ FRAM = hit(
 )
 OSLO = hit("oslo", "Oslo is the capital of Norway. Many ships left Oslo.")
 QUESTION = "who built fram?"
+
+
+def plain(text):
+    """Return what is printed, without colours, in one line."""
+    return " ".join(click.unstyle(text).split())
 
 
 def llm(text, **fields):
@@ -65,6 +72,27 @@ def test_no_more_sentences_than_quotes():
     """One is one, however much there is."""
     found = answer(QUESTION, evidence(FRAM, OSLO), models(), quotes=1)
     assert len(found.citations) == 1
+
+
+def test_a_citation_names_the_path_that_ends_in_its_passage():
+    """It is the path's place in the evidence, None where no path ends there."""
+    built = path(unit(FRAM, "Colin Archer built Fram."), unit(FRAM, FRAM.text))
+    other = path(unit(hit("bergen", "Bergen is wet."), "Bergen is wet."))
+    found = answer(QUESTION, evidence(FRAM, OSLO, paths=(other, built)), models(), quotes=5)
+    places = {citation.document_id: citation.path for citation in found.citations}
+    assert places == {"fram": 1, "oslo": None}
+
+
+def test_the_thread_of_the_first_quote_is_printed():
+    """It comes before a better one that ends elsewhere, which stands for quotes without any."""
+    oslo, fram = (path(unit(of, of.text)) for of in (OSLO, FRAM))
+    paths = (replace(oslo, score=9.0), fram)
+    first = answer(QUESTION, evidence(FRAM, OSLO, paths=paths), models())
+    assert first.citations[0].document_id == "fram"
+    assert FRAM.text in plain(render.answer(first))
+    assert f"oslo:{OSLO.start}" not in plain(render.answer(first)).partition("The thread")[2]
+    without = answer(QUESTION, evidence(FRAM, paths=paths[:1]), models())
+    assert f"oslo:{OSLO.start}" in plain(render.answer(without)).partition("The thread")[2]
 
 
 def test_tables_are_not_quoted():

@@ -154,6 +154,15 @@ def test_a_sentence_that_refers_back_is_quoted_with_the_one_before():
     assert said == ["The Hesper was a brig. She sank off Moss in 1811."]
 
 
+def test_what_it_refers_to_may_stand_two_sentences_before():
+    """The quote begins where the name is, but it has three sentences at most."""
+    text = "The Hesper was a brig. She had two masts. She sank off Moss in 1811."
+    question = "When did the Hesper sink off Moss?"
+    assert quoted(question, text, most=1) == [text]
+    text = "The Hesper was a brig. She was old. She had two masts. She sank off Moss in 1811."
+    assert quoted(question, text, most=1) == ["She sank off Moss in 1811."]
+
+
 def test_no_sentence_is_quoted_twice():
     """What refers back to a sentence that is quoted already stands alone."""
     text = "The Hesper sank off Moss. She sank in 1811."
@@ -185,6 +194,17 @@ def test_a_comparison_is_quoted_one_sentence_for_each_side():
         "Bo Tarn was born in 1822.",
     )
     assert sorted(said) == ["Ada Lund was born in 1811.", "Bo Tarn was born in 1822."]
+
+
+def test_words_may_stand_between_the_names_and_or():
+    """What is compared is of the two names all the same."""
+    said = quoted(
+        "Which came first, the birth of Ada Lund or the loss of the Hesper?",
+        "Ada Lund was born in 1811. Ada Lund came first.",
+        "The loss of the Hesper was in 1822.",
+    )
+    assert len(said) == 2
+    assert "The loss of the Hesper was in 1822." in said
 
 
 def test_a_question_of_yes_or_no_is_too():
