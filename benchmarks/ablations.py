@@ -1,6 +1,7 @@
 """The ablations and sensitivity figures of the four papers, as settings of the methods here.
 
-They are at the papers' orders of chunks and pools of keywords, from which our defaults depart.
+They are at the papers' settings, orders of chunks and pools of keywords, from which our defaults
+depart.
 What needs an LLM on the way is left out: Clue-RAG's share of units (α), BubbleRAG's relaxation.
 """
 
@@ -13,13 +14,10 @@ from clew.types import Scalar
 
 Named = Sequence[tuple[str, Setting]]  # what the paper calls it, and what it is here
 
-_PAPER_CLUE = {
-    "exact_names": False,
-    "seed_units": False,
-    "title_links": False,
-    "ranking": "chunks",
-    "fill": False,
-}
+
+def _clue(**changed: Scalar) -> Setting:
+    """Return Clue-RAG in the paper's setting, with something changed."""
+    return Setting("clue_paper", changed)
 
 
 def _bubble(changed: Mapping[str, Scalar] | None = None) -> Setting:
@@ -34,11 +32,13 @@ def _agrag(changed: Mapping[str, Scalar] | None = None) -> Setting:
 
 ABLATIONS: Mapping[str, Named] = {
     "Clue-RAG": (
-        ("full", Setting("clue")),
-        ("w/o K-A", Setting("clue", {"unit_anchoring": False})),
-        ("w/o S-A", Setting("clue", {"entity_anchoring": False, "exact_names": False})),
-        ("w/o Q-U", Setting("clue", {"query_updating": False})),
-        ("as printed", Setting("clue", _PAPER_CLUE)),
+        ("full", _clue()),
+        ("w/o K-A", _clue(unit_anchoring=False)),
+        ("w/o S-A", _clue(entity_anchoring=False)),
+        ("w/o Q-U", _clue(query_updating=False)),
+        ("w/o K-A, Q-U", _clue(unit_anchoring=False, query_updating=False)),
+        ("w/o S-A, Q-U", _clue(entity_anchoring=False, query_updating=False)),
+        ("Clew's defaults", Setting("clue")),
     ),
     "KET-RAG": (
         ("full (KET-RAG-P)", Setting("ket_rag_p")),
@@ -71,7 +71,9 @@ ABLATIONS: Mapping[str, Named] = {
 }
 
 SENSITIVITY: Mapping[str, Sequence[Setting]] = {
-    "Clue-RAG, D": grid("clue", {"depth": [1, 2, 3, 4]}),
+    "Clue-RAG, D": grid("clue_paper", {"depth": [1, 2, 3, 4]}),
+    "Clue-RAG, K": grid("clue_paper", {"k": [1, 2, 3, 5, 10]}),
+    "Clue-RAG, M": grid("clue_paper", {"width": [1, 3, 5, 10, 20]}),
     "KET-RAG, θ": grid("ket_rag_p", {"graph_share": [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]}),
     "KET-RAG, β": grid("ket_rag_p", {"core_share": [0.2, 0.4, 0.6, 0.8, 1.0]}),
     "KET-RAG, K": grid("ket_rag_p", {"k": [2, 4, 10]}),

@@ -42,6 +42,7 @@ FIGURES = ROOT / "docs" / "figures"
 
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto", "walk")
 VARIANTS = (
+    "clue_paper",
     "text_rag",
     "knng_rag",
     "kg_rag",

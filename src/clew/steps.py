@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo import choice, keywords, sketches
+from clew.algo import keywords, sketches
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.knn import knn_graph, overlapping, page_ranks
@@ -26,7 +26,7 @@ from clew.text.normalize import entity_key
 from clew.types import Evidence, Hit, Snapshot, Step, TokenVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,9 +62,13 @@ def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.flo
 
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     """Return the (n_chunks,) BM25 scores; a query term counts once."""
-    rows = snapshot.layer("term").rows(list(dict.fromkeys(terms(query))))
-    known = np.array([row for row in rows if row >= 0], dtype=np.intp)
+    known = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
     return bm25_scores(bm25(snapshot), known)
+
+
+def term_rows(snapshot: Snapshot, text: str) -> list[int]:
+    """Return the row of each distinct term of a text, -1 where the index has none."""
+    return snapshot.layer("term").rows(list(dict.fromkeys(terms(text))))
 
 
 def bm25(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
@@ -480,91 +484,6 @@ class _LateSets:
         sums = np.add.reduceat(self.vectors[members], starts, axis=0)
         lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
         return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)
-
-
-# -- choosing as a set ----------------------------------------------------------------------------
-
-
-def candidates(
-    snapshot: Snapshot,
-    coverage: Coverage,
-    rows: Sequence[int],
-    prior: NDArray[np.float64],
-    named: Collection[int],
-) -> choice.Candidates:
-    """Return chunks as rows to choose from, by what each is worth (n,) and `named` entities.
-
-    The query names a chunk, or another chunk does, that has the entity of its title: by
-    ln(1 + N / df) of that entity, as a share of the most that can be.
-    """
-    titles = chunk_titles(snapshot)[rows]
-    mentions = _chunk_entities(snapshot)[rows]
-    n, df = len(snapshot.layer("chunk")), _entity_counts(snapshot)
-    rare = np.log1p(n / np.maximum(df[titles.indices], 1)) / np.log1p(n)
-    by_query = rare * np.isin(titles.indices, list(named))
-    weighted, asked = (
-        csr_array((each, titles.indices, titles.indptr), shape=titles.shape)
-        for each in (rare, by_query)
-    )
-    naming = np.asarray((weighted @ mentions.T).todense())
-    np.fill_diagonal(naming, 0.0)
-    return choice.Candidates(
-        prior=prior,
-        matches=coverage.of("chunk", rows),
-        naming=naming,
-        named=np.asarray(asked.sum(axis=1)),
-        repeats=repeats(snapshot, rows),
-    )
-
-
-def wording(snapshot: Snapshot, coverage: Coverage, rows: Sequence[int]) -> choice.Wording:
-    """Return the query's tokens and the vectors of chunks, where both are of one kind."""
-    tokens = coverage.vectors
-    vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else tokens[:0]
-    if not tokens.shape[1]:
-        vectors = np.zeros((len(rows), 0), dtype=np.float32)
-    return choice.Wording(weights=coverage.weights, tokens=tokens, vectors=vectors)
-
-
-def _chunk_entities(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n_chunks, n_entities) link of chunks to what they mention, each pair once."""
-
-    def compute() -> csr_array[Any, tuple[int, int]]:
-        link = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
-        link.data[:] = 1.0
-        return link
-
-    return snapshot.derived("chunk entities", compute)
-
-
-def _entity_counts(snapshot: Snapshot) -> NDArray[np.intp]:
-    """Return the (n_entities,) number of chunks that mention each."""
-    link = _chunk_entities(snapshot)
-    return snapshot.derived(
-        "entity counts", lambda: np.bincount(link.indices, minlength=link.shape[1])
-    )
-
-
-_SAME_TERMS, _SAME_MEANING = 0.7, 0.7
-
-
-def repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
-    """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
-
-    It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So
-    the shorter of two versions repeats the longer one, and both repeat each other where they hardly
-    differ. No chunk repeats itself.
-    """
-    terms = snapshot.link("chunk", "term")[rows]
-    used, places = np.unique(terms.indices, return_inverse=True)
-    shape = (len(rows), len(used))
-    counts = csr_array((terms.data, places, terms.indptr), shape=shape).toarray()
-    shared = np.array([np.minimum(counts, each).sum(axis=1) for each in counts]).T
-    own = np.maximum(counts.sum(axis=1), 1)[:, None]
-    vectors = snapshot.layer("chunk").vectors[rows]
-    same = (shared >= _SAME_TERMS * own) & (vectors @ vectors.T >= _SAME_MEANING)
-    np.fill_diagonal(same, val=False)
-    return np.asarray(same, dtype=np.bool_)
 
 
 # -- rows to evidence -----------------------------------------------------------------------------

@@ -32,20 +32,6 @@ def test_the_first_is_taken_whatever_its_size():
     assert list(pooled([0], POSTINGS.__getitem__, WORDS, 3)) == [4]
 
 
-def test_rows_of_before_count():
-    """They come first and are in the way of others; the next keywords go on from them."""
-    before = pooled([4], POSTINGS.__getitem__, WORDS, 8)
-    assert before == {3: 4, 8: 4}
-    assert pooled([0, 1], POSTINGS.__getitem__, WORDS, 16, before=before) == {
-        3: 4,
-        8: 4,
-        4: 0,
-        9: 0,
-    }
-    assert pooled([0], POSTINGS.__getitem__, WORDS, 8, before=before) == before
-    assert before == {3: 4, 8: 4}
-
-
 @given(
     st.lists(st.lists(st.integers(0, 9), unique=True, max_size=6), max_size=8),
     st.lists(st.integers(1, 9), min_size=10, max_size=10),

@@ -1,11 +1,11 @@
 """Clue-RAG: the worked example from end to end, what each switch changes, and its threads."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from clew.errors import InputError
-from clew.methods.clue import Clue
+from clew.methods.clue import Clue, CluePaper
 from clew.models import Reply
 from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, small_documents
 from clew.testing import models as hash_models
@@ -13,7 +13,7 @@ from clew.types import Document
 from tests.methods import football, memory
 from tests.methods.football import K0, K1, K2, QUERY
 
-PAPER = Clue.paper()
+PAPER = CluePaper()
 BARE = replace(PAPER, entity_anchoring=False, unit_anchoring=False)  # starts from nowhere
 
 
@@ -62,7 +62,7 @@ def test_worked_example_of_a_wider_beam(query_updating):
 
 def test_the_paper_s_setting():
     """The paper's parameters are K=3, D=3, M=5, N=5 with its three ablations on, and no more."""
-    assert replace(PAPER, chunks=5) == Clue(
+    assert Clue(**asdict(PAPER)) == Clue(
         chunks=5,
         k=3,
         depth=3,
@@ -75,7 +75,9 @@ def test_the_paper_s_setting():
         title_links=False,
         ranking="chunks",
         fill=False,
+        as_set=False,
     )
+    assert ask(PAPER).method == "clue_paper"
 
 
 # -- switches -----------------------------------------------------------------------------------
@@ -202,11 +204,25 @@ def test_title_links_reach_sentences_that_do_not_repeat_the_title():
 
 
 def test_ranking_by_sets_counts_what_each_chunk_supports():
-    """By hand: sets of 0.5, 0.5, 0.8, 0.5 give votes 1, 1, 0; relevance is 0.5, 0.5, 0.3."""
+    """By hand: {k2} and {k0}, then {k0, k2} and {k1, k2}, each 1 / its place among two.
+
+    So t2 has 1 + 1 + 1/2 votes, t0 has 1/2 + 1, t1 has 1/2; the relevance is 0.5, 0.5, 0.3.
+    """
     method = replace(PAPER, k=2, depth=2, width=2, chunks=3, ranking="sets")
     found = ask(method)
-    assert ids(found) == ["t0", "t2", "t1"]
-    assert [hit.score for hit in found.hits] == pytest.approx([1.5, 1.5, 0.0])
+    assert ids(found) == ["t2", "t0", "t1"]
+    assert [hit.score for hit in found.hits] == pytest.approx([1 + 0.5, 0.5 + 0.5, 0.0])
+
+
+def test_chosen_as_a_set_all_candidates_stay():
+    """The order may differ from that of the votes, and each path still ends in its hit."""
+    method = replace(PAPER, chunks=4, ranking="sets", fill=True)
+    plain, chosen = ask(method), ask(replace(method, as_set=True))
+    assert sorted(ids(plain)) == sorted(ids(chosen))
+    assert [hit.score for hit in chosen.hits] == [1, 1 / 2, 1 / 3, 1 / 4]
+    ends = [path.steps[-1].id for path in chosen.paths]
+    assert ends == [hit.chunk_id for hit in chosen.hits if hit.chunk_id in ends]
+    assert len(ends) == len(plain.paths)
 
 
 def test_an_unknown_ranking_is_refused():
@@ -220,7 +236,7 @@ def test_fill_adds_hybrid_chunks_behind():
     method = replace(PAPER, k=2, depth=2, width=2, chunks=4, ranking="sets")
     assert len(ask(method).hits) == 3
     found = ask(replace(method, fill=True))
-    assert ids(found) == ["t0", "t2", "t1", "t3"]
+    assert ids(found) == ["t2", "t0", "t1", "t3"]
     assert found.hits[3].score <= 0 <= found.hits[2].score
     assert len(found.paths) == 3
 

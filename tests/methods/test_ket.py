@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from clew import methods, steps
 from clew.algo.links import neighbours
+from clew.algo.topk import top_k
 from clew.context import build_context
 from clew.errors import InputError
 from clew.index import Settings, add
 from clew.index.choose import Wanted
 from clew.index.extract import extract
 from clew.layers.extractions import Extracted, graph_batch
-from clew.methods.hybrid import Hybrid
-from clew.methods.ket import VARIANTS, Ket, rest
+from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.texts import Texts
 from clew.models import Reply
@@ -100,7 +100,7 @@ def test_both_channels_are_printed(index):
 
 def test_hits_come_nearest_first(index):
     """The context's order is that of the cosines, whichever channel found a text."""
-    found = ask(index, Ket(tokens=600, order="cosine"))
+    found = ask(index, Ket(tokens=600, order="cosine", as_set=False))
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
     cosines = index.layer("chunk").vectors @ models().embedder.embed([QUESTION], kind="query")[0]
@@ -108,23 +108,22 @@ def test_hits_come_nearest_first(index):
     assert scores == pytest.approx(cosines[rows].tolist(), abs=1e-5)
 
 
-def test_both_orders_count(index):
-    """A text's score is 1 / rank by cosine plus 1 / rank by hybrid retrieval, among those printed.
+def test_hits_come_by_influence(index):
+    """By default a text's score is what a walk from the question brings to it."""
+    found = ask(index, Ket(tokens=600, as_set=False))
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+    query = steps.read_query(models(), QUESTION)
+    influence = text_walk.spread(index, query).texts
+    rows = index.layer("chunk").rows([hit.chunk_id for hit in found.hits])
+    assert np.exp(scores) == pytest.approx(influence[rows])
 
-    The order says nothing of what is printed.
-    """
-    nearest, both = (ask(index, Ket(tokens=600, order=order)) for order in ("cosine", "fused"))
-    assert (nearest.tables, nearest.seeds) == (both.tables, both.seeds)
-    ids = [hit.chunk_id for hit in nearest.hits]
-    best = [hit.chunk_id for hit in Hybrid(chunks=99).retrieve(QUESTION, index, models()).hits]
-    by_hybrid = [i for i in best[:-1] if i in ids]  # the last one's score is zero
-    scores = {
-        i: 1 / rank + (1 / (1 + by_hybrid.index(i)) if i in by_hybrid else 0.0)
-        for rank, i in enumerate(ids, 1)
-    }
-    assert {hit.chunk_id: hit.score for hit in both.hits} == pytest.approx(scores)
-    found = [hit.score for hit in both.hits]
-    assert found == sorted(found, reverse=True)
+
+def test_texts_chosen_as_a_set_are_the_same_texts(index):
+    """Where all of them fit only the order differs, and each score is 1 / the place."""
+    plain, chosen = (ask(index, Ket(tokens=900, as_set=chosen)) for chosen in (False, True))
+    assert {hit.chunk_id for hit in plain.hits} == {hit.chunk_id for hit in chosen.hits}
+    assert [hit.score for hit in chosen.hits] == [1 / (i + 1) for i in range(len(chosen.hits))]
 
 
 def test_a_keyword_and_its_sub_chunk(index):
@@ -306,59 +305,63 @@ def test_keywords_are_ranked_and_bounded(index):
             assert path.steps[1].score == pytest.approx(cosines[term], abs=1e-5)
 
 
-def by_keywords(index, question, pool, own, common=1.0):
-    """Return the term that gave each text of a pool, and why, by the texts' documents."""
-    query = steps.read_query(models(), question)
-    texts = Texts(index, steps.dense_scores(index, "subchunk", query))
-    found = rest.by_keywords(index, query, texts, pool, common=common, own=own)
+# -- the walk over texts and words -----------------------------------------------------------------
+
+
+def spread_of(index, question):
+    return text_walk.spread(index, steps.read_query(models(), question))
+
+
+def test_the_walk_is_personalised_pagerank(index):
+    """Networkx gives the same weights from the same seeds."""
+    networkx = pytest.importorskip("networkx")
+    found = spread_of(index, "Who went over the ice?")
+    links = text_walk.text_graph(index).links.tocoo()
+    n, m = links.shape
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(n + m))
+    graph.add_weighted_edges_from(
+        (int(a), n + int(b), float(w))
+        for a, b, w in zip(links.row, links.col, links.data, strict=True)
+    )
+    restart = text_walk.restart_of(index, steps.read_query(models(), "Who went over the ice?"))[0]
+    own = networkx.pagerank(
+        graph, alpha=text_walk.DAMPING, personalization=dict(enumerate(restart)), tol=1e-10
+    )
+    both = np.concatenate([found.texts, found.terms])
+    assert both / both.sum() == pytest.approx([own[i] for i in range(n + m)], abs=2e-3)
+
+
+def test_a_word_of_the_question_leads_to_its_text(index):
+    """The only text with "ice" has most influence, and its thread says why."""
+    found = spread_of(index, "ice")
     documents = index.layer("document").ids(range(len(ROBOTS)))
-    words = index.layer("term").ids(list(found.keywords.values()))
-    reasons = [found.reason(term) for term in found.keywords.values()]
-    return {documents[row]: each for row, *each in zip(found.keywords, words, reasons, strict=True)}
-
-
-def test_words_of_the_question_come_first_the_rarest_before_all(index):
-    """One text has "nine", one "paris" beside another's; what they leave goes to near keywords."""
-    n_tokens = index.layer("chunk").columns["n_tokens"]
-    everything = by_keywords(index, "Who is in Paris for nine days?", int(sum(n_tokens)), 1.0)
-    assert next(iter(everything)) == "sled"
-    assert everything["sled"][0] in {"nine", "days"}
-    assert {name for name, (word, _) in everything.items() if word == "paris"} == {"acme", "city"}
-    said = "a word of the question"
-    assert {name for name, (_, why) in everything.items() if why == said} == {
-        "sled",
-        "acme",
-        "city",
-    }
-    [(first, (_, why))] = by_keywords(index, "Who is in Paris for nine days?", 1, 1.0).items()
-    assert (first, why) == ("sled", said)
-
-
-def test_a_share_of_the_pool_is_for_words_of_the_question(index):
-    """The ice, and one of two texts on Paris; then keywords near the question have their turn."""
-    n_tokens = int(sum(index.layer("chunk").columns["n_tokens"]))
-    asked = "Acme Robotics of Lyon, Paris and the ice"
-    shares = [by_keywords(index, asked, n_tokens, share) for share in (0.0, 0.4, 1.0)]
-    assert {why for _, why in shares[0].values()} == {rest.NEAR}
-    assert shares[1]["sled"] == shares[2]["sled"] == ["ice", "a word of the question"]
-    assert list(shares[1])[:3] == ["sled", "city", "bob"]
-    assert list(shares[2])[:3] == ["sled", "city", "acme"]
-    assert (shares[1]["acme"][0], shares[2]["acme"][0]) == ("acme", "paris")
-    assert all(len(found) == len(ROBOTS) for found in shares)
-
-
-def test_frequent_words_of_the_question_lead_nowhere(index):
-    """`common` holds for them too."""
-    found = by_keywords(index, "Acme Robotics?", 10_000, 1.0, common=0.2)
-    assert not {"acme", "robotics"} & {word for word, _ in found.values()}
-
-
-def test_the_thread_says_that_a_word_is_the_question_s(index):
-    """Whoever reads it sees why a text is there that is not near."""
-    found = ask(index, Ket(graph_share=0, tokens=600), "Who went over the ice?")
-    reasons = {path.steps[1].id: path.steps[1].reason for path in found.paths}
+    assert documents[int(np.argmax(found.texts))] == "sled"
+    told = ask(index, Ket(graph_share=0, tokens=600), "Who went over the ice?")
+    reasons = {path.steps[1].id: path.steps[1].reason for path in told.paths}
     assert reasons["ice"] == "a word of the question"
-    assert {seed.id: seed.reason for seed in found.seeds}["ice"] == "a word of the question"
+    assert {seed.id: seed.reason for seed in told.seeds}["ice"] == "a word of the question"
+
+
+def test_a_text_that_shares_no_word_is_reached_by_another(index):
+    """Penguins are in one text; what shares a word with that one gets some weight too."""
+    found = spread_of(index, "penguins")
+    documents = index.layer("document").ids(range(len(ROBOTS)))
+    weights = dict(zip(documents, found.texts.tolist(), strict=True))
+    assert max(weights, key=weights.__getitem__) == "sea"
+    assert weights["acme"] > 0  # both grow or swim "quickly"
+
+
+def test_the_pool_ends_where_a_text_does_not_fit(index):
+    """By influence, as many tokens as are asked for; the first text whatever its size."""
+    query = steps.read_query(models(), QUESTION)
+    texts = Texts(index, steps.dense_scores(index, "subchunk", query))
+    found = text_walk.spread(index, query)
+    best = top_k(found.texts, len(found.texts)).tolist()
+    for pool in (1, 30, 60, 10_000):
+        rows = list(text_walk.by_walk(index, found, texts, pool).rows)
+        assert rows == best[: len(rows)]
+        assert len(rows) == 1 or sum(int(texts.n_tokens[row]) for row in rows) <= pool
 
 
 def test_common_keywords_may_be_left_out(index):
@@ -372,7 +375,6 @@ def test_common_keywords_may_be_left_out(index):
     [
         ("core", "best"),
         ("order", "graph"),
-        ("question_words", 1.1),
         ("rest", "all"),
         ("graph_share", 1.5),
         ("core_share", -0.1),
@@ -392,7 +394,7 @@ def test_bad_settings_are_refused(parameter, value):
 def test_a_variant_is_a_setting(index, name):
     """Each variant finds what `ket` finds with the same settings, and has none of ours."""
     kind = methods.load(name)
-    assert (kind().question_words, kind().order) == (0, "cosine")
+    assert (kind().rest == "walk", kind().order, kind().as_set) == (False, "cosine", False)
     same = Ket(**asdict(kind()))
     found, other = ask(index, kind()), ask(index, same)
     assert (found.hits, found.tables, found.paths) == (other.hits, other.tables, other.paths)

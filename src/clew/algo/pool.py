@@ -1,6 +1,6 @@
 """Choose rows within a number of tokens."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -14,12 +14,8 @@ def pooled(
     postings: Callable[[int], Sequence[int]],
     n_tokens: NDArray[np.integer],
     limit: int,
-    *,
-    before: Mapping[int, int] | None = None,
 ) -> dict[int, int]:
     """Return the rows that the keywords' postings give, and the first keyword that gave each.
-
-    Those that earlier keywords gave, `before`, are among them and count.
 
     Keywords are taken in order and each one's postings in theirs, until a new row does not fit
     into `limit` tokens any more; the first is taken whatever its size. A row is looked for among
@@ -27,8 +23,8 @@ def pooled(
 
     KET-RAG's keyword channel (Huang et al. 2025, arXiv:2502.09304, Algorithm 4).
     """
-    found = dict(before or {})
-    used = sum(int(n_tokens[row]) for row in found)
+    found: dict[int, int] = {}
+    used = 0
     for keyword in keywords:
         for row in postings(keyword):
             if row in found:

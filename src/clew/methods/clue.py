@@ -6,6 +6,7 @@ options beside it: docs/methods/clue.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,6 +18,7 @@ from clew.algo.beam import Beam, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
+from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
 from clew.types import Evidence, Path, Snapshot, Step
 
@@ -32,14 +34,15 @@ CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clue:
-    """Clue-RAG's retrieval. The first seven fields are the paper's."""
+    """Clue-RAG's retrieval. The first seven fields are the paper's; `clue_paper` has its values."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+    name: ClassVar[str] = "clue"
 
     chunks: int = 10  # chunks returned [N]
     k: int = 3  # units per entity, entities per query name, anchored units [K]
     depth: int = 3  # units in a set [D]
-    width: int = 5  # unit sets kept per depth [M]
+    width: int = 20  # unit sets kept per depth [M]
     entity_anchoring: bool = True  # seeds: entities similar to the query's names [S-A]
     unit_anchoring: bool = True  # seeds: entities of the units nearest to the query [K-A]
     query_updating: bool = True  # search on for what the units leave unsaid [Q-U]
@@ -50,18 +53,7 @@ class Clue:
     title_links: bool = True  # every unit mentions its document's title
     ranking: Literal["sets", "chunks"] = "sets"  # by the sets a chunk supports, or by itself
     fill: bool = True  # where fewer chunks than asked for were found, hybrid ones follow
-
-    @classmethod
-    def paper(cls) -> Clue:
-        """Return the setting of the paper's Algorithms 3 and 4."""
-        return cls(
-            chunks=5,
-            exact_names=False,
-            seed_units=False,
-            title_links=False,
-            ranking="chunks",
-            fill=False,
-        )
+    as_set: bool = True  # chunks are chosen as a set from the best by that ranking
 
     def __post_init__(self) -> None:
         if self.ranking not in ("sets", "chunks"):
@@ -87,19 +79,20 @@ class Clue:
         if not sets:
             scores = steps.dense_scores(snapshot, "chunk", asked)
             notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
-            return steps.ranked(snapshot, query, "clue", scores, self.chunks, notes=notes)
+            return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=notes)
         support = _supports(snapshot, sets)
-        rows, scores = self._ranked(relevance, support)
+        wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
+        rows, scores = self._ranked(relevance, support, wanted)
         reasons = _reasons(linked)
         paths = [_path(snapshot, query, support[row].best, row, reasons) for row in rows]
-        if self.fill and len(rows) < self.chunks:
+        if self.fill and len(rows) < wanted:
             hybrid = steps.hybrid_scores(snapshot, asked)
-            more = _following(hybrid, rows, self.chunks)
+            more = _following(hybrid, rows, wanted)
             below = scores.min() - (1.0 - hybrid[more])  # hybrid scores are at most 1
             rows, scores = rows + more, np.concatenate([scores, below])
-        return Evidence(
+        found = Evidence(
             query=query,
-            method="clue",
+            method=self.name,
             hits=steps.hits(snapshot, rows, scores),
             paths=tuple(paths),
             seeds=tuple(
@@ -107,17 +100,18 @@ class Clue:
             ),
             notes=notes,
         )
+        return as_set(snapshot, asked, found, self.chunks) if self.as_set else found
 
     def _ranked(
-        self, relevance: steps.Relevance, support: Mapping[int, _Support]
+        self, relevance: steps.Relevance, support: Mapping[int, _Support], n: int
     ) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the best chunks that some kept set holds, and their scores."""
+        """Return the `n` best chunks that some kept set holds, and their scores."""
         rows = sorted(support)
         scores = relevance.of_chunks(rows)
         if self.ranking == "sets":
             votes = np.array([support[row].votes for row in rows])
             scores = min_max(votes) + CHUNK_SHARE * min_max(scores)
-        best = top_k(scores, self.chunks)
+        best = top_k(scores, n)
         return [rows[i] for i in best], scores[best]
 
     def _linked(
@@ -152,18 +146,28 @@ class _Support:
     """What the kept sets say for a chunk."""
 
     best: UnitSet  # the first of the best sets that hold a unit of the chunk
-    votes: float = 0.0  # the sum of all their scores, scaled to 0..1, once per unit
+    votes: float = 0.0  # the sum over all of them of 1 / place in their depth, once per unit
 
 
 def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
     unit_chunks = snapshot.link("unit", "chunk")
     support: dict[int, _Support] = {}
-    votes = min_max(np.array([state.score for state in sets]))  # a reranker's may be negative
-    for i in top_k(votes, len(sets)):
+    places = _places(sets)
+    for i in top_k(np.array([state.score for state in sets]), len(sets)):
         for unit in sets[i].units:
             for chunk in neighbours(unit_chunks, unit).tolist():
-                support.setdefault(chunk, _Support(sets[i])).votes += float(votes[i])
+                support.setdefault(chunk, _Support(sets[i])).votes += 1 / places[i]
     return support
+
+
+def _places(sets: Sequence[UnitSet]) -> list[int]:
+    """Return the place, from 1, of each set among those of its depth, which are best first."""
+    counts: Counter[int] = Counter()
+    places = []
+    for state in sets:
+        counts[len(state.units)] += 1
+        places.append(counts[len(state.units)])
+    return places
 
 
 def _following(scores: NDArray[np.float64], rows: Sequence[int], k: int) -> list[int]:
@@ -199,5 +203,22 @@ def _path(
     return Path(tuple(path), state.score)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CluePaper(Clue):
+    """Clue-RAG as the paper's Algorithms 3 and 4 have it."""
+
+    name: ClassVar[str] = "clue_paper"
+
+    chunks: int = 5
+    width: int = 5
+    exact_names: bool = False
+    seed_units: bool = False
+    title_links: bool = False
+    ranking: Literal["sets", "chunks"] = "chunks"
+    fill: bool = False
+    as_set: bool = False
+
+
 METHOD = Clue
 GROUP = "paper"
+VARIANTS = {"clue_paper": CluePaper}

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from clew import steps
-from clew.algo.choice import Shares, choose
+from clew.algo.choice import Shares
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.pagerank import personalized_pagerank
 from clew.algo.topk import top_k
+from clew.choosing import CANDIDATES, Chosen, choose_chunks
 from clew.entity_graph import (
     EntityGraph,
     Links,
@@ -48,7 +49,7 @@ class Walk:
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
 
     chunks: int = 10  # chunks returned
-    candidates: int = 30  # chunks of most influence, from which a set is chosen
+    candidates: int = CANDIDATES  # chunks of most influence, from which a set is chosen
     gain: float = 2.5  # weight of what a chunk adds to the set; that of its influence is 1
     residual: float = 0.3  # weight of its nearness to what the set leaves of the question
     named: float = 0.3  # weight of being named by the question or by a chunk of the set
@@ -99,7 +100,7 @@ class Walk:
 
     def _walked(
         self, graph: EntityGraph, restart: NDArray[np.float64], seeds: Seeds, chooser: _Chooser
-    ) -> tuple[Spread, _Chosen]:
+    ) -> tuple[Spread, Chosen]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         restart = restart / restart.sum()
         first = self._influence(graph, restart)
@@ -147,12 +148,6 @@ def _sameness(snapshot: Snapshot) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
-    rows: list[int]  # chunks in the order in which they joined the set
-    also: Mapping[int, tuple[int, ...]]  # those that repeat a chunk before them
-
-
-@dataclass(frozen=True, slots=True)
 class _Chooser:
     """What chooses chunks as a set, by the influence of all nodes."""
 
@@ -163,29 +158,12 @@ class _Chooser:
     words: NDArray[np.float64]  # (n_chunks,) worth of each by its hybrid score
     method: Walk
 
-    def choose(self, influence: NDArray[np.float64]) -> _Chosen:
+    def choose(self, influence: NDArray[np.float64]) -> Chosen:
         rows = top_k(influence[: self.graph.n_chunks], self.method.candidates).tolist()
         prior = min_max(np.log(np.maximum(influence[rows], _LEAST))) + self.words[rows]
-        found = steps.candidates(self.snapshot, self.coverage, rows, prior, self.named)
-        asked = steps.wording(self.snapshot, self.coverage, rows)
         method = self.method
         shares = Shares(gain=method.gain, residual=method.residual, named=method.named)
-        order = choose(found, asked, shares)
-        return _Chosen([rows[i] for i in order], _repeated(rows, order, found.repeats))
-
-
-def _repeated(
-    rows: Sequence[int], order: Sequence[int], repeats: NDArray[np.bool_]
-) -> dict[int, tuple[int, ...]]:
-    """Return for each row the later ones that repeat it, and nothing that came before them."""
-    also: dict[int, list[int]] = {}
-    place = {i: n for n, i in enumerate(order)}
-    for i in order:
-        better = [j for j in np.flatnonzero(repeats[i]).tolist() if place[j] < place[i]]
-        if better:
-            first = min(better, key=place.__getitem__)
-            also.setdefault(rows[first], []).append(rows[i])
-    return {row: tuple(others) for row, others in also.items()}
+        return choose_chunks(self.snapshot, self.coverage, rows, prior, self.named, shares)
 
 
 def _hits(

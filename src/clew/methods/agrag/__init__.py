@@ -17,6 +17,7 @@ from clew import steps
 from clew.algo.mcmi import Rule, grow
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
+from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
 from clew.layers.statistical import KEPT, statistical
 from clew.methods.agrag.evidence import Found, subgraph_evidence
@@ -78,6 +79,7 @@ class Agrag:
     subgraph: bool = True  # off: hybrid retrieval alone
     hybrid: bool = True  # off: the subgraph alone
     order: Order = "fused"  # of chunks, with hybrid retrieval's; "graph": the subgraph's first
+    as_set: bool = False  # chunks are chosen as a set from the best of that order
     states: int = 5_000  # nodes that the search for the tree may settle
 
     def __post_init__(self) -> None:
@@ -133,15 +135,16 @@ class Agrag:
         added = grow(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
-        return subgraph_evidence(
+        found = subgraph_evidence(
             Found(view, mapped, terminals, scores, tree, added),
             hybrid if self.hybrid else np.zeros_like(hybrid),
             method=self.name,
             n_passages=self.passages,
-            n_chunks=self.chunks,
+            n_chunks=max(self.chunks, CANDIDATES) if self.as_set else self.chunks,
             fused=self.order == "fused",
             notes=notes,
         )
+        return as_set(snapshot, asked, found, self.chunks) if self.as_set else found
 
     def _by_hybrid(
         self,

@@ -15,6 +15,7 @@ import numpy as np
 from clew import steps
 from clew.algo.bubble import Ranked, diverse, expand, ranked
 from clew.algo.topk import top_k
+from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import anchor_groups
@@ -70,6 +71,7 @@ class Bubble:
     intra: bool = True  # connections within a group too
     ranking: bool = True  # or the first candidates that were found
     order: Order = "fused"  # of chunks, with hybrid retrieval's; "graph": those of its facts first
+    as_set: bool = False  # chunks are chosen as a set from the best of that order
     entities_only: bool = False  # costs of candidates leave their triples out
     states: int = 5_000  # pairs of a node and a group that the search may settle
     seconds: float = 0.0  # of a query, after which no further expansion begins; 0: no limit
@@ -140,7 +142,10 @@ class Bubble:
             hybrid=self._hybrid(snapshot, asked),
             notes=(*analysis.notes, *anchors.notes, *notes),
         )
-        return merged_evidence(seen, found, method=self.name, chunks=self.chunks)
+        if not self.as_set:
+            return merged_evidence(seen, found, method=self.name, chunks=self.chunks)
+        wider = merged_evidence(seen, found, method=self.name, chunks=max(self.chunks, CANDIDATES))
+        return as_set(snapshot, asked, wider, self.chunks)
 
     def _retrieved(
         self, snapshot: Snapshot, query: steps.Query

@@ -15,26 +15,30 @@ import numpy as np
 from clew import steps
 from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
+from clew.choosing import Chosen, in_order
 from clew.errors import InputError
 from clew.methods.ket import local, rest
 from clew.methods.ket.skeleton import skeleton
+from clew.methods.ket.text_walk import by_walk, spread
 from clew.methods.ket.texts import Texts
 from clew.text import blocks
 from clew.types import Evidence, Hit, Path, Snapshot, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.methods.ket.local import Graph
     from clew.methods.ket.rest import Candidates
+    from clew.methods.ket.text_walk import Spread
     from clew.models import Models
 
 Core = Literal["pagerank", "random"]
-Rest = Literal["keywords", "nearest", "neighbours"]
-Order = Literal["fused", "cosine"]
+Rest = Literal["walk", "keywords", "nearest", "neighbours"]
+Order = Literal["walk", "cosine"]
 
+_LEAST = 1e-12  # influence whose logarithm is taken
 _MOST = 999  # passages: the number of a further one would take more tokens
 
 
@@ -49,22 +53,22 @@ class Ket:
     graph_share: float = 0.4  # of the tokens, for entities, relations and their texts [θ]
     core_share: float = 0.8  # of the chunks, whose triples make the graph [β]
     core: Core = "pagerank"  # how these chunks are chosen [-P, -U]
-    rest: Rest = "keywords"  # what the other tokens are for
+    rest: Rest = "walk"  # what the other tokens are for
     k: int = 2  # neighbours of a chunk in the graph of chunks [K]
     seed_entities: int = 10  # most similar to the query [k_e]
-    pool: float = 2.0  # times the keywords' tokens, of which the nearest are kept
-    question_words: float = 0.5  # share of the pool, for words of the question, the rarest first
+    pool: float = 2.0  # times the keywords' tokens, of which the best are kept
     common: float = 1.0  # keywords in a larger share of the sub-chunks are left out
     summarise: bool = False  # let the LLM shorten long descriptions of an entity
     seed: int = 0  # of a random core
-    order: Order = "fused"  # of texts: by cosine and by hybrid retrieval; "cosine": by that alone
+    order: Order = "walk"  # of texts: by their influence; "cosine": to the question
+    as_set: bool = True  # texts are chosen as a set from the best by that order
 
     def __post_init__(self) -> None:
         for name, kind in (("core", Core), ("rest", Rest), ("order", Order)):
             if getattr(self, name) not in get_args(kind):
                 options = " or ".join(map(repr, get_args(kind)))
                 raise InputError(f"{name} is {options}, not {getattr(self, name)!r}")
-        for name in ("graph_share", "core_share", "common", "question_words"):
+        for name in ("graph_share", "core_share", "common"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} is from 0 to 1, not {getattr(self, name)}")
         for name in ("tokens", "seed_entities"):
@@ -77,13 +81,18 @@ class Ket:
         asked = steps.read_query(models, query)
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", asked))
         graph, notes = self._graph(snapshot, asked, texts, models)
+        walks = self.rest == "walk" or self.order == "walk"
+        walked = spread(snapshot, asked) if walks else None
         others = rest.NOTHING
         if self.graph_share < 1:
-            others = self._others(snapshot, asked, texts, self.tokens - graph.used)
+            others = self._others(snapshot, asked, texts, walked, self.tokens - graph.used)
         if self.graph_share < 1 and self.rest == "keywords" and not len(snapshot.layer("sentence")):
             notes += ("no sentences, so no keywords: an imported graph has none",)
-        hybrid = steps.hybrid_scores(snapshot, asked) if self.order == "fused" else None
-        printed = _printed(texts, graph, others, self.tokens, hybrid)
+        worth = texts.cosines
+        if walked is not None and self.order == "walk":
+            worth = np.log(np.maximum(walked.texts, _LEAST))
+        order = _Order(texts, asked, worth, self.as_set)
+        printed = _printed(texts, graph, others, self.tokens, order)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
         return Evidence(
@@ -114,57 +123,71 @@ class Ket:
         return found, notes
 
     def _others(
-        self, snapshot: Snapshot, query: steps.Query, texts: Texts, budget: int
+        self,
+        snapshot: Snapshot,
+        query: steps.Query,
+        texts: Texts,
+        walked: Spread | None,
+        budget: int,
     ) -> Candidates:
         """Return the candidates for what the graph left of the tokens."""
+        pool = int(self.pool * budget)
+        if self.rest == "walk" and walked is not None:
+            return by_walk(snapshot, walked, texts, pool)
         if self.rest == "keywords":
-            pool = int(self.pool * budget)
-            return rest.by_keywords(
-                snapshot, query, texts, pool, common=self.common, own=self.question_words
-            )
+            return rest.by_keywords(snapshot, query, texts, pool, common=self.common)
         if self.rest == "neighbours":
             return rest.with_neighbours(snapshot, texts, budget, self.k)
         return rest.nearest(texts, budget)
 
 
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """In which order sub-chunks are taken and printed."""
+
+    texts: Texts
+    query: steps.Query
+    worth: NDArray[np.float64]  # (n,) of each by itself
+    as_set: bool
+
+    def of(self, rows: Sequence[int]) -> tuple[list[int], Chosen]:
+        """Return rows, best first, and which chunks repeat others where they are a set."""
+        ascending = np.array(sorted(rows), dtype=np.intp)
+        ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
+        if not self.as_set or not ordered:
+            return ordered, Chosen([], {})
+        owners = self.texts.owners[ordered].tolist()
+        snapshot = self.texts.snapshot
+        places, chosen = in_order(snapshot, self.query, owners, self.worth[ordered])
+        return [ordered[i] for i in places], chosen
+
+
 def _printed(
-    texts: Texts,
-    graph: Graph,
-    others: Candidates,
-    budget: int,
-    hybrid: NDArray[np.float64] | None,
+    texts: Texts, graph: Graph, others: Candidates, budget: int, order: _Order
 ) -> dict[int, Hit]:
-    """Return the sub-chunks of the context by row, as `_in_order` has them.
+    """Return the sub-chunks of the context by row, in order.
 
     What the graph already has is not printed twice; what it leaves goes to the others. Where not
     even the first of these fits, it is cut.
     """
     left = budget - graph.used
     printed = {each.row: texts.hit(each.row, local.CHANNEL) for each in graph.texts}
-    rows = [row for row in others.rows if row not in printed]
+    candidates = order.of(others.rows)[0] if order.as_set else others.rows
+    rows = [row for row in candidates if row not in printed]
     fit = fitting(rows, texts.cost, left)[: _MOST - len(printed)]
     printed |= {row: texts.hit(row, others.channel) for row in fit}
     if rows and not fit:
         cut = _beginning(texts.hit(rows[0], others.channel), left)
         printed |= {rows[0]: cut} if cut.text else {}
-    return _in_order(texts, printed, hybrid)
-
-
-def _in_order(
-    texts: Texts, printed: Mapping[int, Hit], hybrid: NDArray[np.float64] | None
-) -> dict[int, Hit]:
-    """Return hits, those nearest to the query first.
-
-    With (n_chunks,) `hybrid` scores both rankings count, and the hits' scores say so.
-    """
-    rows = np.array(sorted(printed), dtype=np.intp)
-    nearest = top_k(texts.cosines[rows], len(rows))
-    if hybrid is None:
-        return {row: printed[row] for row in rows[nearest].tolist()}
-    scores = steps.beside_hybrid(nearest.tolist(), hybrid[texts.owners[rows]])
-    places = top_k(scores, len(rows))
-    ordered = zip(rows[places].tolist(), scores[places].tolist(), strict=True)
-    return {row: replace(printed[row], score=score) for row, score in ordered}
+    ordered, chosen = order.of(list(printed))
+    ids = texts.snapshot.layer("chunk").ids
+    if not order.as_set:
+        return {row: replace(printed[row], score=float(order.worth[row])) for row in ordered}
+    also = (tuple(ids(chosen.also.get(int(texts.owners[row]), ()))) for row in ordered)
+    return {
+        row: replace(printed[row], score=1 / place, also=repeated)
+        for place, (row, repeated) in enumerate(zip(ordered, also, strict=True), 1)
+    }
 
 
 def _beginning(hit: Hit, limit: int) -> Hit:
@@ -218,8 +241,9 @@ def _paths(
 class _Paper(Ket):
     """What all of them have in common: keywords and texts by their cosines alone."""
 
-    question_words: float = 0.0
+    rest: Rest = "keywords"
     order: Order = "cosine"
+    as_set: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from clew.algo.keywords import keyword_cosines
 from clew.algo.links import neighbours
 from clew.algo.pool import pooled
 from clew.algo.topk import top_k
-from clew.text.analyze import terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,34 +33,28 @@ class Candidates:
     rows: tuple[int, ...]
     keywords: dict[int, int] = field(default_factory=dict)  # the term that gave a row
     seeds: dict[int, int] = field(default_factory=dict)  # the row whose chunk a row's is near to
-    cosines: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # of the terms
-    asked: frozenset[int] = frozenset()  # terms that are words of the question
+    scores: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # of the terms
+    reasons: Mapping[int, str] = field(default_factory=dict)  # of terms, where it is not NEAR
 
     def score(self, term: int) -> float:
-        """Return the cosine of a keyword to the query."""
-        return float(self.cosines[term])
+        """Return the cosine of a keyword to the query, or its influence."""
+        return float(self.scores[term])
 
     def reason(self, term: int) -> str:
         """Say why a keyword is one of this question."""
-        return "a word of the question" if term in self.asked else NEAR
+        return self.reasons.get(term, NEAR)
 
 
 NOTHING = Candidates("", ())
 
 
 def by_keywords(
-    snapshot: Snapshot,
-    query: steps.Query,
-    texts: Texts,
-    pool: int,
-    *,
-    common: float,
-    own: float,
+    snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float
 ) -> Candidates:
     """Return the sub-chunks of the keywords nearest to the query, the nearest of them first.
 
-    The keywords give `pool` tokens of them, a share `own` of these the words of the question, the
-    rarest first. Those in more than a share `common` of the sub-chunks give none.
+    The keywords give `pool` tokens of them. Those in more than a share `common` of the sub-chunks
+    give none.
     """
     scores = keyword_cosines(
         snapshot.link("sentence", "term"),
@@ -77,27 +70,11 @@ def by_keywords(
         nearest_first: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
         return nearest_first
 
-    words = _rarest_first(snapshot, query.text, scores) if own else []
-    found = pooled(words, posted, texts.n_tokens, int(own * pool))
-    found = pooled(_best_first(scores), posted, texts.n_tokens, pool, before=found)
+    found = pooled(_best_first(scores), posted, texts.n_tokens, pool)
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]
-    return Candidates(
-        "keyword",
-        tuple(order.tolist()),
-        keywords=found,
-        cosines=scores,
-        asked=frozenset(words),
-    )
-
-
-def _rarest_first(snapshot: Snapshot, query: str, scores: NDArray[np.float64]) -> list[int]:
-    """Return the words of a query that are keywords, those of the fewest sub-chunks first."""
-    rows = snapshot.layer("term").rows(list(dict.fromkeys(terms(query))))
-    known = sorted(row for row in rows if row >= 0 and np.isfinite(scores[row]))
-    postings = snapshot.link("term", "subchunk")
-    return sorted(known, key=lambda row: postings.indptr[row + 1] - postings.indptr[row])
+    return Candidates("keyword", tuple(order.tolist()), keywords=found, scores=scores)
 
 
 def _best_first(scores: NDArray[np.float64]) -> Iterator[int]:

@@ -1,0 +1,199 @@
+"""Choose chunks as a set: each for what it adds to those that were chosen before it.
+
+`walk` does so with what it finds; the papers' methods can, by `as_set`. What it is worth to each:
+docs/methods/.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.choice import Candidates, Shares, Wording, choose
+from clew.algo.fusion import min_max
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.types import Evidence, Hit, Path, Snapshot
+
+CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
+_SHARES = Shares()
+_SAME_TERMS, _SAME_MEANING = 0.7, 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Chunks as a set."""
+
+    rows: list[int]  # in the order in which they joined it
+    also: Mapping[int, tuple[int, ...]]  # those that repeat a chunk before them
+
+
+def choose_chunks(
+    snapshot: Snapshot,
+    coverage: steps.Coverage,
+    rows: Sequence[int],
+    prior: NDArray[np.float64],
+    named: Collection[int],
+    shares: Shares = _SHARES,
+) -> Chosen:
+    """Return chunks as a set, by what each is worth by itself (n,) and entities that are `named`.
+
+    These are the entities that the question names.
+    """
+    found = _candidates(snapshot, coverage, rows, prior, named)
+    order = choose(found, _wording(snapshot, coverage, rows), shares)
+    return Chosen([rows[i] for i in order], _repeated(rows, order, found.repeats))
+
+
+def in_order(
+    snapshot: Snapshot,
+    asked: steps.Query,
+    chunks: Sequence[int],
+    scores: Sequence[float] | NDArray[np.float64],
+) -> tuple[list[int], Chosen]:
+    """Return the places of some rows, best first, in the order of their chunks as a set.
+
+    `chunks` are those that hold the rows, and `scores`, (n,), say what each is worth by itself,
+    once scaled to 0..1 over the candidates. Rows of one chunk stay together and in their order.
+    """
+    best: dict[int, float] = {}
+    for chunk, score in zip(chunks, scores, strict=True):
+        best.setdefault(chunk, float(score))
+    rows = list(best)
+    prior = min_max(np.array([best[row] for row in rows[:CANDIDATES]]))
+    named = {link.row for link in steps.named_entities(snapshot, asked.text)}
+    coverage = steps.Coverage(snapshot, asked)
+    chosen = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, named)
+    place = {row: i for i, row in enumerate([*chosen.rows, *rows[CANDIDATES:]])}
+    return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), chosen
+
+
+def as_set(
+    snapshot: Snapshot, asked: steps.Query, found: Evidence, n: int | None = None
+) -> Evidence:
+    """Return evidence with the chunks of its hits chosen as a set, and the `n` first hits.
+
+    The score of a hit is 1 / its place then, and the paths follow the hits.
+    """
+    layer = snapshot.layer("chunk")
+    chunks = layer.rows([hit.chunk_id for hit in found.hits])
+    order, chosen = in_order(snapshot, asked, chunks, [hit.score for hit in found.hits])
+    hits = tuple(
+        replace(
+            found.hits[i], score=1 / place, also=tuple(layer.ids(chosen.also.get(chunks[i], ())))
+        )
+        for place, i in enumerate(order[:n], 1)
+    )
+    return replace(found, hits=hits, paths=_following(found.paths, hits))
+
+
+def _following(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
+    """Return the paths to hits, in the order of these."""
+    place = {(hit.document_id, hit.start, hit.end): i for i, hit in enumerate(hits)}
+    ends = {id(path): (e.document_id, e.start, e.end) for path in paths for e in path.steps[-1:]}
+    kept = [path for path in paths if ends.get(id(path)) in place]
+    return tuple(sorted(kept, key=lambda path: place[ends[id(path)]]))
+
+
+def _repeated(
+    rows: Sequence[int], order: Sequence[int], repeats: NDArray[np.bool_]
+) -> dict[int, tuple[int, ...]]:
+    """Return for each row the later ones that repeat it, and nothing that came before them."""
+    also: dict[int, list[int]] = {}
+    place = {i: n for n, i in enumerate(order)}
+    for i in order:
+        better = [j for j in np.flatnonzero(repeats[i]).tolist() if place[j] < place[i]]
+        if better:
+            first = min(better, key=place.__getitem__)
+            also.setdefault(rows[first], []).append(rows[i])
+    return {row: tuple(others) for row, others in also.items()}
+
+
+# -- what chunks have for a question ---------------------------------------------------------------
+
+
+def _candidates(
+    snapshot: Snapshot,
+    coverage: steps.Coverage,
+    rows: Sequence[int],
+    prior: NDArray[np.float64],
+    named: Collection[int],
+) -> Candidates:
+    """Return chunks as rows to choose from, by what each is worth (n,) and `named` entities.
+
+    The query names a chunk, or another chunk does, that has the entity of its title: by
+    ln(1 + N / df) of that entity, as a share of the most that can be.
+    """
+    titles = steps.chunk_titles(snapshot)[rows]
+    mentions = _chunk_entities(snapshot)[rows]
+    n, df = len(snapshot.layer("chunk")), _entity_counts(snapshot)
+    rare = np.log1p(n / np.maximum(df[titles.indices], 1)) / np.log1p(n)
+    by_query = rare * np.isin(titles.indices, list(named))
+    weighted, asked = (
+        csr_array((each, titles.indices, titles.indptr), shape=titles.shape)
+        for each in (rare, by_query)
+    )
+    naming = np.asarray((weighted @ mentions.T).todense())
+    np.fill_diagonal(naming, 0.0)
+    return Candidates(
+        prior=prior,
+        matches=coverage.of("chunk", rows),
+        naming=naming,
+        named=np.asarray(asked.sum(axis=1)),
+        repeats=_repeats(snapshot, rows),
+    )
+
+
+def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> Wording:
+    """Return the query's tokens and the vectors of chunks, where both are of one kind."""
+    tokens = coverage.vectors
+    vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else tokens[:0]
+    if not tokens.shape[1]:
+        vectors = np.zeros((len(rows), 0), dtype=np.float32)
+    return Wording(weights=coverage.weights, tokens=tokens, vectors=vectors)
+
+
+def _chunk_entities(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
+    """Return the (n_chunks, n_entities) link of chunks to what they mention, each pair once."""
+
+    def compute() -> csr_array[Any, tuple[int, int]]:
+        link = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
+        link.data[:] = 1.0
+        return link
+
+    return snapshot.derived("chunk entities", compute)
+
+
+def _entity_counts(snapshot: Snapshot) -> NDArray[np.intp]:
+    """Return the (n_entities,) number of chunks that mention each."""
+    link = _chunk_entities(snapshot)
+    return snapshot.derived(
+        "entity counts", lambda: np.bincount(link.indices, minlength=link.shape[1])
+    )
+
+
+def _repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
+    """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
+
+    It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So
+    the shorter of two versions repeats the longer one, and both repeat each other where they hardly
+    differ. No chunk repeats itself.
+    """
+    terms = snapshot.link("chunk", "term")[rows]
+    used, places = np.unique(terms.indices, return_inverse=True)
+    shape = (len(rows), len(used))
+    counts = csr_array((terms.data, places, terms.indptr), shape=shape).toarray()
+    shared = np.array([np.minimum(counts, each).sum(axis=1) for each in counts]).T
+    own = np.maximum(counts.sum(axis=1), 1)[:, None]
+    vectors = snapshot.layer("chunk").vectors[rows]
+    same = (shared >= _SAME_TERMS * own) & (vectors @ vectors.T >= _SAME_MEANING)
+    np.fill_diagonal(same, val=False)
+    return np.asarray(same, dtype=np.bool_)
