@@ -21,7 +21,7 @@ from clew.evaluate import Report, Scoring, Setting, evaluate, load
 if TYPE_CHECKING:
     from clew.types import Evidence
 
-SINGLE = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag")
+SINGLE = ("dense", "bm25", "hybrid", "pagerank", "walk", "clue", "ket", "bubble", "agrag")
 MEASURES = ("recall@2", "recall@5", "recall@10", "coverage")
 CHUNKS = 15
 

@@ -128,7 +128,7 @@ def by_walk(snapshot: Snapshot, found: Spread, texts: Texts, pool: int) -> Candi
         words = graph.links.indices[here]
         if len(words):
             given = graph.links.data[here] * found.terms[words]
-            keywords[row] = int(words[top_k(given / given.max(), 1)[0]])
+            keywords[row] = int(words[top_k(given / max(given.max(), _NOTHING), 1)[0]])
     reasons = dict.fromkeys(keywords.values(), _ONWARD) | found.reasons
     return Candidates(
         "keyword", tuple(kept.tolist()), keywords=keywords, scores=found.terms, reasons=reasons
