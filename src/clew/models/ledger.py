@@ -62,6 +62,7 @@ class Total:
     """What the recorded calls of one model and one version of a prompt came to."""
 
     calls: int
+    faults: int  # replies of no use, such as one that breaks its schema
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None  # None: the price of one of them was not known
@@ -199,7 +200,7 @@ class Ledger:
 
     def totals(self) -> dict[tuple[str, str], Total]:
         """Return what was bought, by model and version of the prompt."""
-        question = """SELECT model, version, total(calls), total(prompt_tokens),
+        question = """SELECT model, version, total(calls), total(fault != ''), total(prompt_tokens),
             total(completion_tokens), total(cost_usd), count(cost_usd) = count(*)
             FROM call GROUP BY model, version ORDER BY model, version"""
         with self._file.open() as database:
@@ -207,11 +208,12 @@ class Ledger:
         return {
             (model, version): Total(
                 calls=int(calls),
+                faults=int(faults),
                 prompt_tokens=int(given),
                 completion_tokens=int(taken),
                 cost_usd=cost if known else None,
             )
-            for model, version, calls, given, taken, cost, known in rows
+            for model, version, calls, faults, given, taken, cost, known in rows
         }
 
     def sizes(self, model: str, version: str) -> list[Size]:
