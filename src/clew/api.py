@@ -6,13 +6,16 @@ The command line and the server call these same functions.
 from __future__ import annotations
 
 import math
+import os
+import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import reduce, wraps
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar
+from weakref import WeakSet
 
 from clew import answer as answering
 from clew import index, methods, readers, specs, support
@@ -30,7 +33,7 @@ from clew.text.keys import name_key
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from clew.classify import Classified
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DEFAULT_METHOD = methods.DEFAULT
 CONTEXT_TOKENS = 4_000
@@ -80,8 +86,41 @@ def open_index(
     return Index(Path(folder), models, specs, settings, prices)
 
 
+def _one_at_a_time(
+    write: Callable[Concatenate[Index, P], T],
+) -> Callable[Concatenate[Index, P], T]:
+    """Let a method of `Index` that writes wait until no other thread writes by the same one."""
+
+    @wraps(write)
+    def waiting(self: Index, *given: P.args, **named: P.kwargs) -> T:
+        with self._writing:
+            return write(self, *given, **named)
+
+    return waiting  # type: ignore[return-value]  # mypy tells the name `self` from none
+
+
+_OPEN: WeakSet[Index] = WeakSet()
+# What the parent of a forked process had open. To close its files here could hurt it, and a model's
+# end would wait for threads that only the parent has, so it is kept as long as the process lives.
+_INHERITED: list[object] = []
+
+
+def _after_fork() -> None:
+    for opened in list(_OPEN):
+        opened._forked()  # noqa: SLF001 -- of this module
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Index:
-    """An index in a folder. Nothing is loaded before it is needed; one thread at a time."""
+    """An index in a folder. Nothing is loaded before it is needed.
+
+    Any number of threads may read it, and one of them at a time writes: others that want to wait.
+    What reads sees one generation, the newest when it began. Models, generations and what is
+    computed from them are made once for all threads. After a fork the child opens all anew.
+    """
 
     def __init__(
         self,
@@ -100,6 +139,16 @@ class Index:
         self._models: Models | None = None
         self._llms: dict[str, LLM] = {}  # by spec, those that are not in `_models`
         self._snapshot: Snapshot | None = None
+        self._lock = threading.RLock()  # around what is opened or loaded
+        self._writing = threading.RLock()  # held by the thread that writes
+        _OPEN.add(self)
+
+    def _forked(self) -> None:
+        """Begin without files, models and locks: those of the parent are not for this process."""
+        _INHERITED.append((self._store, self._snapshot, self._models, self._llms))
+        self._store = self._snapshot = self._models = None
+        self._llms = {}
+        self._lock, self._writing = threading.RLock(), threading.RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -114,6 +163,7 @@ class Index:
 
     # -- write --------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def add(  # noqa: PLR0913 -- one argument for each part of the wish
         self,
         source: Source,
@@ -211,6 +261,7 @@ class Index:
             on_progress=on_chunks,
         )
 
+    @_one_at_a_time
     def extract_triples(
         self,
         chunk_ids: Sequence[str],
@@ -235,6 +286,7 @@ class Index:
             self._finish(store, meter)
         return done
 
+    @_one_at_a_time
     def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
         """Take the entities and triples of documents in the index from a file of JSON lines.
 
@@ -250,6 +302,7 @@ class Index:
             self._finish(store, meter)
         return done
 
+    @_one_at_a_time
     def import_graph(self, path: str | Path, *, on_progress: OnProgress | None = None) -> Imported:
         """Take a knowledge graph from a file: a document for each subject, and triples of texts.
 
@@ -275,6 +328,7 @@ class Index:
                 self._finish(store, meter)
         return replace(imported, usage=meter.usage())
 
+    @_one_at_a_time
     def merge(self, name: str, into: str) -> None:
         """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
 
@@ -288,6 +342,7 @@ class Index:
             raise InputError(f"{name!r} and {into!r} are one entity already")
         self._set_alias(name_key(name), name_key(into))
 
+    @_one_at_a_time
     def merge_by_rules(self) -> dict[str, str]:
         """Merge names that differ by an article, "&" or a legal form; return which stand for which.
 
@@ -304,6 +359,7 @@ class Index:
             index.finish(store, self._embedder)
         return targets
 
+    @_one_at_a_time
     def unmerge(self, name: str) -> None:
         """Let an entity that stood for another stand for itself again."""
         if name_key(name) not in self._existing().aliases():
@@ -315,6 +371,7 @@ class Index:
         store.set_aliases({key: target})
         index.finish(store, self._embedder)
 
+    @_one_at_a_time
     def remove(self, ids: str | Sequence[str]) -> list[str]:
         """Delete documents by id, with everything that only they supported; return the ids.
 
@@ -330,11 +387,11 @@ class Index:
         index.finish(store, self._embedder)
         return gone
 
+    @_one_at_a_time
     def compact(self) -> None:
         """Rewrite the index without what was deleted or replaced, and erase that."""
         store = self._existing()
-        if self._snapshot is not None:  # an open reader keeps deleted text on disk
-            self._snapshot.close()
+        with self._lock:  # an open reader keeps deleted text on disk
             self._snapshot = None
         index.freeze(store, self._embedder, compact=True)
 
@@ -401,9 +458,15 @@ class Index:
         probabilities, which mean the same for all methods. Raises InputError for an empty query or
         index, UnknownMethod, MissingLayer.
         """
-        meter = Meter()
         retriever = build_method(method, parameters, context_tokens)
+        return self._found(query, retriever, budget)[0]
+
+    def _found(
+        self, query: str, retriever: methods.Method, budget: Budget | None
+    ) -> tuple[Evidence, Snapshot]:
+        """Return what a method finds, and the generation in which it did."""
         _check_query(query)
+        meter = Meter()
         with meter.stage("open"):
             snapshot = self.snapshot()
             models = metered(remembered(self._within(budget)), meter)
@@ -412,7 +475,7 @@ class Index:
             evidence = retriever.retrieve(query, snapshot, models)
             if retriever.layers:  # else it retrieves nothing on purpose
                 evidence = support.judged(evidence, snapshot, models)
-        return replace(evidence, usage=meter.usage())
+        return replace(evidence, usage=meter.usage()), snapshot
 
     def ask(
         self,
@@ -436,10 +499,10 @@ class Index:
         own = parameters.get("tokens")
         default = own if isinstance(own, int) else CONTEXT_TOKENS
         size = default if context_tokens is None else context_tokens
-        evidence = self.search(
-            question, method=method, context_tokens=size, budget=budget, **parameters
+        evidence, snapshot = self._found(question, build_method(method, parameters, size), budget)
+        found = self._answered(
+            evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
         )
-        found = self.answer(evidence, context_tokens=size, budget=budget, min_support=min_support)
         return replace(found, usage=together(evidence.usage, found.usage))
 
     def answer(
@@ -458,17 +521,35 @@ class Index:
         `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`.
         """
         _check_support(min_support)
+        models = self._within(budget)
+        if llm is not None:
+            models = replace(models, llm=recorded(llm, budget=budget))
+        return self._answered(
+            evidence,
+            self.snapshot(),
+            models,
+            context_tokens=context_tokens,
+            answer_tokens=answer_tokens,
+            min_support=min_support,
+        )
+
+    def _answered(
+        self,
+        evidence: Evidence,
+        snapshot: Snapshot,
+        models: Models,
+        *,
+        context_tokens: int,
+        answer_tokens: int = answering.MAX_ANSWER_TOKENS,
+        min_support: float,
+    ) -> Answer:
         meter = Meter()
         with meter.stage("answer"):
-            models = self._within(budget)
-            if llm is not None:
-                models = replace(models, llm=recorded(llm, budget=budget))
-            models = metered(models, meter)
             found = answering.answer(
                 evidence.query,
                 evidence,
-                models,
-                snapshot=self.snapshot(),
+                metered(models, meter),
+                snapshot=snapshot,
                 budget_tokens=context_tokens,
                 max_tokens=answer_tokens,
                 min_support=min_support,
@@ -499,15 +580,14 @@ class Index:
         if not text.strip():
             raise InputError("the text is empty: there is nothing to classify")
         classify.labels(self.snapshot(), label)  # before anything is paid for
-        evidence = self.search(
-            text, method=method, context_tokens=context_tokens, budget=budget, **parameters
-        )
+        retriever = build_method(method, parameters, context_tokens)
+        evidence, snapshot = self._found(text, retriever, budget)
         meter = Meter()
         with meter.stage("classify"):
             classified = classify.classify(
                 text,
                 evidence,
-                self.snapshot(),
+                snapshot,
                 metered(self._within(budget), meter),
                 column=label,
                 name_weight=name_weight,
@@ -580,13 +660,15 @@ class Index:
         return describe_aliases(self._existing(), self.snapshot())
 
     def snapshot(self) -> Snapshot:
-        """Return the newest generation of the index, opened once."""
-        store = self._existing()
-        if self._snapshot is None or self._snapshot.generation != store.generation:
-            if self._snapshot is not None:
-                self._snapshot.close()
-            self._snapshot = store.snapshot()
-        return self._snapshot
+        """Return the newest generation of the index, opened once for all threads.
+
+        It stays open as long as something refers to it, whatever is written meanwhile.
+        """
+        with self._lock:
+            store = self._existing()
+            if self._snapshot is None or self._snapshot.generation != store.published:
+                self._snapshot = store.snapshot()
+            return self._snapshot
 
     @property
     def models(self) -> Models:
@@ -594,29 +676,34 @@ class Index:
 
         Raises RecipeMismatch where the index was built with another embedder.
         """
-        if self._models is None:
-            recipe: Mapping[str, Scalar] = {}
-            if self._store is not None or self._exists():
-                recipe = self._existing().recipe
-            chosen = specs.from_recipe(self._specs, recipe)
-            models = self._given or specs.load(chosen, cache=self.folder / _EMBEDDINGS)
-            if models.llm is not None:
-                llm = recorded(models.llm, self._ledger, prices=self._prices)
-                models = replace(models, llm=llm)
-            if recipe:
-                wanted = {"analyzer": ANALYZER, "embedder": models.embedder.name}
-                index.check_recipe(recipe, wanted)
-            self._models = models
-        return self._models
+        with self._lock:
+            if self._models is None:
+                self._models = self._load_models()
+            return self._models
+
+    def _load_models(self) -> Models:
+        recipe: Mapping[str, Scalar] = {}
+        if self._store is not None or self._exists():
+            recipe = self._existing().recipe
+        chosen = specs.from_recipe(self._specs, recipe)
+        models = self._given or specs.load(chosen, cache=self.folder / _EMBEDDINGS)
+        if models.llm is not None:
+            llm = recorded(models.llm, self._ledger, prices=self._prices)
+            models = replace(models, llm=llm)
+        if recipe:
+            wanted = {"analyzer": ANALYZER, "embedder": models.embedder.name}
+            index.check_recipe(recipe, wanted)
+        return models
 
     def load_llm(self, spec: str, *, budget: Budget | None = None) -> Conversation:
         """Return the LLM that `spec` names; its replies are recorded as those of the index's own.
 
         It is loaded once. Raises InputError for a spec that names nothing.
         """
-        llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
-        if llm is None:
-            llm = self._llms[spec] = specs.load_llm(spec)
+        with self._lock:
+            llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
+            if llm is None:
+                llm = self._llms[spec] = specs.load_llm(spec)
         return recorded(llm, self._ledger, budget, self._prices)
 
     def _embedder(self) -> Embedder:
@@ -642,13 +729,12 @@ class Index:
         return replace(models, llm=recorded(models.llm, budget=budget))
 
     def close(self) -> None:
-        """Let go of files and locks."""
-        if self._snapshot is not None:
-            self._snapshot.close()
+        """Let go of files and locks; what still reads has its generation until it ends."""
+        with self._lock:
             self._snapshot = None
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+            if self._store is not None:
+                self._store.close()
+                self._store = None
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -666,9 +752,10 @@ class Index:
             ) from error
 
     def _existing(self) -> EmbeddedStore:
-        if self._store is None:
-            self._store = EmbeddedStore.open(self.folder)
-        return self._store
+        with self._lock:
+            if self._store is None:
+                self._store = EmbeddedStore.open(self.folder)
+            return self._store
 
     def _writable(self) -> EmbeddedStore:
         if self._store is None and not self._exists():

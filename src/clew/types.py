@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clew.errors import MissingLayer
+from clew.once import Once
 from clew.text.normalize import title_head
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 T = TypeVar("T")
+
+_MOST_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
 
 Scalar = str | int | float | bool | None
 
@@ -228,6 +230,9 @@ class Snapshot:
     # What the store keeps of exactly this generation under a name, None where it keeps nothing.
     kept: Callable[[str], Mapping[str, NDArray[Any]] | None] = lambda _: None
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
+    _derived: Once[str] = field(
+        default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
+    )
 
     def layer(self, name: str) -> Layer:
         try:
@@ -262,15 +267,11 @@ class Snapshot:
         return [title_head(document.title, text) + text for document, text in pairs]
 
     def derived(self, name: str, compute: Callable[[], T]) -> T:
-        """Return what `compute` gives, computed once for this snapshot under that name."""
-        if name not in self._derived:
-            self._derived[name] = compute()
-        value: T = self._derived[name]
-        return value
+        """Return what `compute` gives, computed once for this snapshot under that name.
 
-    @cached_property
-    def _derived(self) -> dict[str, Any]:
-        return {}
+        The last 64 values are kept.
+        """
+        return self._derived.get(name, compute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,9 @@ def test_totals_and_sizes(ledger):
     ledger.record(Request("n", PROMPT), Turn("b", "", 7, 1, None))
     ledger.record(Request("n", PROMPT, (Turn("a"),)), Turn("b"))
     assert ledger.totals() == {
-        ("m", "q-1"): Total(calls=2, faults=0, prompt_tokens=30, completion_tokens=5, cost_usd=0.75),
+        ("m", "q-1"): Total(
+            calls=2, faults=0, prompt_tokens=30, completion_tokens=5, cost_usd=0.75
+        ),
         ("n", "q-1"): Total(calls=2, faults=0, prompt_tokens=7, completion_tokens=1, cost_usd=None),
     }
     assert sorted(ledger.sizes("m", "q-1")) == [(10, 2, 1.5, False), (20, 3, 0.0, True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -67,7 +68,10 @@ def is_blank(path: Path) -> bool:
 
 
 class Database:
-    """One connection. Use it from one thread at a time, or let its lock see to that."""
+    """One connection, for any number of threads; its lock lets them in one after the other.
+
+    It closes when nothing refers to it any more, if nobody closed it before.
+    """
 
     def __init__(self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None) -> None:
         """Open the database in `folder`, or make it there when `recipe` is given."""
@@ -79,6 +83,8 @@ class Database:
             self._connection = sqlite3.connect(
                 self.path, isolation_level=None, timeout=_BUSY_MS / 1000, check_same_thread=False
             )
+        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._finalizer.atexit = False
         try:
             if recipe is not None:
                 self._create(recipe)
@@ -114,7 +120,8 @@ class Database:
             )
 
     def close(self) -> None:
-        self._connection.close()
+        with self._lock:
+            self._finalizer()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -43,11 +43,15 @@ _COMPACTED = -1  # the level of a compacted segment, which is never merged
 
 
 class EmbeddedStore:
-    """A store in a folder. The first write takes the writer's lock and keeps it until `close`."""
+    """A store in a folder. The first write takes the writer's lock and keeps it until `close`.
+
+    Threads may take snapshots and ask for `published` while one of them writes.
+    """
 
     def __init__(self, folder: Path, database: Database) -> None:
         self._folder = folder
         self._database = database
+        self._seen_by_readers = Database(folder)
         self._lock: WriterLock | None = None
         self._recipe: dict[str, Scalar] = database.meta("recipe")
 
@@ -96,6 +100,11 @@ class EmbeddedStore:
     @property
     def generation(self) -> int:
         return int(self._database.meta("generation"))
+
+    @property
+    def published(self) -> int:
+        """The newest generation that is committed; no write that goes on makes this wait."""
+        return int(self._seen_by_readers.meta("generation"))
 
     def hashes(self) -> Mapping[str, str]:
         return self._database.hashes()
@@ -331,6 +340,7 @@ class EmbeddedStore:
         frozen.sweep(self._folder, self._database)
 
     def close(self) -> None:
+        self._seen_by_readers.close()
         self._database.close()
         if self._lock is not None:
             self._lock.release()

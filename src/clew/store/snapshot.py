@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingLayer
+from clew.once import Once
 from clew.store.database import resolved
 from clew.store.schema import TABLES
 from clew.text.keys import name_key
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from clew.store.rows import Rows
     from clew.store.schema import Segment
 
+_MOST_DOCUMENTS = 4_096  # whose texts stay in memory
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -34,7 +37,7 @@ class Parts:
     assembly: Assembly
     segments: Sequence[Segment]
     database: Database
-    _documents: dict[int, Document] = field(default_factory=dict)
+    _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
     _columns: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
 
@@ -53,10 +56,11 @@ class Parts:
 
     def document(self, row: int) -> Document:
         """Return the document in a row of this generation."""
-        if row not in self._documents:
-            stored = int(self.assembly.stored["document"][row])
-            self._documents[row] = self.database.documents([stored])[0]
-        return self._documents[row]
+        return self._documents.get(row, lambda: self._read_document(row))
+
+    def _read_document(self, row: int) -> Document:
+        stored = int(self.assembly.stored["document"][row])
+        return self.database.documents([stored])[0]
 
     @cached_property
     def document_rows(self) -> dict[str, int]:

@@ -1,0 +1,51 @@
+"""Values that are computed once, however many threads ask for them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class Once(Generic[K]):
+    """The last `most` values that were asked for, by name.
+
+    While one thread computes a value, those that ask for the same one wait for it and others do
+    not. What computes a value may ask for other ones, as long as none asks for itself.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._values: OrderedDict[K, Any] = OrderedDict()
+        self._computing: dict[K, threading.Lock] = {}
+
+    def get(self, name: K, compute: Callable[[], T]) -> T:
+        """Return what `compute` gives, or gave before. What it raises is raised, and not kept."""
+        with self._lock:
+            if name in self._values:
+                self._values.move_to_end(name)
+                value: T = self._values[name]
+                return value
+            own = self._computing.setdefault(name, threading.Lock())
+        with own:
+            with self._lock:
+                if name in self._values:  # another thread was first
+                    known: T = self._values[name]
+                    return known
+            try:
+                value = compute()
+            except BaseException:
+                with self._lock:
+                    self._computing.pop(name, None)
+                raise
+            with self._lock:
+                self._computing.pop(name, None)
+                self._values[name] = value
+                if len(self._values) > self._most:
+                    self._values.popitem(last=False)
+            return value

@@ -1,0 +1,66 @@
+"""Values are computed once, whatever thread asks, and the last few are kept."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from clew.once import Once
+
+
+def test_threads_that_ask_together_compute_once():
+    """Eight threads get one value, and one of them made it."""
+    once, begun, calls = Once(4), threading.Barrier(8), []
+
+    def compute():
+        calls.append(threading.get_ident())
+        return object()
+
+    def ask(_):
+        begun.wait(timeout=10)
+        return once.get("x", compute)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, range(8)))
+    assert len(calls) == 1
+    assert all(each is found[0] for each in found)
+
+
+def test_others_do_not_wait():
+    """While one value is computed in a thread another one is given in this one."""
+    once, computing, done = Once(4), threading.Event(), threading.Event()
+
+    def slow():
+        computing.set()
+        assert done.wait(timeout=10)
+        return "slow"
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(once.get, "slow", slow)
+        assert computing.wait(timeout=10)
+        assert once.get("quick", lambda: "quick") == "quick"
+        done.set()
+        assert waiting.result(timeout=10) == "slow"
+
+
+def test_one_value_may_need_another():
+    """What computes a value may ask for one, by the same thread."""
+    once = Once(4)
+    assert once.get("two", lambda: 1 + once.get("one", lambda: 1)) == 2
+
+
+def test_an_error_is_raised_and_not_kept():
+    """The next one who asks has the value computed again."""
+    once = Once(4)
+    with pytest.raises(ZeroDivisionError):
+        once.get("x", lambda: 1 / 0)
+    assert once.get("x", lambda: 2) == 2
+
+
+def test_the_last_few_values_are_kept():
+    """What was asked for longest ago goes first."""
+    once = Once(2)
+    for name in ("a", "b", "a", "c"):
+        once.get(name, lambda name=name: name.upper())
+    assert once.get("a", lambda: "new") == "A"
+    assert once.get("b", lambda: "new") == "new"
