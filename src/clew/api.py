@@ -173,6 +173,9 @@ class Index:
         triples: str | None = None,
         core: float | None = None,
         core_by: str | None = None,
+        entities: str | None = None,
+        entity_threshold: float | None = None,
+        entity_words: int | None = None,
         budget: Budget | None = None,
         again: bool = False,
         on_progress: OnProgress | None = None,
@@ -184,6 +187,8 @@ class Index:
         read is in the report's `skipped`, and the rest goes on. Then units (for a share of the
         tokens, in the chunks that have the most `value`) and `triples` (by an LLM of the share
         `core` of the chunks, chosen by `core_by`) are extracted from the chunks that lack them,
+        triples of `entities` that the LLM names ("llm") or of "statistical" ones, whose rate is
+        above `entity_threshold` and which have at most `entity_words` words, as the recipe keeps;
         as `clew.index.choose.Wanted` says; by default what was wanted last, and by an LLM only
         where this index was opened with one, within `budget`. `again` asks once more where the
         LLM's reply was of no use. Raises InputError for a wish that cannot be, RecipeMismatch
@@ -203,6 +208,9 @@ class Index:
             "triples": triples,
             "core": core,
             "core_by": core_by,
+            "entities": entities,
+            "entity_threshold": entity_threshold,
+            "entity_words": entity_words,
         }
         wanted = _wanted(store.wanted(), given)
         with self._billed("add", store, meter):
@@ -402,13 +410,17 @@ class Index:
         source: Source,
         *,
         core: float = CORE_SHARE,
+        entities: str | None = None,
+        entity_threshold: float | None = None,
+        entity_words: int | None = None,
         probe: int = 0,
         budget: Budget | None = None,
     ) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
 
         Triples are estimated for all chunks and for the share `core` of them: the real core where
-        this index holds just these documents, else a random sample.
+        this index holds just these documents, else a random sample. They are triples of
+        `entities` as `add` has them, by default of those that were wanted last.
 
         Nothing is written and no LLM is called, unless `probe` calls of each kind are to be made
         first, to estimate from; they are kept and not made again. What the ledger of this index
@@ -418,6 +430,13 @@ class Index:
 
         documents = [item for item in _items(source) if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
+        given_entities = {
+            "entities": entities,
+            "entity_threshold": entity_threshold,
+            "entity_words": entity_words,
+        }
+        kept = self._existing().wanted() if self._exists() else {}
+        wanted = _wanted({**kept, "triples": "llm"}, given_entities)
         if self._exists():
             given, stored = chunking, index.chunking(self._existing().recipe)
             differ = (given.size, given.overlap) != (stored.size, stored.overlap)
@@ -428,7 +447,7 @@ class Index:
                     f" a new folder, or without these options"
                 )
             chunking = stored
-        corpus = plan.corpus(documents, chunking)
+        corpus = plan.corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {_named(source)}")
         if self._exists():
@@ -810,6 +829,15 @@ def _wanted(kept: Mapping[str, Scalar], given: Mapping[str, Scalar]) -> Wanted:
         raise InputError(
             f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
             f"for triples by llm, or leave the core out"
+        )
+    if wanted.triples != "llm" and "entities" in named:
+        raise InputError(
+            f"entities are what an LLM relates, but triples are wanted by {wanted.triples!r}: ask "
+            f"for triples by llm, or leave the entities out"
+        )
+    if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
+        raise InputError(
+            "a threshold and words are of statistical entities: ask for entities='statistical'"
         )
     return wanted
 

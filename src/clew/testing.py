@@ -738,6 +738,20 @@ class StoreContract:
         assert store.wanted() == {"triples": "llm"}
         store.close()
 
+    def test_what_is_settled_later_is_in_the_recipe(self, open_store: OpenStore) -> None:
+        """It is there for snapshots from then on, also through a compaction, until taken out."""
+        store = open_store()
+        self._commit(store, *small_documents()[:2])
+        before = dict(store.recipe)
+        store.settle({"entity_words": 2})
+        assert dict(store.recipe) == {**before, "entity_words": 2}
+        store.compact()
+        with _open(store) as snapshot:
+            assert dict(snapshot.recipe) == {**before, "entity_words": 2}
+        store.settle({"entity_words": None})
+        assert dict(store.recipe) == before
+        store.close()
+
     def test_aliases_can_be_taken_back(self, open_store: OpenStore) -> None:
         """An entity that stands for another has no row, until it stands for itself again."""
         store = open_store()

@@ -5,7 +5,7 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -210,8 +210,11 @@ class TripleLayer(Layer, Protocol):
         """Return the relation of each row."""
         ...
 
-    def descriptions(self, row: int) -> list[str]:
-        """Return the distinct descriptions of a triple, in the order of their chunks."""
+    def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
+        """Return the distinct descriptions of a triple, in the order of their chunks.
+
+        Where `chunks` are given, only what was extracted from these.
+        """
         ...
 
 

@@ -10,14 +10,15 @@ from clew.cli import main
 
 BUILD = "--into --chunk-size --chunk-overlap --halvings --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
+RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
-    "index": f"{BUILD} --units --value --triples --core --core-by --retry {PAID} --json",
+    "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --index "
     f"{PAID} --context-tokens --json",
-    "plan": f"{BUILD} {PAID} --core --probe --json",
+    "plan": f"{BUILD} {PAID} --core {RELATED} --probe --json",
     "show": "--aliases --index --json",
     "export": f"--query --method --param --reranker --index {PAID} --json",
     "methods": "--json",

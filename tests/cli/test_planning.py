@@ -58,6 +58,36 @@ def test_plan_as_json_is_the_bill(paying, articles):
     assert everything["prompt_tokens"] == usage["prompt_tokens"]
 
 
+def test_triples_among_statistical_entities(paying, articles, chat):
+    """They are planned at what they cost, and shown; what was asked for holds from then on."""
+    terms = ("--entities", "statistical", "--entity-threshold", "0.3", "--entity-words", "2")
+    planned = json.loads(paying("plan", articles, *terms, "--json").output)["estimates"][-2]
+    run = paying("index", articles, "--triples", "llm", *terms, "--json")
+    usage = json.loads(run.output)["usage"]
+    assert planned["methods"] == ["agrag"]
+    assert planned["calls"] == usage["llm_calls"] > 0
+    assert planned["prompt_tokens"] == usage["prompt_tokens"]
+    n_asked = chat.n_asked
+    shown = json.loads(paying("show", "--index", "my.clew", "--json").output)
+    assert (shown["recipe"]["entity_threshold"], shown["recipe"]["entity_words"]) == (0.3, 2)
+    assert paying("index", articles).exit_code == 0
+    assert chat.n_asked == n_asked
+    other = paying("index", articles, "--triples", "llm", "--entities", "llm")
+    assert other.exit_code == 1
+    assert "statistical entities (threshold 0.3, at most 2 words)" in other.stderr
+
+
+def test_useless_relations_leave_nothing(clew, articles):
+    """Where the LLM is not up to it there is no co-occurrence instead, and the summary says so."""
+
+    def with_llm(folder, **more):
+        return open_index(folder, models=models(llm=UselessChat()), **more)
+
+    command = ("index", articles, "--triples", "llm", "--entities", "statistical")
+    result = clew(*command, obj=with_llm)
+    assert re.search(r"triples: .* [1-6] got none, its replies being of no use", result.output)
+
+
 def test_plan_without_an_llm_says_what_is_unknown(clew, articles):
     """Tokens are there; the price and the time are said to be unknown."""
     result = clew("plan", articles)

@@ -8,11 +8,14 @@ from clew.models import Prompt, Reply, Turn
 from clew.text.tokens import count
 
 _PASSAGE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+_TERMS = re.compile(r"^\[(\d+)\] .*\nTerms: (.*)$", re.MULTILINE)
 _NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 
 
 def reply_to(system: str, user: str):
-    """Return the reply to one of the two prompts, as a JSON value."""
+    """Return the reply to one of the three prompts, as a JSON value."""
+    if "Terms: " in user:
+        return {number: _relations(terms) for number, terms in listed(user).items()}
     made = _graph if "knowledge graph" in system else _units
     return {number: made(text) for number, text in passages(user).items()}
 
@@ -20,6 +23,21 @@ def reply_to(system: str, user: str):
 def passages(user: str) -> dict[str, str]:
     """Return the passages of a prompt by their numbers."""
     return dict(_PASSAGE.findall(user.rpartition("\nPassages\n")[2]))
+
+
+def listed(user: str) -> dict[str, list[str]]:
+    """Return the terms of a prompt's passages by their numbers."""
+    found = _TERMS.findall(user.rpartition("\nPassages\n")[2])
+    return {number: terms.split("; ") for number, terms in found}
+
+
+def _relations(terms):
+    return {
+        "relations": [
+            {"subject": a, "predicate": "stands by", "object": b}
+            for a, b in itertools.pairwise(terms)
+        ]
+    }
 
 
 def _units(text):

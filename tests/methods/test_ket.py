@@ -585,6 +585,47 @@ def test_the_core_is_the_best_of_what_was_extracted(four_of_six):
         assert len(set(sampled.entity_chunks.indices)) <= size
 
 
+def test_a_core_says_nothing_of_other_chunks(tmp_path):
+    """A triple of a core chunk and of another one has only what the core chunk says of it."""
+    given_models = models()
+    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
+        add(store, robots(), given_models)
+        snapshot = store.snapshot()
+        stored = snapshot.stored["chunk"].tolist()
+        snapshot.close()
+        store.commit(
+            graph_batch(
+                [
+                    Extracted(
+                        chunk,
+                        "llm",
+                        Extraction(
+                            triples=(
+                                Triple(
+                                    subject="Acme Robotics",
+                                    relation="builds in",
+                                    object="Lyon",
+                                    description=f"So says chunk {row}.",
+                                ),
+                            )
+                        ),
+                    )
+                    for row, chunk in enumerate(stored)
+                ],
+                given_models,
+                store.unnamed,
+            ),
+            (),
+        )
+        snapshot = store.snapshot()
+    for share in (0.3, 0.5, 1.0):
+        core = skeleton(snapshot, share, "pagerank", 0, 2).relations.chunks.indices.tolist()
+        found = ask(snapshot, replace(SKELETON, core_share=share))
+        said = cells(found, "Relations", "description")["Acme Robotics"]
+        assert said == " ".join(f"So says chunk {row}." for row in core)
+    snapshot.close()
+
+
 def test_triples_of_a_useless_reply_are_no_llms(tmp_path):
     """What stands in for an LLM's triples is said to be no LLM's."""
     given_models = models()

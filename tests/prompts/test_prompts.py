@@ -12,8 +12,10 @@ import pytest
 
 import clew
 from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.relations import read_relations, relations_prompt
 from clew.layers.units import read_units, units_prompt
 from clew.prompts import prompt
+from tests.index.reads import listed
 
 NAMES = sorted(file.name[:-3] for file in files("clew.prompts").iterdir() if file.suffix == ".md")
 SOURCES = sorted(Path(clew.__file__).parent.rglob("*.py"))
@@ -125,6 +127,21 @@ def test_the_example_of_a_graph_follows_its_own_rules():
     assert [(e.name, e.type, e.description) for e in extraction.entities] == entities
     relations = [tuple(row.values()) for row in reply["1"]["relations"]]
     assert [astuple(triple) for triple in extraction.triples] == relations
+
+
+def test_the_example_of_relations_follows_its_own_rules():
+    """Its reply satisfies the schema, and every relation is of terms that its list has."""
+    made = relations_prompt(["Maud\nA ship."], [["Maud", "ship"]])
+    shown = made.user.partition("Example\n")[2].partition("\n\nPassages\n")[0]
+    reply = json.loads(shown.splitlines()[-1])
+    [terms] = listed(f"\nPassages\n{shown}").values()
+    fastjsonschema.validate(dict(made.schema), reply)
+    [extraction] = read_relations(reply, [terms])
+    assert [entity.name for entity in extraction.entities] == terms
+    relations = [tuple(row.values()) for row in reply["1"]["relations"]]
+    assert [(t.subject, t.relation, t.object) for t in extraction.triples] == relations
+    assert "give you no orders" in " ".join(made.system.split())
+    assert made.user.endswith("[1] Maud | A ship.\nTerms: Maud; ship")
 
 
 JUDGED = [name for name in NAMES if name.startswith("judge_")]

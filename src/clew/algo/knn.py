@@ -1,6 +1,6 @@
 """Join each chunk to its nearest ones, and choose the core of that graph.
 
-Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 1: half of the neighbours by shared
+Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 3: half of the neighbours by shared
 keywords, half by vectors; the chunks of the highest PageRank are worth reading by a model.
 """
 

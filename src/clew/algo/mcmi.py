@@ -69,14 +69,15 @@ def grow(
     ask = cache(neighbours)
     cost_of = {(a, b): cost for a, b, cost in induced(ask, tree.nodes)}
     terms = [_term(rule, cost_of[edge], float(scores[[*edge]].sum())) for edge in tree.edges]
-    members, joining = set(tree.nodes), list(tree.nodes)
+    joined, joining = np.zeros(len(scores), dtype=bool), list(tree.nodes)
+    joined[joining] = True
     heap: list[_Candidate] = []
     added: list[Added] = []
     while len(added) < cap:
         for node in joining:
-            for candidate in _candidates(ask, node, scores, members, cap - len(added)):
+            for candidate in _candidates(ask, node, scores, joined, cap - len(added)):
                 heappush(heap, candidate)
-        while heap and heap[0][3] in members:
+        while heap and joined[heap[0][3]]:
             heappop(heap)
         if not heap:
             break
@@ -90,7 +91,7 @@ def grow(
         added.append(Added(node, to, cost, score, ratio, limit))
         if rule != "released":
             terms.append(_term(rule, cost, score + float(scores[to])))
-        members.add(node)
+        joined[node] = True
         joining = [node]
     return added
 
@@ -126,7 +127,11 @@ def components(
 
 
 def _candidates(
-    neighbours: Neighbours, node: int, scores: NDArray[np.float64], members: set[int], n: int
+    neighbours: Neighbours,
+    node: int,
+    scores: NDArray[np.float64],
+    joined: NDArray[np.bool_],
+    n: int,
 ) -> list[_Candidate]:
     """Return the `n` best neighbours of a node that may join, each with its cheapest edge.
 
@@ -136,8 +141,8 @@ def _candidates(
     influences = scores[others]
     ratios = np.full(len(others), np.inf)
     ratios = _rounded(np.divide(costs, influences, out=ratios, where=influences > 0))
-    near = _near(others, ratios, n + len(members))
-    near = near[(influences[near] > 0) & ~np.isin(others[near], [*members])]
+    near = _near(others, ratios, n + int(joined[others].sum()))
+    near = near[(influences[near] > 0) & ~joined[others[near]]]
     columns = (ratios[near], -_rounded(influences[near]), costs[near], others[near])
     order = np.lexsort(columns[::-1])
     firsts = np.sort(np.unique(others[near][order], return_index=True)[1])[:n]

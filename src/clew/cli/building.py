@@ -17,6 +17,7 @@ from clew.cli.options import (
     Paid,
     build_options,
     command_line,
+    entity_choice,
     gathered,
     index_option,
     json_option,
@@ -69,6 +70,7 @@ extraction_options = gathered(
             type=click.Choice(["pagerank", "random"]),
             help="What chooses these chunks, where SHARE is below 1. [default: pagerank]",
         ),
+        **entity_choice,
         "again": click.option(
             "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
         ),
@@ -336,8 +338,8 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
         yield f"{counted(n_llm, 'chunk')} by the LLM"
     if n_fallback:
         instead = {"units": "sentences", "graph": "co-occurrence"}[kind]
-        because = "its replies being of no use ('--retry' asks again)"
-        yield f"{n_fallback:,} fell back to {instead}, {because}"
+        has = "got none" if kind == "graph" and done.bare else f"fell back to {instead}"
+        yield f"{n_fallback:,} {has}, its replies being of no use ('--retry' asks again)"
     if kind == "graph" and done.rules:
         yield f"{counted(done.rules, 'chunk')} by rules"
     if n_waiting:

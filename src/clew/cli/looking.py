@@ -242,6 +242,8 @@ def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
     wanted = dict(extraction["wanted"])
     if "random" not in {wanted.get("value"), wanted.get("core_by")}:
         wanted.pop("seed", None)
+    if wanted.get("entities") == "llm":
+        wanted = {name: v for name, v in wanted.items() if not name.startswith("entit")}
     kinds = {_kind_worded(kind): _counts(kind, extraction[kind]) for kind in _UNTOUCHED}
     shown = {
         **description,

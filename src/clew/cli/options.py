@@ -117,6 +117,30 @@ def gathered(
     return decorate
 
 
+# -- what an LLM relates --------------------------------------------------------------------------
+
+entity_choice: Mapping[str, Decorator] = {
+    "entities": click.option(
+        "--entities",
+        type=click.Choice(["llm", "statistical"]),
+        help="Whose relations the LLM gives: of entities that it names, or of a chunk's "
+        "statistical ones. [default: llm]",
+    ),
+    "entity_threshold": click.option(
+        "--entity-threshold",
+        type=click.FloatRange(0, 1, max_open=True),
+        metavar="RATE",
+        help="Rate above which an n-gram is a statistical entity. [default: 0.5]",
+    ),
+    "entity_words": click.option(
+        "--entity-words",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Words of a statistical entity, at most. [default: 3]",
+    ),
+}
+
+
 # -- the LLM and what it may cost -----------------------------------------------------------------
 
 

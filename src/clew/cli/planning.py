@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,8 @@ from clew.cli.options import (
     Opener,
     Paid,
     build_options,
+    entity_choice,
+    gathered,
     index_option,
     json_option,
     paid_options,
@@ -27,19 +29,29 @@ if TYPE_CHECKING:
 _HOUR, _MINUTE = 3600, 60
 
 
+_planned_for = gathered(
+    {
+        "core": click.option(
+            "--core",
+            type=click.FloatRange(0, 1),
+            default=0.8,
+            show_default=True,
+            metavar="SHARE",
+            help="Share of the chunks whose triples are planned for, beside all.",
+        ),
+        **entity_choice,
+    },
+    "planned_for",
+    dict,
+)
+
+
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("--into", "Folder of the index: what its ledger has costs nothing.")
 @build_options
 @paid_options
-@click.option(
-    "--core",
-    type=click.FloatRange(0, 1),
-    default=0.8,
-    show_default=True,
-    metavar="SHARE",
-    help="Share of the chunks whose triples are planned for, beside all.",
-)
+@_planned_for
 @click.option(
     "--probe",
     type=click.IntRange(min=1),
@@ -55,7 +67,7 @@ def plan(
     folder: Path,
     build: Build,
     paid: Paid,
-    core: float,
+    planned_for: Mapping[str, Any],
     probe: int | None,
     as_json: bool,
 ) -> None:
@@ -66,7 +78,7 @@ def plan(
     """
     specs = replace(build.specs, llm=paid.llm)
     with opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened:
-        found = opened.plan(list(paths), core=core, probe=probe or 0, budget=paid.budget)
+        found = opened.plan(list(paths), **planned_for, probe=probe or 0, budget=paid.budget)
     if as_json:
         echo_json(asdict(found))
     else:

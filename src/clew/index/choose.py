@@ -22,6 +22,8 @@ from clew.algo.knn import core_of, core_size
 from clew.errors import InputError
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
+from clew.layers.relations import LEAST, Terms, read_relations, relations_prompt
+from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chosen, chunk_values
 from clew.layers.units import read_units, units_prompt
 from clew.models.ledger import Request
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 TRIPLES = ("none", "llm", "parse", "cooccurrence")
 CORE_BY = ("pagerank", "random")
+ENTITIES = ("llm", "statistical")
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 _LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
@@ -54,6 +57,9 @@ class Wanted:
     triples: str = "none"  # by "llm", "parse" (of the dependencies) or "cooccurrence"
     core: float = 1.0  # share of the chunks whose triples an LLM extracts [β of KET-RAG]
     core_by: str = "pagerank"  # of the graph of near chunks, or "random": what chooses the core
+    entities: str = "llm"  # that an LLM relates: its own, or the chunk's "statistical" ones
+    entity_threshold: float = THRESHOLD  # of the rate of statistical entities [τ of AGRAG]
+    entity_words: int = LONGEST  # of a statistical entity, at most [b]
 
     def __post_init__(self) -> None:
         check_share(self.units, "tokens for units")
@@ -64,6 +70,16 @@ class Wanted:
             raise InputError(f"triples come by {', '.join(TRIPLES)}, not by {self.triples!r}")
         if self.core_by not in CORE_BY:
             raise InputError(f"a core is by {' or '.join(CORE_BY)}, not by {self.core_by!r}")
+        if self.entities not in ENTITIES:
+            raise InputError(f"entities are {' or '.join(ENTITIES)}, not {self.entities!r}")
+        Terms(self.entity_threshold, self.entity_words)  # which knows its own limits
+
+    @property
+    def terms(self) -> Terms | None:
+        """What the entities are that an LLM relates; None where it names its own."""
+        if self.entities == "llm":
+            return None
+        return Terms(float(self.entity_threshold), self.entity_words)
 
     def of_llm(self, kind: str) -> tuple[Scalar, ...]:
         """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none.
@@ -256,6 +272,9 @@ class Memory:
     ledger: Ledger | None
     model: str
     again: bool = False  # what came to nothing is to be asked for again
+    # The terms of each text among which relations are asked for; None where an LLM names entities.
+    listed: Mapping[str, Sequence[str]] | None = None
+    terms: Terms | None = None  # what these are
 
     def known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Say of which texts something is kept."""
@@ -263,12 +282,14 @@ class Memory:
 
     def parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
         """Return what is kept of each text, None where that is to be asked for."""
+        unrelated = [self._unrelated(kind, text) for text in texts]
         if self.ledger is None or not texts:
-            return [None] * len(texts)
+            return unrelated
         keys = [self._key(kind, text) for text in texts]
         found = self.ledger.pieces(keys)
         unknown = (None, NOTHING) if self.again else (None,)
-        return [None if found.get(key) in unknown else found[key] for key in keys]
+        kept = (None if found.get(key) in unknown else found[key] for key in keys)
+        return [a if b is None else b for a, b in zip(unrelated, kept, strict=True)]
 
     def keep(self, kind: str, prompt: Prompt, reply: Reply, texts: Sequence[str]) -> list[Any]:
         """Keep what a reply gave of the prompt's texts, and return it.
@@ -276,23 +297,47 @@ class Memory:
         Of a text that it gave nothing of use that is NOTHING, and the prompt is one to ask again.
         """
         given = zip(texts, parts(reply.data, len(texts)), strict=True)
-        made = [part if _is_of_use(kind, part, text) else NOTHING for text, part in given]
+        made = [self._made(kind, part, text) for text, part in given]
         if self.ledger is not None:
             self.ledger.keep({self._key(kind, t): m for t, m in zip(texts, made, strict=True)})
             if NOTHING in made:
                 self.ledger.mark_failed([Request(self.model, prompt)])
         return made
 
+    def version(self, kind: str) -> str:
+        """Return the version of the prompt for a kind of extraction."""
+        return prompt_version(kind, statistical=self.listed is not None)
+
     def _key(self, kind: str, text: str) -> tuple[str, ...]:
-        return self.model, prompt_version(kind), text
+        version = self.version(kind)
+        if kind == GRAPH and self.terms is not None:
+            version = f"{version} {self.terms.threshold!r} {self.terms.longest}"
+        return self.model, version, text
+
+    def _unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
+        """Return what a text has that has too few terms to ask about, None for another one."""
+        if kind != GRAPH or self.listed is None or len(self.listed[text]) >= LEAST:
+            return None
+        return {"relations": [], "listed": list(self.listed[text])}
+
+    def _made(self, kind: str, part: Any, text: str) -> Any:  # noqa: ANN401 -- parsed JSON
+        """Return what is kept of a reply's part: with the terms that were listed, or NOTHING.
+
+        Which terms a text has may change with the texts beside it.
+        """
+        if kind == GRAPH and self.listed is not None:
+            listed = list(self.listed[text])
+            [related] = read_relations({"1": part}, [listed])
+            return NOTHING if related is None else {**part, "listed": listed}
+        found: Sequence[object] = read_units({"1": part}, [text])
+        if kind == GRAPH:
+            found = read_graph({"1": part}, [text])
+        return part if found[0] else NOTHING
 
 
 @cache
-def prompt_version(kind: str) -> str:
+def prompt_version(kind: str, *, statistical: bool = False) -> str:
     """Return the version of the prompt for a kind of extraction."""
-    return (units_prompt([]) if kind == UNITS else graph_prompt([], [])).version
-
-
-def _is_of_use(kind: str, part: object, text: str) -> bool:
-    found = read_units({"1": part}, [text]) if kind == UNITS else read_graph({"1": part}, [text])
-    return bool(found[0])
+    if kind == UNITS:
+        return units_prompt([]).version
+    return (relations_prompt([], []) if statistical else graph_prompt([], [])).version

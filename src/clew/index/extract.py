@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from clew.errors import BudgetSpent, InputError, ModelError
+from clew.errors import BudgetSpent, InputError, ModelError, RecipeMismatch
 from clew.index import finish
 from clew.index.choose import (
     NOTHING,
@@ -32,12 +32,24 @@ from clew.index.choose import (
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.recorded import placed
+from clew.layers.relations import Terms, read_relations, relations_prompt, statistical_terms
 from clew.layers.salient import hints
 from clew.layers.units import read_units, units_prompt
 from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
-from clew.types import GRAPH, KINDS, SOURCES, UNITS, Batch, Extraction, Skipped
+from clew.types import (
+    FALLBACK,
+    GRAPH,
+    KINDS,
+    LLM_MADE,
+    SOURCES,
+    UNITS,
+    Batch,
+    Described,
+    Extraction,
+    Skipped,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +75,7 @@ class Done:
     waiting: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     skipped: list[Skipped] = field(default_factory=list)
     stopped: str = ""  # why the run ended although chunks wait
+    bare: bool = False  # where a reply for triples is of no use, a chunk has none
 
     @property
     def n_chunks(self) -> int:
@@ -85,8 +98,8 @@ def extract(
     `rules` extracts triples where they are not wanted of an LLM. `again` asks once more for the
     chunks whose reply was of no use. Where the budget is spent the run ends and `stopped` says
     so; the same call goes on later. Without an LLM what waited for one goes on waiting. Raises
-    InputError where something new needs an LLM and there is none, EndpointError after what came
-    before it is committed.
+    InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
+    related other entities in this index, EndpointError after what came before it is committed.
     """
     before, with_llm = Wanted.from_plain(store.wanted()), models.llm is not None
     if not with_llm and wanted.needs_llm(before):
@@ -100,6 +113,9 @@ def extract(
     if with_llm and "pagerank" in wanted.of_llm(GRAPH):
         finish(store, graph=True)  # for the choice, and to be kept after it
     with closing(Corpus(store)) as corpus:
+        _settle(corpus, wanted)
+        memory = corpus.remembered(memory)
+        done.bare = memory.terms is not None
         consider(store, corpus.snapshot, wanted, memory.known, with_llm=with_llm)
         if again and with_llm:
             if ledger is not None:
@@ -109,12 +125,35 @@ def extract(
             store.set_wanted(wanted.plain())
         if rules is not None:
             _by_rules(corpus, models, rules, wanted.triples, done, tell)
-        tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: GraphTask(corpus, models)}
+        tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: _graph_task(corpus, models)}
         for kind in wanted.kinds() if with_llm else ():
             if not done.stopped:
                 _by_llm(corpus, models, tasks[kind], memory, done, tell)
     _count_waiting(store, done)
     return done
+
+
+def _settle(corpus: Corpus, wanted: Wanted) -> None:
+    """Write into the recipe which entities an LLM relates: all of an index has the same.
+
+    Raises RecipeMismatch where it has triples already of other ones.
+    """
+    if wanted.triples != "llm" or wanted.terms == corpus.terms:
+        return
+    if np.isin(corpus.made_by(GRAPH), (LLM_MADE, FALLBACK)).any():
+        raise RecipeMismatch(
+            f"this index has an LLM's triples of {_worded(corpus.terms)}, not of "
+            f"{_worded(wanted.terms)}: use the former, or index into a new folder"
+        )
+    none = dict.fromkeys(Terms().recipe())
+    corpus.store.settle(none if wanted.terms is None else wanted.terms.recipe())
+
+
+def _worded(terms: Terms | None) -> str:
+    if terms is None:
+        return "entities that it named"
+    most = f"at most {terms.longest} words"
+    return f"statistical entities (threshold {terms.threshold:g}, {most})"
 
 
 def _check(models: Models, rules: Extractor | None) -> None:
@@ -152,8 +191,10 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
+        memory = corpus.remembered(memory)
+        done.bare = memory.terms is not None
         consider_graph(store, corpus.snapshot, rows, memory.known)
-        _by_llm(corpus, models, GraphTask(corpus, models), memory, done, tell)
+        _by_llm(corpus, models, _graph_task(corpus, models), memory, done, tell)
     _count_waiting(store, done)
     return done
 
@@ -175,6 +216,23 @@ class Corpus:
     def hints(self) -> list[list[str]]:
         """The salient terms of each chunk, as it spells them."""
         return hints(self.texts)
+
+    @property
+    def terms(self) -> Terms | None:
+        """What the entities are that an LLM relates; None where it names its own."""
+        return Terms.of_recipe(self.store.recipe)
+
+    @cached_property
+    def listed(self) -> dict[str, list[str]]:
+        """The statistical entities of each text, by the text; texts of graphs have none."""
+        texts = [self.texts[row] for row in np.flatnonzero(self.snapshot.are_texts()).tolist()]
+        return dict(zip(texts, statistical_terms(texts, self.terms or Terms()), strict=True))
+
+    def remembered(self, memory: Memory) -> Memory:
+        """Return a memory of what is asked about this corpus."""
+        if self.terms is None:
+            return memory
+        return replace(memory, listed=self.listed, terms=self.terms)
 
     @property
     def late(self) -> bool:
@@ -263,6 +321,32 @@ class GraphTask:
 
     def batch(self, extracted: Sequence[Extracted[Extraction]], models: Models) -> Batch:
         return graph_batch(extracted, models, self.corpus.store.unnamed)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationsTask:
+    """Triples among a chunk's statistical entities; one without any has these alone."""
+
+    corpus: Corpus
+    kind: str = GRAPH
+
+    def prompt(self, rows: Sequence[int]) -> Prompt:
+        texts = [self.corpus.texts[row] for row in rows]
+        return relations_prompt(texts, [self.corpus.listed[text] for text in texts])
+
+    def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401, ARG002
+        return read_relations({"1": part}, [part["listed"]])[0]
+
+    def fallback(self, row: int) -> Extraction:
+        terms = self.corpus.listed[self.corpus.texts[row]]
+        return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
+
+    def batch(self, extracted: Sequence[Extracted[Extraction]], models: Models) -> Batch:
+        return graph_batch(extracted, models, self.corpus.store.unnamed)
+
+
+def _graph_task(corpus: Corpus, models: Models) -> Task:
+    return GraphTask(corpus, models) if corpus.terms is None else RelationsTask(corpus)
 
 
 def _by_llm(

@@ -21,12 +21,11 @@ from clew.index.choose import (
     CORE_SHARE,
     NOTHING,
     check_share,
-    prompt_version,
     titled_texts,
     to_ask,
 )
 from clew.index.extract import completed
-from clew.layers import chunks, graph, units
+from clew.layers import chunks, graph, relations, units
 from clew.layers.packing import packs
 from clew.layers.salient import hints
 from clew.layers.selection import chosen, chunk_values
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
 _GUESSED = "a ratio to the chunks' tokens that another model showed"
+_UNMEASURED = "a ratio to the chunks' tokens that no model was measured for"
 _ENOUGH_CALLS = 5  # recorded ones, to estimate from
 _AROUND = 4  # tokens that a chat format puts around a message, where the model cannot be asked
 
@@ -95,18 +95,31 @@ class Corpus:
     texts: Sequence[str]
     n_tokens: NDArray[np.integer]  # (n,), without titles
     ranks: NDArray[np.float64] | None = None  # (n,) PageRank, 1 in the mean, where it is known
+    terms: relations.Terms | None = None  # whose relations are asked for; None: an LLM names them
 
     @cached_property
     def hints(self) -> list[list[str]]:
         """The salient terms of each chunk, as it spells them."""
         return hints(self.texts)
 
+    @cached_property
+    def listed(self) -> dict[str, list[str]]:
+        """The statistical entities of each text, by the text."""
+        terms = self.terms or relations.Terms()
+        return dict(zip(self.texts, relations.statistical_terms(self.texts, terms), strict=True))
 
-def corpus(documents: Sequence[Document], chunking: Chunking) -> Corpus:
-    """Return the chunks of documents as models would read them."""
+
+def corpus(
+    documents: Sequence[Document], chunking: Chunking, terms: relations.Terms | None = None
+) -> Corpus:
+    """Return the chunks of documents as models would read them.
+
+    Triples are planned for among the statistical entities that `terms` makes, where it is given.
+    """
     cut = chunks.cut(documents, chunking)
     n_tokens = np.asarray([window.n_tokens for window in cut.windows], dtype=np.int64)
-    return Corpus(len(documents), [text for text, _ in cut.titled_texts()], n_tokens)
+    texts = [text for text, _ in cut.titled_texts()]
+    return Corpus(len(documents), texts, n_tokens, terms=terms)
 
 
 def ranked(corpus: Corpus, snapshot: Snapshot) -> Corpus:
@@ -139,6 +152,9 @@ def plan(
     without an LLM, BudgetSpent, EndpointError.
     """
     check_share(core, "core chunks")
+    if corpus.terms is not None:
+        memory = replace(memory, listed=corpus.listed, terms=corpus.terms)
+    readers = ("ket",) if corpus.terms is None else ("agrag",)
     probed = _probed(corpus, llm, memory, n_probes) if n_probes else (0, 0)
     reckoner = _Reckoner(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
@@ -150,11 +166,11 @@ def plan(
     ]
     of_core = reckoner.estimate(
         f"triples of a core of {100 * core:g} % of the chunks",
-        ("ket",),
+        readers,
         GRAPH,
         core_of(len(everything), core_size(len(everything), core), corpus.ranks),
     )
-    all_triples = reckoner.estimate("triples of all chunks", ("ket",), GRAPH, everything)
+    all_triples = reckoner.estimate("triples of all chunks", readers, GRAPH, everything)
     return Plan(
         model=llm.name if llm else "",
         n_documents=corpus.n_documents,
@@ -204,11 +220,10 @@ class _Reckoner:
         self._memory = memory
         self._prompts: dict[str, Callable[[Sequence[int]], Prompt]] = {
             UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
-            GRAPH: lambda rows: graph.graph_prompt(
-                [corpus.texts[row] for row in rows], [corpus.hints[row] for row in rows]
-            ),
+            GRAPH: self._relations_prompt if corpus.terms else self._graph_prompt,
         }
-        self._expected = {UNITS: units.expected_tokens, GRAPH: graph.expected_tokens}
+        of_graph = relations.expected_tokens if corpus.terms else graph.expected_tokens
+        self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
         self._known = {kind: memory.known(kind, corpus.texts) for kind in self._prompts}
         self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
         self._counted: dict[tuple[str, tuple[int, ...]], int] = {}
@@ -250,6 +265,14 @@ class _Reckoner:
         """Return the prompt for some chunks."""
         return self._prompts[kind](rows)
 
+    def _graph_prompt(self, rows: Sequence[int]) -> Prompt:
+        texts, hints = self._corpus.texts, self._corpus.hints if rows else []
+        return graph.graph_prompt([texts[row] for row in rows], [hints[row] for row in rows])
+
+    def _relations_prompt(self, rows: Sequence[int]) -> Prompt:
+        texts = [self._corpus.texts[row] for row in rows]
+        return relations.relations_prompt(texts, [self._corpus.listed[text] for text in texts])
+
     def _tokens(self, kind: str, rows: tuple[int, ...]) -> int:
         """Return how many tokens the prompt for some chunks has."""
         if (kind, rows) not in self._counted:
@@ -267,10 +290,13 @@ class _Reckoner:
     def _rate(self, kind: str) -> _Rate:
         """Return how a model's recorded calls went, and say so in `basis`."""
         ledger = self._memory.ledger
-        calls = ledger.sizes(self._llm.name, prompt_version(kind)) if ledger and self._llm else []
+        calls = (
+            ledger.sizes(self._llm.name, self._memory.version(kind)) if ledger and self._llm else []
+        )
         first = [call for call in calls if not call.repair]
         if len(first) < _ENOUGH_CALLS or self._llm is None:
-            self.basis[kind] = _GUESSED
+            guessed = kind == GRAPH and self._corpus.terms is not None
+            self.basis[kind] = _UNMEASURED if guessed else _GUESSED
             return _Rate()
         repairs = len(calls) - len(first)
         self.basis[kind] = f"{len(first)} recorded calls of this model, {repairs} of them repaired"

@@ -90,11 +90,21 @@ def read_graph(
     given = hints or [()] * len(texts)
     for part, text, preferred in zip(parts(data, len(texts)), texts, given, strict=True):
         known = _Known(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
-        entities = _entities(_rows(part, "entities", _ENTITY), known)
-        triples = _triples(_rows(part, "relations", _RELATION), known)
+        entities = _entities(named_rows(part, "entities", _ENTITY), known)
+        triples = _triples(named_rows(part, "relations", _RELATION), known)
         some = entities or triples
         found.append(Extraction(entities=entities, triples=triples) if some else None)
     return found
+
+
+def without_article(name: str) -> str:
+    """Return a name without "the", "a" or "an" before it."""
+    return _ARTICLE.sub("", name)
+
+
+def short_predicate(said: str) -> str:
+    """Return a predicate's first words."""
+    return " ".join(said.split()[:_MAX_PREDICATE_WORDS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +118,14 @@ class _Known:
         """Return a name without its article, empty where it is none or not the text's."""
         if said.casefold() in _NO_NAMES and not said.isupper():  # "WHO" and "US" are names
             return ""
-        name = _ARTICLE.sub("", said)
+        name = without_article(said)
         key = entity_key(name)
         if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
             return ""
         return name if has_key(self.words, key) or key in self.hints else ""
 
 
-def _rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
+def named_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
     """Yield the values under `names` of each object in a list, empty for what is no string."""
     rows = part.get(list_name) if isinstance(part, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
@@ -143,8 +153,7 @@ def _entities(rows: Iterable[list[str]], known: _Known) -> tuple[Described, ...]
 def _triples(rows: Iterable[list[str]], known: _Known) -> tuple[Triple, ...]:
     found: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, object_, description, strength in rows:
-        short = " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
-        said = known.name(subject), short, known.name(object_)
+        said = known.name(subject), short_predicate(predicate), known.name(object_)
         keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
         if not all(keys) or keys[0] == keys[2]:
             continue

@@ -27,7 +27,8 @@ def chunk_values(
 ) -> NDArray[np.float64] | None:
     """Return the (n,) worth of each chunk beside all the others, None for "random".
 
-    `texts` (n,) and their `vectors` (n, d) are those of the whole corpus.
+    `texts` (n,) and their `vectors` (n, d) are those of the whole corpus; callers give texts behind
+    their titles, while the tokens that `chosen` weighs are those without.
     """
     if value == "random":
         return None

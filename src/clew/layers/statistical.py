@@ -20,7 +20,8 @@ from clew.algo.synonyms import near_pairs
 from clew.layers.entities import is_key
 from clew.layers.extractions import encoded
 from clew.layers.numbers import Numbers
-from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
+from clew.layers.relations import Terms
+from clew.layers.salient import as_written, salient_rates
 from clew.text.keys import has_key, name_key
 from clew.text.normalize import entity_key
 from clew.types import LLM_MADE
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 KEPT = "statistical"  # what the index keeps them under
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms
-_KEPT_SETTINGS = ("normalised", THRESHOLD, LONGEST, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +67,44 @@ def statistical(
     embedder: Embedder,
     *,
     score: Score = "normalised",
-    threshold: float = THRESHOLD,
-    longest: int = LONGEST,
+    threshold: float | None = None,
+    longest: int | None = None,
     nested: bool = False,
     synonym: float = SYNONYM,
 ) -> Statistical:
     """Return the statistical entities of a snapshot, computed once unless the index keeps them.
 
-    It keeps those of the defaults. `salient_rates` has what decides which terms are salient;
-    names whose cosine is above `synonym` are synonyms. An imported chunk has no salient terms.
+    It keeps those of the defaults. `salient_rates` has what decides which terms are salient; its
+    `threshold` and `longest` are those of the recipe unless given. Names whose cosine is above
+    `synonym` are synonyms. An imported chunk has no salient terms.
     """
+    own = terms_of(snapshot)
+    threshold = own.threshold if threshold is None else threshold
+    longest = own.longest if longest is None else longest
     settings = score, threshold, longest, nested
     rate = partial(salient_rates, score=score, threshold=threshold, longest=longest, nested=nested)
 
     def compute() -> Statistical:
         kept = snapshot.kept(KEPT)
-        if kept is None or settings != _KEPT_SETTINGS or synonym < SYNONYM:
+        if kept is None or settings != _kept_settings(kept) or synonym < SYNONYM:
             kept = statistical_arrays(snapshot, lambda: embedder, kept, rate=rate, synonym=synonym)
         return _opened(snapshot, kept, synonym)
 
     return snapshot.derived(f"statistical {settings} {synonym}", compute)
+
+
+def terms_of(snapshot: Snapshot) -> Terms:
+    """Return what makes a term salient in an index: as triples were asked for, else the default."""
+    return Terms.of_recipe(snapshot.recipe) or Terms()
+
+
+def _kept_settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
+    """Return what makes those terms salient that arrays hold."""
+    terms = Terms()
+    if "settings" in arrays:
+        threshold, longest = arrays["settings"].tolist()
+        terms = Terms(threshold, int(longest))
+    return "normalised", terms.threshold, terms.longest, False
 
 
 def statistical_arrays(
@@ -95,28 +113,34 @@ def statistical_arrays(
     last: Arrays | None = None,
     *,
     same_texts: bool = False,
-    rate: Rate = salient_rates,
+    rate: Rate | None = None,
     synonym: float = SYNONYM,
 ) -> dict[str, NDArray[Any]]:
     """Return what `statistical` is made from, as an index keeps it; docs/format.md has the names.
 
     From `last`, the arrays of an earlier generation, come the vectors of names that it has, so the
     `embedder` is called only where there are others; and the synonyms, where these are of the same
-    vectors. `same_texts` says that the salient terms are its own, too.
+    vectors. `same_texts` says that the salient terms are its own, too, if what makes them is.
+    Without a `rate` that is what the recipe has.
     """
-    if last is not None and same_texts:
+    terms = terms_of(snapshot)
+    made_by = terms.threshold, terms.longest
+    if rate is None:
+        rate = partial(salient_rates, threshold=terms.threshold, longest=terms.longest)
+    if last is not None and same_texts and _kept_settings(last)[1:3] == made_by:
         salient = {name: last[name] for name in ("names", "n_bytes", "indptr", "indices", "rates")}
     else:
         salient = _salient_arrays(snapshot, rate)
     keys = list(map(name_key, _names(salient)))
     entity = np.asarray(snapshot.layer("entity").rows(keys), dtype=np.int32)
-    terms = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
-    vectors = _vectors(snapshot, terms, embedder, last)
+    others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
+    vectors = _vectors(snapshot, others, embedder, last)
     return {
         **salient,
+        "settings": np.array(made_by, dtype=np.float64),
         "entities": entity,
         "vectors": vectors,
-        **_synonym_arrays(snapshot, entity, terms, vectors, last, synonym),
+        **_synonym_arrays(snapshot, entity, others, vectors, last, synonym),
         "grounded": _grounded(snapshot, _rates(salient, entity, len(snapshot.layer("entity")))),
     }
 

@@ -22,6 +22,13 @@ class Store(Protocol):
         """What the index was built with: chunking, models, versions."""
         ...
 
+    def settle(self, more: Mapping[str, Scalar | None]) -> None:
+        """Add to the recipe what is decided after the index was made; None takes a name out.
+
+        Snapshots that are open keep the recipe that they have.
+        """
+        ...
+
     @property
     def generation(self) -> int:
         """How many commits there have been."""

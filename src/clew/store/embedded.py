@@ -97,6 +97,14 @@ class EmbeddedStore:
     def recipe(self) -> Mapping[str, Scalar]:
         return self._recipe
 
+    def settle(self, more: Mapping[str, Scalar | None]) -> None:
+        self._write_lock()
+        recipe = {name: value for name, value in self._recipe.items() if name not in more}
+        recipe |= {name: value for name, value in more.items() if value is not None}
+        with self._database.transaction():
+            self._database.set_meta("recipe", recipe)
+        self._recipe = recipe
+
     @property
     def generation(self) -> int:
         return int(self._database.meta("generation"))

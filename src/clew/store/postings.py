@@ -62,7 +62,8 @@ class Postings:
         """Return the link from sub-chunks to terms, by how often these stand there.
 
         `chunks` and `terms` are the pairs of the link from chunks to terms. What a chunk has of
-        its title alone, each of its sub-chunks has once.
+        its title alone, each of its sub-chunks has once. A word of the title that stands in the
+        chunk's own text too is linked to the sub-chunks where it stands, and not to the others.
         """
         keys, own_keys = chunks * self.n_terms + terms, self.chunk * self.n_terms + self.term
         titled = ~np.isin(keys, own_keys)

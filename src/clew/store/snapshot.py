@@ -18,7 +18,7 @@ from clew.text.names import title_span
 from clew.types import Document, Layer, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -413,9 +413,12 @@ class _Triples(_StoredLayer):
     def relations(self, rows: Sequence[int]) -> list[str]:
         return [self._relation(int(row)) for row in rows]
 
-    def descriptions(self, row: int) -> list[str]:
+    def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
         order, begins = self._occurrences
-        stored = self._parts.assembly.stored["occurrence"][order[begins[row] : begins[row + 1]]]
+        rows = order[begins[row] : begins[row + 1]]
+        if chunks is not None:
+            rows = rows[np.isin(self._parts.columns("occurrence")["chunk"][rows], [*chunks])]
+        stored = self._parts.assembly.stored["occurrence"][rows]
         found = (self._parts.text("triple", "n_description", int(each)) for each in stored)
         return list(dict.fromkeys(text for text in found if text))
 

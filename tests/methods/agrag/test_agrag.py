@@ -66,7 +66,7 @@ def joins(*pairs):
 # -- parameters -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", "chunks facts kept longest states".split())
+@pytest.mark.parametrize("name", "chunks facts kept states".split())
 def test_what_is_at_least_one(name):
     """The message says which, and what was given."""
     for value in (0, -1, math.nan):
@@ -75,9 +75,9 @@ def test_what_is_at_least_one(name):
     assert getattr(Agrag(**{name: 1}), name) == 1
 
 
-@pytest.mark.parametrize("name", ["passages", "rounds"])
+@pytest.mark.parametrize("name", ["passages", "rounds", "longest"])
 def test_what_is_at_least_zero(name):
-    """Zero leaves the step out."""
+    """Zero leaves the step out, or the number to the index."""
     with pytest.raises(InputError, match=f"^{name} is at least 0, not -1$"):
         Agrag(**{name: -1})
     assert getattr(Agrag(**{name: 0}), name) == 0

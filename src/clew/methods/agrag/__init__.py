@@ -38,7 +38,7 @@ Order = Literal["fused", "graph"]
 
 _BARE = "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some)"
 _NO_FACT = "no fact of the graph is about the question"
-_LEAST = {"chunks": 1, "facts": 1, "kept": 1, "longest": 1, "states": 1, "passages": 0, "rounds": 0}
+_LEAST = {"chunks": 1, "facts": 1, "kept": 1, "longest": 0, "states": 1, "passages": 0, "rounds": 0}
 _MOST = {"passage_factor": 1, "threshold": 1, "synonym": 1, "joint": 1_000}  # all from 0
 _COUNTED = (
     "the index does not keep its statistical entities, so they were counted for this question: "
@@ -69,8 +69,8 @@ class Agrag:
     rounds: int = 20  # nodes that it may grow by; 0: the tree alone
     joint: float = 10.0  # cost of a chunk's edge to the node that joins all chunks
     score: Score = "normalised"  # of statistical entities
-    threshold: float = 0.5  # that the score must exceed [τ]
-    longest: int = 3  # words of a statistical entity [b]
+    threshold: float = 0.0  # that the score must exceed [τ]; 0: as the index was made, else 0.5
+    longest: int = 0  # words of a statistical entity [b]; 0: as the index was made, else 3
     nested: bool = False  # also those inside longer ones that stand there as often
     synonym: float = 0.8  # cosine that makes names synonyms [φ]
     entities: Entities = "statistical"  # what is salient in a chunk, or "extracted" there
@@ -168,8 +168,8 @@ class Agrag:
             snapshot,
             models.embedder,
             score=self.score,
-            threshold=self.threshold,
-            longest=self.longest,
+            threshold=self.threshold or None,
+            longest=self.longest or None,
             nested=self.nested,
             synonym=self.synonym,
         )
@@ -191,7 +191,7 @@ class Agrag:
         """Yield notes on statistical entities that the index does not keep, or lacks."""
         if snapshot.kept(KEPT) is None:
             yield _COUNTED
-        if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY and self.threshold:
+        if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY:
             share = f"{counted.empty:.0%} of the chunks have no statistical entity"
             other = "" if self.score == "normalised" else ", or score=normalised"
             yield f"{share}: take a lower threshold{other}"
@@ -199,7 +199,10 @@ class Agrag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgragPaper(Agrag):
-    """AGRAG as the paper has it: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21)."""
+    """AGRAG as the paper has it: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21).
+
+    Its growth ends after `rounds` nodes, where the paper has no end: docs/methods/agrag.md.
+    """
 
     name: ClassVar[str] = "agrag_paper"
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Found = tuple[float, str]  # the similarity of a candidate, above zero, and the words that found it
 
 _MARGIN = 0.1  # a candidate that is further below the best of its concept is noise
+_AND = " / "  # between the names of concepts with the same anchors
 _UNLIKE: Found = (0.0, "")  # no candidate: nothing in common with the words
 _SCHEMA = closed(
     {
@@ -84,7 +85,8 @@ def anchor_groups(
 def _weighed(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
     """Return groups with weights that add up to 1, equal where none has one.
 
-    Groups of the same nodes become the first of them, with the weight of all.
+    Groups of the same nodes become one, with the names and the weight of all: a candidate that
+    misses one of them misses all, as if they had stayed apart.
     """
     weights = [group.weight if 0 < group.weight < math.inf else 0.0 for group in groups]
     total = sum(weights)
@@ -92,8 +94,12 @@ def _weighed(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
     for group, weight in zip(groups, weights, strict=True):
         share = weight / total if 0 < total < math.inf else 1 / len(groups)
         nodes = frozenset(group.nodes)
-        before = kept[nodes].weight if nodes in kept else 0.0
-        kept[nodes] = replace(kept.get(nodes, group), weight=before + share)
+        if nodes in kept:
+            before = kept[nodes]
+            named = replace(before.concept, text=f"{before.concept.text}{_AND}{group.concept.text}")
+            kept[nodes] = replace(before, concept=named, weight=before.weight + share)
+        else:
+            kept[nodes] = replace(group, weight=share)
     return tuple(kept.values())
 
 

@@ -142,18 +142,20 @@ class _Words:
             triples = neighbours(relations.triples, row).tolist()
             ends = [int(columns[end][triples[0]]) for end in ("subject", "object")]
             source, target = entities.texts(ends)
-            said = _longest(self._said(triples, ends[0]), self._most)
+            chunks = neighbours(relations.chunks, row).tolist()
+            said = _longest(self._said(triples, ends[0], chunks), self._most)
             yield str(number), source, target, said, f"{relations.weight[row]:g}"
 
-    def _said(self, triples: Sequence[int], source: int) -> list[str]:
+    def _said(self, triples: Sequence[int], source: int, chunks: Sequence[int]) -> list[str]:
         """Return what triples of two entities say: descriptions, else the relation's words.
 
-        A triple that goes the other way from `source` is written out.
+        Descriptions are those from `chunks`, where the core has the relation. A triple that goes
+        the other way from `source` is written out.
         """
         layer = cast("TripleLayer", self._snapshot.layer("triple"))
         said: list[str] = []
         for triple in triples:
-            described = layer.descriptions(triple)
+            described = layer.descriptions(triple, chunks)
             if described:
                 said += described
             elif int(layer.columns["subject"][triple]) == source:

@@ -13,6 +13,7 @@ from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import core_of, core_size
 from clew.algo.local_search import Relations, group_relations
+from clew.layers.relations import Terms
 from clew.types import IMPORTED, SOURCES, Snapshot
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
         return _build(snapshot, core, (_NO_TRIPLES,))
     if size == 0 and not core.any():
         return _build(snapshot, core, ("a core of no chunk, so no graph",))
+    bare = Terms.of_recipe(snapshot.recipe) is not None
     told: tuple[str, ...] = ()
     if len(extracted) > size:
         ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
@@ -80,12 +82,17 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
     elif len(extracted) < size or (by == "random" and size < n):
         told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
-    return _build(snapshot, core, told + _free(made_by, core))
+    return _build(snapshot, core, told + _free(made_by, core, bare=bare))
 
 
-def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Say which part of the core's triples no LLM extracted, if there is one."""
+def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool) -> tuple[str, ...]:
+    """Say which part of the core's triples no LLM extracted, if there is one.
+
+    `bare` says that a chunk has none where the LLM's reply was of no use.
+    """
     counts = Counter(SOURCES[source] for source in made_by[core].tolist())
+    if bare:
+        del counts["fallback"]
     free = [f"{counts[by]:,} by {how}" for by, how in _RULES.items() if counts[by]]
     if not free:
         return ()

@@ -1,0 +1,136 @@
+"""Texts to triples among their statistical entities, by an LLM, as AGRAG's paper has it.
+
+Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eq. 4: entities are counted (Eqs. 2 and 3), and the
+LLM is asked for nothing but the relations between those of one text. So it can invent no entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import InputError
+from clew.layers.entities import is_key
+from clew.layers.graph import named_rows, short_predicate, without_article
+from clew.layers.packing import closed, line, numbered, parts, reply_schema
+from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
+from clew.prompts import prompt
+from clew.text import tokens
+from clew.text.normalize import entity_key
+from clew.types import Described, Extraction, Triple
+
+if TYPE_CHECKING:
+    from clew.models import Prompt
+    from clew.types import Scalar
+
+LEAST = 2  # terms of a text that an LLM is asked about
+_NAMES = ("subject", "predicate", "object")
+_RELATION = {name: {"type": "string"} for name in _NAMES}
+_RELATIONS = closed({"relations": {"type": "array", "items": closed(_RELATION)}})
+_RATIO = 1.0  # completion tokens for each token of a text: a guess, no model was measured
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What makes an n-gram of a text a statistical entity of it; see `salient_rates`."""
+
+    threshold: float = THRESHOLD  # that its rate exceeds, from 0 to below 1 [τ]
+    longest: int = LONGEST  # words [b]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold < 1:
+            raise InputError(
+                f"the threshold of statistical entities is from 0 to below 1, not {self.threshold}"
+            )
+        if self.longest < 1:
+            raise InputError(
+                f"statistical entities have at least 1 word, so the most is not {self.longest}"
+            )
+
+    def recipe(self) -> dict[str, Scalar]:
+        """Return this as the recipe of an index has it."""
+        return {"entity_threshold": float(self.threshold), "entity_words": self.longest}
+
+    @classmethod
+    def of_recipe(cls, recipe: Mapping[str, Any]) -> Terms | None:
+        """Return what a recipe has; None where the LLM named the entities, or none was asked."""
+        if "entity_threshold" not in recipe:
+            return None
+        return cls(recipe["entity_threshold"], recipe["entity_words"])
+
+
+def statistical_terms(texts: Sequence[str], terms: Terms) -> list[list[str]]:
+    """Return the statistical entities of each text as it spells them, in its order.
+
+    How rare an n-gram is depends on all `texts`. Names of one key are one.
+    """
+    rates, ngrams = salient_rates(texts, longest=terms.longest, threshold=terms.threshold)
+    ends = rates.indptr.tolist()
+    found = []
+    for text, start, end in zip(texts, ends, ends[1:], strict=False):
+        names: dict[str, str] = {}
+        said = as_written([ngrams[i] for i in rates.indices[start:end].tolist()], text)
+        for name in said:
+            if is_key(entity_key(name)):
+                names.setdefault(entity_key(name), name)
+        found.append(list(names.values()))
+    return found
+
+
+def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> Prompt:
+    """Return the prompt that asks for the relations among the `listed` terms of each text."""
+    passages = []
+    for passage, terms in zip(numbered(texts), listed, strict=True):
+        passages += [passage, f"Terms: {'; '.join(map(line, terms))}"]
+    return prompt(
+        "relations",
+        schema=reply_schema(len(texts), _RELATIONS),
+        max_tokens=256 + 2 * expected_tokens(texts),
+        passages="\n".join(passages),
+    )
+
+
+def expected_tokens(texts: Sequence[str]) -> int:
+    """Return how many completion tokens `relations_prompt` is likely to cost."""
+    return sum(16 + round(_RATIO * tokens.count(text)) for text in texts)
+
+
+def read_relations(
+    data: Any,  # noqa: ANN401 -- parsed JSON
+    listed: Sequence[Sequence[str]],
+) -> list[Extraction | None]:
+    """Return the graph of each text in a reply: its `listed` terms, and triples among them.
+
+    Both ends of a triple are listed, whatever their case and punctuation, and get the spelling of
+    the list. A text may have no relation; None where the reply has no list for it, or one of which
+    nothing can be taken.
+    """
+    found: list[Extraction | None] = []
+    for part, terms in zip(parts(data, len(listed)), listed, strict=True):
+        said = part.get("relations") if isinstance(part, Mapping) else None
+        if not isinstance(said, list):
+            found.append(None)
+            continue
+        triples = _triples(part, {entity_key(term): term for term in terms})
+        entities = tuple(Described(name=term) for term in terms)
+        some = triples or not said
+        found.append(Extraction(entities=entities, triples=triples) if some else None)
+    return found
+
+
+def _triples(part: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Triple, ...]:
+    """Return the distinct triples of a reply's part whose ends are two of the names, by key."""
+    triples: dict[tuple[str, str, str], Triple] = {}
+    for subject, predicate, object_ in named_rows(part, "relations", _NAMES):
+        said = _known(subject, names), short_predicate(predicate), _known(object_, names)
+        keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
+        if all(keys) and keys[0] != keys[2]:
+            made = Triple(subject=said[0], relation=said[1], object=said[2])
+            triples.setdefault(keys, made)
+    return tuple(triples.values())
+
+
+def _known(said: str, names: Mapping[str, str]) -> str:
+    """Return the listed name that is meant, empty where there is none."""
+    return names.get(entity_key(said)) or names.get(entity_key(without_article(said)), "")
