@@ -330,7 +330,8 @@ def test_an_empty_question_is_refused(full, question):
 
 def test_an_unknown_method_lists_the_known(full):
     """The message has the names to choose from."""
-    with pytest.raises(UnknownMethod, match=r"no method 'cleu': take one of agrag, .*clue, clue_paper, dense"):
+    listed = r"no method 'cleu': take one of agrag, .*clue, clue_paper, dense"
+    with pytest.raises(UnknownMethod, match=listed):
         full.search(QUESTION, method="cleu")
 
 

@@ -93,6 +93,11 @@ def test_a_term_is_found_by_itself(text):
             assert term in terms(text[start:end])
 
 
+def test_a_hyphen_beside_an_unspaced_script_is_no_part_of_a_word():
+    """The number before a Burmese or Chinese character is the number."""
+    assert terms("0-က 5-年") == ["0", "က", "5", "年"]
+
+
 def test_counted_terms_tell_how_often_a_word_is_lower_case():
     """A word that is mostly written small is no name."""
     assert counted_terms("Gauss met gauss and Gauss's Fram") == {

@@ -22,6 +22,7 @@ MARKS = (
 )
 _WORD = re.compile(rf"\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?")
 _POSSESSIVE = re.compile(r"['’]s?$")
+_EDGES = "_-"  # no part of a word at its ends; a hyphen can be there beside an unspaced script
 # Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -77,9 +78,9 @@ def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _spaced(word: str, start: int) -> Iterator[tuple[str, int, int]]:
-    term = _POSSESSIVE.sub("", fold(word)).strip("_")
+    term = _POSSESSIVE.sub("", fold(word)).strip(_EDGES)
     if (len(term) > 1 or term.isdigit()) and term not in STOP_WORDS:
-        yield term, start + len(word) - len(word.lstrip("_")), start + len(word)
+        yield term, start + len(word) - len(word.lstrip(_EDGES)), start + len(word)
 
 
 def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
