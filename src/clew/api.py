@@ -463,16 +463,17 @@ class Index:
         self,
         query: str,
         *,
-        method: str = DEFAULT_METHOD,
+        method: str | methods.Method = DEFAULT_METHOD,
         context_tokens: int | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Evidence:
         """Return the chunks that a method finds for `query`, and why.
 
-        `parameters` are the method's own, such as `chunks=5`; see `clew methods`. A method that
-        fills a context itself, one with the parameter `tokens`, fills one of `context_tokens` where
-        these are given and `tokens` is not. Where `budget` leaves no room for an LLM's step, its
+        `method` is a name, or a method with its parameters, such as `Walk(chunks=5)`; `parameters`
+        are those of the one that is named, such as `chunks=5`: see `clew methods`. A method that
+        fills a context itself, by a parameter for tokens, fills one of `context_tokens` where these
+        are given and its own are not. Where `budget` leaves no room for an LLM's step, its
         LLM-free alternative is taken. The evidence's `support` and a hit's `relevance` are
         probabilities, which mean the same for all methods. Raises InputError for an empty query or
         index, UnknownMethod, MissingLayer.
@@ -500,7 +501,7 @@ class Index:
         self,
         question: str,
         *,
-        method: str = DEFAULT_METHOD,
+        method: str | methods.Method = DEFAULT_METHOD,
         context_tokens: int | None = None,
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
@@ -580,7 +581,7 @@ class Index:
         text: str,
         *,
         label: str = "label",
-        method: str = "hybrid",
+        method: str | methods.Method = "hybrid",
         name_weight: float | None = None,
         context_tokens: int = CONTEXT_TOKENS,
         budget: Budget | None = None,
@@ -651,7 +652,7 @@ class Index:
         path: str | Path,
         *,
         query: str | None = None,
-        method: str = "bubble",
+        method: str | methods.Method = "bubble",
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Exported:
@@ -792,9 +793,18 @@ class Index:
 
 
 def build_method(
-    name: str, parameters: Mapping[str, Scalar], context_tokens: int | None = None
+    name: str | methods.Method,
+    parameters: Mapping[str, Scalar],
+    context_tokens: int | None = None,
 ) -> methods.Method:
-    """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one."""
+    """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one.
+
+    A method that is given as such has its parameters already.
+    """
+    if not isinstance(name, str):
+        if parameters:
+            raise InputError(f"{next(iter(parameters))} is a parameter: give it to the method")
+        return _checked_method(name)
     kind = methods.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     if context_tokens is not None and "tokens" in known:
@@ -811,6 +821,14 @@ def build_method(
             limit = "at least 0" if value < 0 else "a finite number"
             raise InputError(f"{given} of the method {name!r} is {limit}, not {value}")
     return method
+
+
+def _checked_method(method: methods.Method) -> methods.Method:
+    if callable(getattr(method, "retrieve", None)) and hasattr(method, "layers"):
+        return method
+    raise InputError(
+        f"a method is a name or has `layers` and a `retrieve`, not {method!r:.60}: see clew.methods"
+    )
 
 
 def _check_type(method: str, parameter: str, value: Scalar, default: object) -> None:

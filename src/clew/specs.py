@@ -1,8 +1,9 @@
 """Models by name: "minilm", "spacy", "openai:gpt-4o-mini@https://api.openai.com/v1".
 
-A spec is KIND, KIND:NAME or KIND:NAME@URL. The spec of an index's embedder and tagger is saved in
-its recipe, so that it is named once. API keys are read from the environment (OPENAI_API_KEY), and
-never saved; an endpoint with a URL of its own may do without one.
+A spec is KIND, KIND:NAME or KIND:NAME@URL; other packages bring kinds of theirs (`clew.plugins`).
+The spec of an index's embedder and tagger is saved in its recipe, so that it is named once. API
+keys are read from the environment (OPENAI_API_KEY), and never saved; an endpoint with a URL of its
+own may do without one.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew import plugins
 from clew.errors import InputError
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clew.models import Chat
     from clew.models.budget import Budget
     from clew.models.ledger import Ledger
-    from clew.models.local import LocalChat
-    from clew.models.openai import OpenAIChat
     from clew.models.prices import Price
     from clew.types import Scalar
 
@@ -99,6 +100,9 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
             base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url)
         )
         return CachedEmbedder(paid, cache) if cache else paid
+    if kind in plugins.registered("embedders"):
+        embedder: Embedder = plugins.load("embedders", kind)(spec.partition(":")[2])
+        return embedder
     known = "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL"
     raise InputError(f"there is no embedder {spec!r}: take one of {known}")
 
@@ -114,6 +118,9 @@ def load_tagger(spec: str) -> Tagger:
         from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, union
 
         return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
+    if kind in plugins.registered("taggers"):
+        tagger: Tagger = plugins.load("taggers", kind)(spec.partition(":")[2])
+        return tagger
     raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
 
 
@@ -153,6 +160,9 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
         return RerankEndpoint(base_url=url, model=name, api_key_env=_key_variable(url))
     if kind == "endpoint" and name:
         raise InputError(f"the reranker {spec!r} lacks its address: write {spec}@URL")
+    if spec is not None and kind in plugins.registered("rerankers"):
+        reranker: Reranker = plugins.load("rerankers", kind)(spec.partition(":")[2], embedder)
+        return reranker
     known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
 
@@ -173,7 +183,7 @@ def load_llm(
     return recorded(_chat(spec, prices or {}), ledger, budget, prices)
 
 
-def _chat(spec: str, prices: Mapping[str, Price]) -> OpenAIChat | LocalChat:
+def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
     if spec == "local" or spec.startswith("local:"):
         from clew.models.local import LocalChat
 
@@ -189,6 +199,9 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> OpenAIChat | LocalChat:
             api_key_env=_key_variable(url),
             prices=prices,
         )
+    if kind in plugins.registered("llms"):
+        chat: Chat = plugins.load("llms", kind)(spec.partition(":")[2])
+        return chat
     known = "local, local:FILE.gguf, openai:MODEL or openai:MODEL@URL"
     raise InputError(f"there is no LLM {spec!r}: take {known}")
 

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from clew.api import Index
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
-_GROUPS = {"own": "Clew's own", "paper": "Of papers", "baseline": "To compare with"}
+_GROUPS = {
+    "own": "Clew's own",
+    "paper": "Of papers",
+    "baseline": "To compare with",
+    "package": "Of other packages",
+}
 _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks that nothing read
 
 
@@ -156,7 +161,15 @@ def _comments(kind: type) -> dict[str, str]:
     """Return the comment behind each field of a dataclass, inherited ones among them."""
     commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
     above = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
-    return dict(pair for base in above for pair in commented.findall(inspect.getsource(base)))
+    return dict(pair for base in above for pair in commented.findall(_source(base)))
+
+
+def _source(kind: type) -> str:
+    """Return the text of a class, none where a package comes without."""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return ""
 
 
 def _method_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -167,7 +180,8 @@ def _method_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     width = max(len(_marked(each)) for each in described)
     for group, names in known.grouped().items():
         rows = [(_marked(by_name[n]).ljust(width), by_name[n]["summary"]) for n in names]
-        yield f"{heading(_GROUPS[group])}\n{aligned(rows)}"
+        if rows:
+            yield f"{heading(_GROUPS[group])}\n{aligned(rows)}"
 
 
 def _marked(method: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 A variant is a method with other defaults under a name of its own, such as a paper's ablation.
 
 A module may say by GROUP which of `GROUPS` it is of, "own" if it does not. Its variants are of the
-same one, but for those that it names in BASELINES.
+same one, but for those that it names in BASELINES. Other packages register methods of theirs
+(`clew.plugins`), which are then like any other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from clew import plugins
 from clew.errors import UnknownMethod
 
 if TYPE_CHECKING:
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from clew.types import Evidence, Snapshot
 
 DEFAULT = "walk"  # what is taken where none is named
-GROUPS = ("own", "paper", "baseline")  # Clew's methods, those of papers, what they compare with
+# Clew's methods, those of papers, what they compare with, those of other packages.
+GROUPS = ("own", "paper", "baseline", "package")
 
 
 class Method(Protocol):
@@ -34,7 +37,7 @@ class Method(Protocol):
 
 def names() -> list[str]:
     """Return the names of all methods, their variants' among them."""
-    return sorted([*modules(), *_variants()])
+    return sorted({*modules(), *_variants(), *plugins.registered("methods")})
 
 
 def modules() -> list[str]:
@@ -51,6 +54,8 @@ def grouped() -> dict[str, list[str]]:
         groups[group].append(name)
         for variant in sorted(getattr(module, "VARIANTS", {})):
             groups["baseline" if variant in baselines else group].append(variant)
+    ours = {name for found in groups.values() for name in found}
+    groups["package"] = [name for name in plugins.registered("methods") if name not in ours]
     return groups
 
 
@@ -60,9 +65,12 @@ def load(name: str) -> type[Method]:
         method: type[Method] = _module(name).METHOD
         return method
     variants = _variants()
-    if name not in variants:
-        raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
-    return variants[name]
+    if name in variants:
+        return variants[name]
+    if name in plugins.registered("methods"):
+        brought: type[Method] = plugins.load("methods", name)
+        return brought
+    raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
 
 
 def _variants() -> dict[str, type[Method]]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.readers import (
     html_page,
@@ -80,12 +81,15 @@ def _distinct(paths: list[Path]) -> Iterator[Document | Skipped]:
 
 def _read_file(file: File) -> Iterator[Document | Skipped]:
     suffix = file.path.suffix.lower()
-    if suffix not in READERS:
+    reader = READERS.get(suffix)
+    if reader is None and suffix in plugins.registered("readers"):
+        reader = plugins.load("readers", suffix)
+    if reader is None:
         reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
         yield Skipped(source=file.source, reason=reason)
         return
     try:
-        yield from _with_records(file, READERS[suffix])
+        yield from _with_records(file, reader)
     except UnreadableSource as error:
         yield Skipped(source=error.source, reason=error.reason, line=error.line)
     except MissingExtra as error:

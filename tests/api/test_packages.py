@@ -1,0 +1,139 @@
+"""Methods, readers and models of other packages work as Clew's own, by their entry points."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import clew
+from clew import methods, plugins, readers, specs
+from clew.errors import InputError, UnknownMethod
+from clew.methods.dense import Dense
+from clew.testing import QUESTIONS, models, small_documents
+
+MODULE = '''
+"""First and last: the chunks in the order of the index."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from clew import steps
+from clew.testing import HashEmbedder
+from clew.types import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class InOrder:
+    """The chunks in the order of the index."""
+
+    layers: ClassVar = frozenset({"chunk"})
+
+    chunks: int = 3  # chunks returned
+
+    def retrieve(self, query, snapshot, models):
+        scores = np.arange(len(snapshot.layer("chunk")), 0, -1) / 10.0
+        return steps.ranked(snapshot, query, "in_order", scores, self.chunks)
+
+
+def read_shouts(file):
+    text = file.path.read_text(encoding="utf-8")
+    yield Document(id=file.id, text=text.upper(), source=file.source)
+
+
+def embedder(name):
+    return HashEmbedder(int(name))
+'''
+
+ENTRY_POINTS = """
+[clew.methods]
+in_order = scratch_clew:InOrder
+broken = scratch_clew:Missing
+walk = scratch_clew:InOrder
+
+[clew.readers]
+.shout = scratch_clew:read_shouts
+
+[clew.embedders]
+scratch = scratch_clew:embedder
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Put a package on the path, as an installation does."""
+    folder = tmp_path / "site"
+    about = folder / "scratch_clew-1.0.dist-info"
+    about.mkdir(parents=True)
+    (folder / "scratch_clew.py").write_text(MODULE, encoding="utf-8")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: scratch-clew\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    plugins.registered.cache_clear()
+    yield folder
+    plugins.registered.cache_clear()
+    sys.modules.pop("scratch_clew", None)
+
+
+def test_a_method_of_another_package(package, tmp_path):
+    """It is listed, takes parameters, and is asked by its name; ours keep their names."""
+    assert "in_order" in methods.names()
+    assert methods.grouped()["package"] == ["broken", "in_order"]
+    assert methods.load("walk").__module__ == "clew.methods.walk"
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(small_documents())
+        found = index.search(QUESTIONS[0], method="in_order", chunks=2)
+        assert [hit.chunk_id for hit in found.hits] == index.snapshot().layer("chunk").ids([0, 1])
+        assert index.ask(QUESTIONS[0], method="in_order", min_support=0).context.passages
+        with pytest.raises(InputError, match="'in_order' has no parameter 'depth'"):
+            index.search(QUESTIONS[0], method="in_order", depth=2)
+
+
+def test_what_cannot_be_imported_is_said(package):
+    """The message names the package, and what to do."""
+    with pytest.raises(InputError, match="'broken' of the package scratch-clew cannot be loaded"):
+        methods.load("broken")
+    with pytest.raises(UnknownMethod, match="in_order"):
+        methods.load("cleu")
+
+
+def test_a_reader_of_another_package(package, tmp_path):
+    """Its suffix is read as ours are."""
+    (tmp_path / "a.shout").write_text("The Fram sailed.", encoding="utf-8")
+    [document] = readers.read([tmp_path / "a.shout"])
+    assert document.text == "THE FRAM SAILED."
+
+
+def test_a_model_of_another_package(package):
+    """A spec names it, with what stands behind the colon."""
+    assert specs.load_embedder("scratch:32").dimension == 32
+    with pytest.raises(InputError, match="no embedder 'scratches:32'"):
+        specs.load_embedder("scratches:32")
+
+
+def test_the_command_line_knows_them(package, tmp_path):
+    """`clew methods` lists the method, and says what it and its parameters are."""
+    script = "import sys; from clew.cli import main; sys.exit(main())"
+    asked = [sys.executable, "-c", script, "methods", "in_order", "--json"]
+    done = subprocess.run(
+        asked, env={"PYTHONPATH": str(package)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["group"], told["summary"]) == ("package", "The chunks in the order of the index.")
+    assert told["parameters"][0]["description"] == "chunks returned"
+
+
+def test_a_method_may_be_given_as_such(tmp_path):
+    """What it is asked with are its own parameters; none can be given beside it."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(small_documents())
+        found = index.search(QUESTIONS[0], method=Dense(chunks=2))
+        assert found.hits == index.search(QUESTIONS[0], method="dense", chunks=2).hits
+        with pytest.raises(InputError, match="chunks is a parameter: give it to the method"):
+            index.search(QUESTIONS[0], method=Dense(), chunks=2)
+        with pytest.raises(InputError, match="a method is a name or has `layers`"):
+            index.search(QUESTIONS[0], method=textwrap)
