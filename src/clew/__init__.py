@@ -3,26 +3,89 @@
 index = clew.open("my.clew")
 index.add("docs/")
 answer = index.ask("Who built the ship that ...?")
+
+What stands in `__all__`, and what docs/public.md names beside it, is public.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
+from clew.lazy import lazy
 
-__all__ = ["Index", "__version__", "open"]
+if TYPE_CHECKING:
+    from clew.api import Added, Index
+    from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
+    from clew.context import build_context
+    from clew.errors import ClewError, InputError
+    from clew.index import Settings
+    from clew.methods import Method
+    from clew.models import Models
+    from clew.models.budget import Budget
+    from clew.specs import Specs, load_llm
+    from clew.text.chunking import Chunking
+    from clew.types import (
+        Answer,
+        Citation,
+        Context,
+        Document,
+        Evidence,
+        EvidenceGraph,
+        Hit,
+        Path,
+        Skipped,
+        Snapshot,
+        Step,
+        Usage,
+    )
+
+__all__ = [
+    "Added",
+    "Answer",
+    "Budget",
+    "Chunking",
+    "Citation",
+    "ClewError",
+    "Context",
+    "Document",
+    "Evidence",
+    "EvidenceGraph",
+    "Hit",
+    "Index",
+    "InputError",
+    "Method",
+    "Models",
+    "Path",
+    "Settings",
+    "Skipped",
+    "Snapshot",
+    "Specs",
+    "Step",
+    "Usage",
+    "__version__",
+    "build_context",
+    "load_llm",
+    "open",
+]
 
 __version__ = "0.1.0"
 
-_LAZY = {"Index": "Index", "open": "open_index"}
-
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        from clew import api  # numpy and scipy come with it: only when it is asked for
-
-        return getattr(api, _LAZY[name])
-    raise AttributeError(f"module 'clew' has no attribute {name!r}")
+# numpy and scipy come with some of these, so only when one is asked for.
+__getattr__ = lazy(
+    "clew",
+    {
+        "api": ("Added", "Index", "open=open_index"),
+        "context": ("build_context",),
+        "errors": ("ClewError", "InputError"),
+        "index": ("Settings",),
+        "methods": ("Method",),
+        "models": ("Models",),
+        "models.budget": ("Budget",),
+        "specs": ("Specs", "load_llm"),
+        "text.chunking": ("Chunking",),
+        "types": (
+            "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph", "Hit", "Path",
+            "Skipped", "Snapshot", "Step", "Usage",
+        ),
+    },
+)  # fmt: skip

@@ -106,3 +106,25 @@ def test_make_targets_and_extras_exist():
     assert not [
         extra for extra in project["optional-dependencies"] if f"| `{extra}` |" not in readme
     ]
+
+
+PUBLIC = {"clew", "clew.errors", "clew.evaluate", "clew.evaluate.measure", "clew.methods"}
+PUBLIC |= {"clew.models", "clew.plugins", "clew.readers", "clew.steps", "clew.testing"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_documentation_imports_what_is_public(page):
+    """From the modules that `public.md` names, and from `clew` what its `__all__` has."""
+    for _, code in blocks(page, "python"):
+        for module, names in re.findall(r"^from (clew[\w.]*) import ([^#\n]+)", code, re.MULTILINE):
+            assert module in PUBLIC or module.startswith("clew.methods."), f"{page}: {module}"
+            if module == "clew":
+                asked = {each.split(" as ")[0].strip() for each in names.split(",")}
+                submodules = {m.removeprefix("clew.") for m in PUBLIC}
+                assert asked <= {*clew.__all__, *submodules}
+
+
+def test_every_public_name_is_named():
+    """The page of what is public has all of `clew.__all__` and the public modules."""
+    text = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
+    assert not [each for each in (*clew.__all__, *PUBLIC) if f"`{each}`" not in text]

@@ -10,6 +10,7 @@ from clew.evaluate.run import evaluate
 from clew.evaluate.runs import Run, read_run, read_runs, report_of
 from clew.evaluate.settings import Scoring, Setting, grid
 from clew.evaluate.table import render
+from clew.lazy import lazy
 
 __all__ = [
     "Dataset",
@@ -26,3 +27,5 @@ __all__ = [
     "render",
     "report_of",
 ]
+
+__getattr__ = lazy("clew.evaluate", {"measure": ("Protocol",), "plot": ("draw",)})

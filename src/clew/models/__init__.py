@@ -2,7 +2,8 @@
 
 Every protocol takes a batch; an adapter that talks to a server runs the batch concurrently
 inside, and its callers stay synchronous. Concrete models are modules of this package; the rim
-(`cli`, `api`) chooses them, and nothing below it names one.
+(`cli`, `api`) chooses them, and nothing below it names one. Those that users make themselves can be
+imported from here.
 """
 
 from __future__ import annotations
@@ -13,11 +14,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.errors import EndpointError
+from clew.lazy import lazy
 from clew.types import Extraction, Mention, TokenVectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from clew.models.conversation import Conversation as Conversation
+    from clew.models.conversation import recorded as recorded
+    from clew.models.cooccurrence import Cooccurrence as Cooccurrence
+    from clew.models.dependency import DependencyTriples as DependencyTriples
+    from clew.models.ledger import Ledger as Ledger
+    from clew.models.local import LocalChat as LocalChat
+    from clew.models.minilm import MiniLM as MiniLM
+    from clew.models.openai import OpenAIChat as OpenAIChat
+    from clew.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
+    from clew.models.prices import Price as Price
+    from clew.models.prices import parse_prices as parse_prices
+    from clew.models.rules import RuleTagger as RuleTagger
 
 Kind = Literal["query", "document"]
 
@@ -254,3 +269,19 @@ class Models:
     tagger: Tagger
     reranker: Reranker
     llm: LLM | None = None
+
+
+__getattr__ = lazy(
+    "clew.models",
+    {
+        "conversation": ("Conversation", "recorded"),
+        "cooccurrence": ("Cooccurrence",),
+        "dependency": ("DependencyTriples",),
+        "ledger": ("Ledger",),
+        "local": ("LocalChat",),
+        "minilm": ("MiniLM",),
+        "openai": ("OpenAIChat", "OpenAIEmbeddings"),
+        "prices": ("Price", "parse_prices"),
+        "rules": ("RuleTagger",),
+    },
+)

@@ -14,5 +14,6 @@ A format is one function from a `File` to documents, and one line in `formats.RE
 """
 
 from clew.readers.formats import read
+from clew.readers.graph_files import read_graph
 
-__all__ = ["read"]
+__all__ = ["read", "read_graph"]

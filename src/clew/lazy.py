@@ -1,0 +1,29 @@
+"""Names of a package that are imported when they are asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def lazy(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+    """Return the `__getattr__` of a package whose modules have these names.
+
+    A name is written NAME, or NAME=OTHER where the module calls it OTHER.
+    """
+    places = {}
+    for module, written in names.items():
+        for each in written:
+            name, _, other = each.partition("=")
+            places[name] = (f"{package}.{module}", other or name)
+
+    def find(name: str) -> object:
+        if name in places:
+            module, own = places[name]
+            return getattr(import_module(module), own)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
