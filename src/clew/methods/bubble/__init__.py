@@ -140,7 +140,7 @@ class Bubble:
             hybrid=self._hybrid(snapshot, asked),
             notes=(*analysis.notes, *anchors.notes, *notes),
         )
-        return merged_evidence(seen, found, method=self.name, chunks=self.chunks)
+        return merged_evidence(seen, found, models, method=self.name, chunks=self.chunks)
 
     def _retrieved(
         self, snapshot: Snapshot, query: steps.Query
