@@ -41,8 +41,9 @@ def answer(
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
-    an LLM, the answer is its own; without one, or when it gives none, it is at most `quotes` quotes
-    from the passages. What the `snapshot` of the evidence stores is not embedded again for them.
+    an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
+    has for it, with the facts that lead there, or at most `quotes` quotes from the passages. What
+    the `snapshot` of the evidence stores is not embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
     that there are no quotes.
@@ -69,6 +70,8 @@ def answer(
         )
     if evidence.support is not None and evidence.support < min_support:
         return _refused(question, context, evidence)
+    if named := _named(question, context, evidence):
+        return named
     found = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
     citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in found)
     if not citations and not evidence.notes:
@@ -78,6 +81,34 @@ def answer(
         text=" ".join(" ".join(c.quote.split()) for c in citations),
         kind="quoted" if citations else "none",
         citations=citations,
+        context=context,
+        evidence=evidence,
+    )
+
+
+def _named(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return the first answers of a graph by name, with the facts on the way to them as citations.
+
+    Those are as many as have the highest score. None where no passage has the words of a fact, as
+    in a graph of texts, or where there are no such answers.
+    """
+    ranked = evidence.graph.answers if evidence.graph else ()
+    best = [each for each in ranked if each.score >= ranked[0].score]
+    facts = {} if evidence.graph is None else {fact.id: fact for fact in evidence.graph.facts}
+    wanted = dict.fromkeys(fact for each in best for fact in each.facts)
+    citations = [
+        _citation(passage, passage.start + place, passage.start + place + len(fact.text), evidence)
+        for fact in map(facts.__getitem__, wanted)
+        for passage in context.passages
+        if passage.chunk_id in fact.chunk_ids and (place := passage.text.find(fact.text)) >= 0
+    ]
+    if not citations:
+        return None
+    return Answer(
+        question=question,
+        text=", ".join(each.text for each in best),
+        kind="named",
+        citations=tuple(citations),
         context=context,
         evidence=evidence,
     )

@@ -436,6 +436,18 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GraphAnswer:
+    """An entity of the graph that may be the answer, and one way to it."""
+
+    id: str  # of the entity
+    text: str  # its name
+    score: float  # 0 to 1, higher ones come first
+    start: str  # id of the entity that the question names
+    relations: tuple[str, ...]  # on the way; those against their direction end in "of"
+    facts: tuple[str, ...]  # ids of the facts on the way, from the start on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceGraph:
     """The part of the graph that a method found, and how it came to it."""
 
@@ -445,6 +457,7 @@ class EvidenceGraph:
     subgraph: Subgraph | None = None
     entities: tuple[Step, ...] = ()  # in the order in which they were found
     facts: tuple[Fact, ...] = ()  # the same
+    answers: tuple[GraphAnswer, ...] = ()  # best first, where the method ranks some
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -518,7 +531,7 @@ class Answer:
 
     question: str
     text: str
-    kind: str  # "generated" by an LLM, "quoted" sentences, "refused", or "none"
+    kind: str  # "generated" by an LLM, "named" by a graph, "quoted", "refused", or "none"
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence

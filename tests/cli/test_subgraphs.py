@@ -188,7 +188,7 @@ def test_json_has_the_subgraph(clew):
         facts=tuple(made(Fact, each) for each in searched.pop("facts")),
     )
     assert again == EVIDENCE.graph
-    assert searched == {"groups": [], "candidates": [], "expansions": []}
+    assert searched == {"groups": [], "candidates": [], "expansions": [], "answers": []}
 
 
 def test_names_cannot_command_the_terminal():

@@ -36,12 +36,12 @@ def alone(snapshot, name, question=QUESTION, **parameters):
     [
         (
             Signals(texts=False, imported=True),
-            ("bubble",),
+            ("paths",),
             "the index is a graph without texts",
         ),
         (
             Signals(texts=True, imported=True),
-            ("clue", "pagerank", "bubble"),
+            ("clue", "pagerank", "paths"),
             "the index has texts and an imported graph",
         ),
         (
@@ -56,10 +56,10 @@ def test_signs_choose(given, names, reason):
     assert choose(given, NAMES) == (names, reason)
 
 
-def test_bubble_is_named_once():
+def test_paths_is_named_once():
     """An imported graph adds no method twice."""
     given = Signals(texts=True, imported=True)
-    assert choose(given, ("bubble", "clue"))[0] == ("bubble", "clue")
+    assert choose(given, ("paths", "clue"))[0] == ("paths", "clue")
 
 
 def test_one_method_alone_keeps_its_order(snapshot):
@@ -86,13 +86,20 @@ def graph(tmp_path):
         yield index
 
 
-def test_a_graph_without_texts_is_for_bubble(graph):
+def test_a_graph_without_texts_is_for_paths(graph):
     """Its triples are what there is, and the evidence has the part of the graph that was found."""
     found = graph.search("Who built the Comet?", method="auto")
-    assert found.notes[0] == "bubble: the index is a graph without texts"
+    assert found.notes[0] == "paths: the index is a graph without texts"
     assert {fact.id for fact in found.graph.facts} >= {"ola eriksen|built|comet"}
     assert found.tables
-    assert {hit.channel for hit in found.hits} == {"bubble"}
+    assert {hit.channel for hit in found.hits} == {"paths"}
+
+
+def test_where_nothing_is_named_bubble_looks_for_it(graph):
+    """Without a name there is no way to begin with; concepts may be near all the same."""
+    found = graph.search("What was built?", method="auto")
+    assert found.notes[0].startswith("bubble: the index is a graph without texts, of which")
+    assert found.graph is not None
 
 
 def test_a_graph_beside_texts_is_searched_too(graph):
@@ -100,8 +107,8 @@ def test_a_graph_beside_texts_is_searched_too(graph):
     graph.add(small_documents())
     found = graph.search("Who built the Comet?", method="auto")
     reason = "the index has texts and an imported graph"
-    assert found.notes[0] == f"walk and bubble: {reason}"
-    assert any("bubble" in hit.channel for hit in found.hits)
+    assert found.notes[0] == f"walk and paths: {reason}"
+    assert any("paths" in hit.channel for hit in found.hits)
     assert any("walk" in hit.channel for hit in found.hits)
 
 

@@ -145,6 +145,32 @@ def test_entities_of_json_lines(graph):
     ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": 1, "triple": ["Fram", "built_by", "Colin Archer"]}',
+        '{"triple": {"s": "Fram", "p": "built_by", "o": "Colin Archer"}}',
+        '{"fact": ["Fram", "built by", "Colin Archer"]}',
+        '{"s": "Fram", "p": "built by", "o": "Colin Archer"}',
+        '{"h": "Fram", "r": "built_by", "t": "Colin Archer"}',
+        '{"head": "Fram", "relation": "built_by", "tail": "Colin Archer"}',
+        '{"subject": "Fram", "predicate": "built_by", "object": "Colin Archer"}',
+    ],
+)
+def test_plain_forms_of_a_triple(graph, line):
+    """A triple may stand under a key of its own, and its parts have several names."""
+    items, reports = graph("a.jsonl", line.encode())
+    assert reports == []
+    assert ends(items) == [("Fram", "built by", "Colin Archer")]
+
+
+def test_the_error_names_the_keys_that_are_read(graph):
+    """Whoever has other keys learns which ones to take."""
+    _, [report] = graph("a.jsonl", b'{"label": "Fram"}')
+    for key in ("subject", "head", "s", "relation", "p", "object", "tail", "o", "triple", "entity"):
+        assert repr(key) in report
+
+
 def test_a_header_names_all_three(graph):
     """A first triple that begins with a column's name is a triple; a header's are not read."""
     assert ends(graph("a.csv", "source,of,Nile\nFram,left,Vardø")[0])[0] == ("source", "of", "Nile")
@@ -175,7 +201,12 @@ LONG = "x" * 101
         ("a.jsonl", b'["Fram", "left"]', "its triple is not three non-empty strings"),
         ("a.jsonl", b'["Fram", "left", 5]', "its triple is not three non-empty strings"),
         ("a.jsonl", b'{"subject": "Fram"}', "its triple is not three non-empty strings"),
-        ("a.jsonl", b'{"label": "Fram"}', "is neither a triple nor an entity"),
+        (
+            "a.jsonl",
+            b'{"label": "Fram"}',
+            "is neither a triple nor an entity: a triple has the keys",
+        ),
+        ("a.jsonl", b'{"triple": ["Fram"]}', "its triple is not three non-empty strings"),
         ("a.jsonl", b'{"name": " "}', "its entity has no name"),
         ("a.jsonl", b'["\xff", "left", "Oslo"]', "is not valid UTF-8 text"),
         ("a.jsonl", b'{"triples": "Fram"}', "its 'triples' is of type str, not a list"),

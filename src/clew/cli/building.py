@@ -395,5 +395,5 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> s
         lines.append(
             f"  {counted(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
         )
-    ask = command_line("clew ask --method bubble", '"..."', folder=folder)
+    ask = command_line("clew ask --method paths", '"..."', folder=folder)
     return "\n".join([*lines, dim(f"  {_cost(done.usage)}"), "", f"Ask it:  {ask}"])

@@ -10,6 +10,7 @@ import click
 
 from clew.cli.building import added_lines, warn_skipped
 from clew.cli.comparing import compare, tell
+from clew.cli.graph_questions import graph_questions
 from clew.cli.options import Opener, json_option, paid
 from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
@@ -44,9 +45,10 @@ class Evaluation(click.Command):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401 -- click's
     ) -> click.Context:
-        if args and args[0] == compare.name:
-            name = f"{info_name} {compare.name}"
-            return compare.make_context(name, args[1:], parent, **extra)
+        for command in (compare, graph_questions):
+            if args and args[0] == command.name:
+                name = f"{info_name} {command.name}"
+                return command.make_context(name, args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -63,6 +65,8 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
     documents, and questions.jsonl ({"id", "question", "answers", "supporting_ids", "type",
     "hop_count", "split", "evidence"}). The corpus is indexed first; an index that is there is used
     again, and brought up to date.
+
+    'clew eval graph QUESTIONS' asks about the knowledge graph of an index.
 
     'clew eval compare RUN...' puts runs that --runs wrote into one report. With --report, dense and
     bm25 are measured too.

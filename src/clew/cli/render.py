@@ -103,7 +103,7 @@ def table(found: Table) -> str:
 
 
 def graph(found: EvidenceGraph | None) -> Iterator[str]:
-    """Yield groups of anchors with numbers and weights, chosen candidates, and a subgraph.
+    """Yield ranked answers, groups of anchors with numbers and weights, candidates, a subgraph.
 
     A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
     first triples, or its entities where it has none, and the first triples that it grew by. A
@@ -112,6 +112,8 @@ def graph(found: EvidenceGraph | None) -> Iterator[str]:
     """
     if found is None:
         return
+    if found.answers:
+        yield "\n".join(_answers(found))
     if found.groups:
         groups = map(_group, range(1, _MOST_ROWS + 1), found.groups)
         more = and_more(len(found.groups) - _MOST_ROWS)
@@ -125,6 +127,16 @@ def graph(found: EvidenceGraph | None) -> Iterator[str]:
         yield "\n".join([head, *lines, *and_more(len(chosen) - _MOST_ROWS)])
     if found.subgraph:
         yield "\n".join(_subgraph(found.subgraph, found.facts))
+
+
+def _answers(found: EvidenceGraph) -> Iterator[str]:
+    """Yield the first answers, each with its score and the facts that lead to it."""
+    yield heading(f"Answers ({len(found.answers)})")
+    texts = {fact.id: fact.text for fact in found.facts}
+    for each in found.answers[:_MOST_ROWS]:
+        way = [texts[fact] for fact in each.facts]
+        yield _item(f"{each.score:.2f}", f"{one_line(each.text)}: ", way, "; ", n_lines=2)
+    yield from and_more(len(found.answers) - _MOST_ROWS)
 
 
 def citations(found: Answer) -> Iterator[str]:
@@ -160,6 +172,8 @@ def spent(usage: Usage) -> str:
 def _answer_text(found: Answer) -> Iterator[str]:
     if found.kind == "generated":
         yield wrapped(found.text or "(the LLM gave an empty answer)")
+    elif found.kind == "named":
+        yield wrapped(found.text)
     elif found.kind == "quoted":
         yield heading("The sentences that support an answer best")
     elif found.kind == "refused":

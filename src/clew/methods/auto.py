@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
-_GRAPH = "bubble"  # what follows the triples of an imported graph
+_GRAPH = "paths"  # what follows the triples of an imported graph
+_NAMELESS = "bubble"  # where the question names nothing in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,11 @@ class Auto:
         signals = read_signals(snapshot)
         names, reason = choose(signals, self._names)
         found = {name: _made(name, self.chunks).retrieve(query, snapshot, models) for name in names}
+        if _GRAPH in found and found[_GRAPH].graph is None:
+            del found[_GRAPH]
+            names = tuple(dict.fromkeys(_NAMELESS if n == _GRAPH else n for n in names))
+            reason += ", of which the question names nothing"
+            found[_NAMELESS] = _made(_NAMELESS, self.chunks).retrieve(query, snapshot, models)
         hits = _fused(snapshot, found, self.constant, self.chunks)
         notes = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
         return Evidence(

@@ -36,16 +36,26 @@ from clew.text.normalize import collapse
 from clew.types import Extraction, Skipped, Triple
 
 _COLUMNS = {
-    "subject": ("subject", "head", "source", "from"),
-    "relation": ("relation", "predicate", "type", "edge"),
-    "object": ("object", "tail", "target", "to"),
+    "subject": ("subject", "head", "source", "from", "s", "h"),
+    "relation": ("relation", "predicate", "type", "edge", "p", "r"),
+    "object": ("object", "tail", "target", "to", "o", "t"),
     "description": ("description",),
     "strength": ("strength", "weight"),
     "document": ("document", "document_id", "passage_id", "source_id"),
 }
 _NEEDED = ("subject", "relation", "object")
 _ENTITIES = ("entity", "name")
+_TRIPLES = ("triple", "fact", "evidence")  # keys of a list or object that is one
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+_NEITHER = (
+    "is neither a triple nor an entity: a triple has the keys "
+    + ", ".join(
+        f"{column!r} (or {', '.join(map(repr, _COLUMNS[column][1:]))})" for column in _NEEDED
+    )
+    + ", or 'triple' with a list of the three; an entity has 'entity' or 'name'; recorded triples "
+    "have 'triples'"
+)
 
 T = TypeVar("T")
 Parse = Callable[[list[str]], tuple[str, Extraction]]  # problems -> document id, what is said
@@ -146,14 +156,25 @@ def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
     if {"triples", "entities"} & found.keys():
         document = document_id(found) if set(IDS) & found.keys() else ""
         return document, extraction(found, refused, problems)
-    item = {column: _first(found, names) for column, names in _COLUMNS.items()}
+    whole = _first(found, _TRIPLES)
+    if isinstance(whole, list | dict):
+        more = {name: found[name] for name in _COLUMNS["document"] if name in found}
+        item = {"document": _first(more, _COLUMNS["document"])}
+        stated = _named(fields(whole)) if isinstance(whole, dict) else whole
+        return _document(item), _one_triple(stated, problems)
+    item = _named(found)
     if any(item[end] is not None for end in ("subject", "object")):
         return _document(item), _one_triple(item, problems)
     name = _first(found, _ENTITIES)
     if name is None:
-        raise InputError("is neither a triple nor an entity")
+        raise InputError(_NEITHER)
     described = entity({**found, "name": name}, None, "its entity", refused, problems)
     return _document(item), Extraction(entities=(described,) if described else ())
+
+
+def _named(found: Mapping[str, object]) -> dict[str, object]:
+    """Return what a line says of a triple by the names of `_COLUMNS`, None where nothing."""
+    return {column: _first(found, names) for column, names in _COLUMNS.items()}
 
 
 def _first(found: Mapping[str, T], names: Sequence[str]) -> T | None:

@@ -582,7 +582,10 @@ def test_a_graph_alone_is_searched_without_texts(imported):
     with clew.open(imported, models=models()) as index:
         without = index.ask(QUESTION, method="bubble")
     assert without.evidence.graph.facts
-    assert without.kind == "quoted"
+    assert without.kind == "named"
+    held = {fact.id for fact in without.evidence.graph.facts}
+    assert without.evidence.graph.answers
+    assert all(held.issuperset(each.facts) for each in without.evidence.graph.answers)
 
 
 # -- anything -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.beside import Added, Grown
 from clew.methods.bubble.evidence import merged_evidence
 from clew.methods.bubble.merged import Found
+from clew.testing import models
 from clew.types import EvidenceGraph, Expansion
 from tests.methods.bubble import comet
 
@@ -68,7 +69,9 @@ def whole(graph, **given):
 
 
 def found(graph, chunks=15, **given):
-    return merged_evidence(graph.view, whole(graph, **given), method="bubble", chunks=chunks)
+    return merged_evidence(
+        graph.view, whole(graph, **given), models(), method="bubble", chunks=chunks
+    )
 
 
 def groups_of_all(graph, *pieces):
@@ -211,14 +214,16 @@ def test_notes_are_those_of_the_search_then_of_the_growth(graph):
 def test_nothing_found_is_no_graph(graph):
     """Then the chunks near the question are what there is."""
     near = rows(graph, "fog", "comet")
-    nothing = merged_evidence(graph.view, Found(retrieved=near), method="bubble", chunks=15)
+    nothing = merged_evidence(
+        graph.view, Found(retrieved=near), models(), method="bubble", chunks=15
+    )
     assert (nothing.tables, nothing.seeds, nothing.graph) == ((), (), EvidenceGraph())
     assert documents(nothing) == ["comet", "fog"]
     assert [[step.layer for step in path.steps] for path in nothing.paths] == [
         ["query", "chunk"],
         ["query", "chunk"],
     ]
-    assert merged_evidence(graph.view, Found(), method="bubble", chunks=15).hits == ()
+    assert merged_evidence(graph.view, Found(), models(), method="bubble", chunks=15).hits == ()
 
 
 # -- chunks ---------------------------------------------------------------------------------------
@@ -362,7 +367,7 @@ def test_never_more_distinct_chunks_than_allowed(graph, data, limit):
     Facts' chunks come first where no other ranking counts.
     """
     search = data.draw(searches(graph))
-    result = merged_evidence(graph.view, search, method="bubble", chunks=limit)
+    result = merged_evidence(graph.view, search, models(), method="bubble", chunks=limit)
     shown = set(search.retrieved) if search.shown else set()
     hit_rows = graph.view.snapshot.layer("chunk").rows([hit.chunk_id for hit in result.hits])
     assert len(hit_rows) == len(set(hit_rows)) <= limit
@@ -378,7 +383,7 @@ def test_never_more_distinct_chunks_than_allowed(graph, data, limit):
         assert kinds.count("triple") == min(limit, len(of_facts))
     assert len({fact.id for fact in result.graph.facts}) == len(result.graph.facts)
     assert len(result.paths) == len(result.hits)
-    assert result == merged_evidence(graph.view, search, method="bubble", chunks=limit)
+    assert result == merged_evidence(graph.view, search, models(), method="bubble", chunks=limit)
 
 
 def test_documents_of_triples_are_sources_as_texts_are(graph):

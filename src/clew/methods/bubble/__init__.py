@@ -142,10 +142,9 @@ class Bubble:
             hybrid=self._hybrid(snapshot, asked),
             notes=(*analysis.notes, *anchors.notes, *notes),
         )
-        if not self.as_set:
-            return merged_evidence(seen, found, method=self.name, chunks=self.chunks)
-        wider = merged_evidence(seen, found, method=self.name, chunks=max(self.chunks, CANDIDATES))
-        return as_set(snapshot, asked, wider, self.chunks)
+        wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
+        merged = merged_evidence(seen, found, models, method=self.name, chunks=wanted)
+        return as_set(snapshot, asked, merged, self.chunks) if self.as_set else merged
 
     def _retrieved(
         self, snapshot: Snapshot, query: steps.Query

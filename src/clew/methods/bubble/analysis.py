@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from string import punctuation
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from clew import steps
+from clew.graph_paths import connected
 from clew.layers.packing import closed, numbered
 from clew.prompts import prompt
 from clew.text.normalize import collapse, entity_key, title_head
@@ -22,8 +21,6 @@ from clew.text.phrases import Span, bound, overlap, phrase_spans, query_type
 from clew.types import DirectAnswer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.models import Models, Prompt
     from clew.types import Hit, Snapshot
 
@@ -120,19 +117,6 @@ def analyse(
     fault = reply.error or "it found no concept"
     note = f"the LLM did not analyse the question ({fault}): its names and phrases instead"
     return replace(_by_words(query, snapshot, models, specialise=specialise), notes=(note,))
-
-
-def connected(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return (n_entities,): which entities have a triple."""
-
-    def compute() -> NDArray[np.bool_]:
-        columns = snapshot.layer("triple").columns
-        found = np.zeros(len(snapshot.layer("entity")), dtype=bool)
-        found[columns["subject"]] = True
-        found[columns["object"]] = True
-        return found
-
-    return snapshot.derived("connected entities", compute)
 
 
 # -- by an LLM ------------------------------------------------------------------------------------

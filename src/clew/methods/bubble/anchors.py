@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew import steps
+from clew.graph_paths import connected
 from clew.layers.packing import closed, numbered, places, short
-from clew.methods.bubble.analysis import connected
 from clew.prompts import prompt
 from clew.text.normalize import collapse, entity_key
 

@@ -14,27 +14,44 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
+from clew.graph_paths import Limits, graph_answers, ranked_answers
 from clew.methods.bubble.merged import Found, Merged, by_weight, merge, why
 from clew.methods.bubble.sources import Source, sources
 from clew.methods.bubble.threads import Threads
-from clew.types import Candidate, Evidence, EvidenceGraph, Expansion, Fact, Group, Hit, Step, Table
+from clew.types import (
+    Candidate,
+    Evidence,
+    EvidenceGraph,
+    Expansion,
+    Fact,
+    GraphAnswer,
+    Group,
+    Hit,
+    Step,
+    Table,
+)
 
 if TYPE_CHECKING:
     from clew.methods.bubble.anchors import AnchorGroup
     from clew.methods.bubble.view import View
+    from clew.models import Models
 
 _COLUMNS = ("subject", "relation", "object")
 
 
-def merged_evidence(view: View, found: Found, *, method: str, chunks: int) -> Evidence:
+def merged_evidence(
+    view: View, found: Found, models: Models, *, method: str, chunks: int
+) -> Evidence:
     """Return the union of the chosen candidates as evidence with at most `chunks` hits.
+
+    Of a graph without texts the ends of the ways among its facts are ranked as answers.
 
     Where an LLM was shown the retrieved chunks, these and the hits together are at most `chunks`.
     """
     merged = merge(view, found)
     chosen = sources(view, merged, found, chunks)
     threads = Threads(view, merged)
-    graph = _graph(view, merged, found)
+    graph = replace(_graph(view, merged, found), answers=_answers(view, merged, models))
     notes = (*found.notes, *(note for grown in found.grown for note in grown.notes))
     return Evidence(
         query=view.query.text,
@@ -67,6 +84,14 @@ def _seeds(groups: tuple[Group, ...]) -> tuple[Step, ...]:
     for step in (step for group in groups for step in group.anchors):
         seeds.setdefault((step.layer, step.id), step)
     return tuple(seeds.values())
+
+
+def _answers(view: View, merged: Merged, models: Models) -> tuple[GraphAnswer, ...]:
+    if not merged.facts or view.snapshot.are_texts().any():
+        return ()
+    facts, query = list(merged.facts), view.query.text
+    found = ranked_answers(view.snapshot, models, query, Limits(), triples=facts)
+    return graph_answers(view.snapshot, found.reached)
 
 
 # -- the graph ------------------------------------------------------------------------------------

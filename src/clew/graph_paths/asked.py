@@ -1,0 +1,106 @@
+"""What a question asks, beside the names in it: phrases from the name on to what is asked for.
+
+"Which language are the films in that Ann Ray directed?" asks for what stands at the end of a path
+that begins at Ann Ray. The interrogative stands for that end, so what is said far from it belongs
+to the beginning of the path, and what is said beside it to the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.text.analyze import STOP_WORDS, term_spans, terms
+from clew.text.normalize import collapse
+from clew.text.phrases import Span, overlap, phrase_spans
+
+INTERROGATIVES = ("who", "when", "where", "what", "which", "how many")
+
+_WORD = re.compile(r"[\w'’-]+")
+_ASKING = re.compile(r"\b(?:who|whom|what|which|when|where|how)\b", re.IGNORECASE)
+_DOES = re.compile(r"(?:\s+[\w-]+){0,2}\s+(?:do|does|did)\b", re.IGNORECASE)
+_WITH_A_VERB = ("when", "where", "how")
+_WITH_A_NOUN = ("what", "which")
+# There and back again: along a relation, and along the same one to something else.
+_AGAIN = re.compile(
+    r"\b(?:same|shar(?:e[sd]?|ing)|also|other|another|together|common|fellow|co-\w+)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question without its names."""
+
+    rest: str  # its words
+    phrases: tuple[tuple[str, ...], ...]  # terms of each, from the name on to what is asked for
+    wanted: str  # what the answer is, in the question's words: "which language", "who"
+    again: bool  # it speaks of something else of the same kind
+
+
+def read_question(question: str, names: Sequence[Span]) -> Asked:
+    """Return what a question asks of the names that stand at the spans `names`.
+
+    >>> read_question("which language are films by Ann Ray in", [(32, 39)]).wanted
+    'which language'
+    """
+    tokens = sorted([*_spans(_WORD, question, names), *names])
+    asking = _spans(_ASKING, question, names)
+    places = [_place(tokens, start) for start, _ in asking]
+    # The first one asks where the question begins with it; else the others are relative.
+    chosen = (0 if places[0] <= 1 else -1) if asking else None
+    middle = 0 if chosen is None else places[chosen]
+    runs = sorted(
+        phrase_spans(question, names),
+        key=lambda run: -abs(_place(tokens, run[0]) - middle),
+    )
+    found = [tuple(terms(question[a:b])) for a, b in runs]
+    if chosen is not None and found and _is_inverted(question, asking[chosen], names):
+        last = max(range(len(runs)), key=lambda i: runs[i])
+        found = [*found[:last], found[last][:-1], *found[last + 1 :], found[last][-1:]]
+    phrases = tuple(filter(None, found))
+    if chosen is None:
+        wanted = phrases[-1][-1] if phrases else ""
+    else:
+        wanted = _wanted(question, asking[chosen], names)
+    rest = question
+    for start, end in sorted(names, reverse=True):
+        rest = f"{rest[:start]} {rest[end:]}"
+    return Asked(collapse(rest), phrases, wanted, bool(_AGAIN.search(rest)))
+
+
+def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
+    """Say whether the verb comes last, as in "When did the ship of Ann Ray sink?".
+
+    It does behind "when", "where" and "how", and behind a form of "do", if there is a word at all
+    behind the last name.
+    """
+    behind = max((end for _, end in names), default=0)
+    if not terms(question[max(behind, asking[1]) :]):
+        return False
+    word = question[asking[0] : asking[1]].casefold()
+    return word in _WITH_A_VERB or bool(_DOES.match(question[asking[1] :]))
+
+
+def _spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) -> list[Span]:
+    found = [match.span() for match in pattern.finditer(question)]
+    return [span for span in found if not any(overlap(span, name) for name in names)]
+
+
+def _place(tokens: Sequence[Span], start: int) -> int:
+    """Return which token of a question a character belongs to."""
+    return max((i for i, (begin, _) in enumerate(tokens) if begin <= start), default=0)
+
+
+def _wanted(question: str, asking: Span, names: Sequence[Span]) -> str:
+    """Return an interrogative with the first term behind it, where only stop words part them."""
+    word = question[asking[0] : asking[1]].casefold()
+    if word not in _WITH_A_NOUN:
+        return word
+    for term, start, end in term_spans(question[asking[1] :]):
+        between = question[asking[1] : asking[1] + start]
+        is_name = any(overlap((asking[1], asking[1] + end), name) for name in names)
+        plain = all(part.casefold() in STOP_WORDS for part in between.split())
+        return f"{word} {term}" if plain and not is_name else word
+    return word

@@ -1,0 +1,177 @@
+"""The answers of a graph in order, each with the way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.algo.topk import DECIMALS, top_k
+from clew.graph_paths.asked import read_question
+from clew.graph_paths.named import Start, starts
+from clew.graph_paths.relations import relations_of
+from clew.graph_paths.scores import ByText, ByWords
+from clew.graph_paths.steps_graph import Walk, Walks, step_graph
+from clew.types import GraphAnswer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.types import Snapshot
+
+Reading = Literal["words", "text"]
+
+_MOST_STARTS = 4
+_SURE_OF = 5  # answers that are kept whatever their score
+_LEAST_SHARE = 0.05  # of the best score, which any other answer has
+_SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is e times less likely
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far to look, and how a question is read."""
+
+    reading: Reading = "words"  # or "text": as one text
+    hops: int = 3  # steps of a walk
+    walks: int = 5  # that count
+    width: int = 30  # relations that are followed, those nearest to the question's words
+    answers: int = 50
+    edges: int = 1_000_000  # after which no further walk from a start is taken up
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An entity that may be the answer."""
+
+    entity: int  # row
+    score: float  # 0 to 1
+    start: int  # row of the entity from which it was reached
+    relations: tuple[str, ...]  # of the walk, those against their direction with "of"
+    triples: tuple[int, ...]  # rows, of one way from the start
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a question's walks lead to, best first."""
+
+    starts: tuple[Start, ...]
+    reached: tuple[Reached, ...]
+    ended: bool = False  # some walks were not looked at, as they had too many triples
+
+
+def ranked_answers(
+    snapshot: Snapshot,
+    models: Models,
+    question: str,
+    limits: Limits,
+    *,
+    triples: Sequence[int] | None = None,
+) -> Answers:
+    """Return the entities at the ends of the best walks from what a question names, best first.
+
+    `triples` are the rows that a walk may go along, all of the index where none are given. The best
+    walks count, each by its share of all; an entity has that of the best walk from each start, and
+    their sum where several starts lead to it. Of equal ones the first is where the walk ends most
+    probably.
+    """
+    found = starts(snapshot, models, question)[:_MOST_STARTS]
+    if not found or not len(snapshot.layer("triple")):
+        return Answers((), ())
+    relations = relations_of(snapshot, models.embedder)
+    graph = step_graph(snapshot, relations, triples)
+    ways: list[tuple[float, Walks, Walk]] = []
+    ended = False
+    sure = [start.span for start in found if start.sure]
+    for start in found:
+        asked = read_question(question, sure or [start.span])
+        by = (ByWords if limits.reading == "words" else ByText)(relations, asked, models.embedder)
+        seen = Walks(
+            graph, start.entity, limits.hops, _followed(by.near, limits.width), limits.edges
+        )
+        ended = ended or seen.ended
+        scores = np.round(by.score(seen.all), DECIMALS)
+        order = (i for i in top_k(scores, len(scores)).tolist() if len(seen.reached(seen.all[i])))
+        ways += [(float(scores[i]), seen, seen.all[i]) for i in islice(order, limits.walks)]
+    if not ways:
+        return Answers(tuple(found), (), ended)
+    return Answers(tuple(found), _reached(ways, relations.labels, limits), ended)
+
+
+def graph_answers(snapshot: Snapshot, reached: Sequence[Reached]) -> tuple[GraphAnswer, ...]:
+    """Return what was reached as evidence has it, with ids and names for rows."""
+    entities, triples = snapshot.layer("entity"), snapshot.layer("triple")
+    rows = [each.entity for each in reached]
+    named = zip(
+        reached,
+        entities.ids(rows),
+        entities.texts(rows),
+        entities.ids([each.start for each in reached]),
+        strict=True,
+    )
+    return tuple(
+        GraphAnswer(
+            id=key,
+            text=text,
+            score=each.score,
+            start=start,
+            relations=each.relations,
+            facts=tuple(triples.ids(each.triples)),
+        )
+        for each, key, text, start in named
+    )
+
+
+def _followed(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
+    """Return (2 r,): the steps of the relations that phrases, (n, r), come nearest to."""
+    n = near.shape[1]
+    allowed = np.ones(2 * n, dtype=bool)
+    if n > width:
+        best = near.max(axis=0, initial=-np.inf) if len(near) else np.zeros(n)
+        allowed[:] = False
+        rows = top_k(np.maximum(best, -1e6), width)
+        allowed[2 * rows] = True
+        allowed[2 * rows + 1] = True
+    return allowed
+
+
+def _reached(
+    ways: Sequence[tuple[float, Walks, Walk]], labels: Sequence[str], limits: Limits
+) -> tuple[Reached, ...]:
+    scores = np.array([score for score, _, _ in ways])
+    shares = np.exp(_SHARPNESS * (scores - scores.max()))
+    shares /= shares.sum()
+    named = {seen.start for _, seen, _ in ways}
+    totals: dict[int, float] = {}
+    through: dict[int, tuple[Walks, Walk]] = {}
+    often: dict[int, float] = {}
+    counted: set[tuple[int, int]] = set()
+    for place in top_k(shares, limits.walks).tolist():
+        _, seen, walk = ways[place]
+        found = zip(seen.reached(walk).tolist(), seen.shares(walk).tolist(), strict=True)
+        for entity, often_here in found:
+            if entity not in named and (entity, seen.start) not in counted:
+                counted.add((entity, seen.start))
+                totals[entity] = totals.get(entity, 0.0) + float(shares[place])
+                through.setdefault(entity, (seen, walk))
+                often.setdefault(entity, often_here)
+    keys = [(-round(totals[e], DECIMALS), -round(often[e], DECIMALS), e) for e in totals]
+    reached = []
+    best = max(totals.values(), default=0.0)
+    for place, (_, _, entity) in enumerate(sorted(keys)[: limits.answers]):
+        if place >= _SURE_OF and totals[entity] < _LEAST_SHARE * best:
+            break
+        seen, walk = through[entity]
+        reached.append(
+            Reached(
+                entity=entity,
+                score=round(totals[entity], DECIMALS),
+                start=seen.start,
+                relations=tuple(f"{labels[s // 2]}{' of' if s % 2 else ''}" for s in walk),
+                triples=seen.way(walk, entity),
+            )
+        )
+    return tuple(reached)

@@ -1,0 +1,149 @@
+"""The relations of a graph: their names in words, and what stands at their ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.algo.topk import DECIMALS
+from clew.graph_paths.asked import INTERROGATIVES
+from clew.graph_paths.named import connected
+from clew.text.analyze import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Embedder
+    from clew.types import Snapshot, TripleLayer
+
+_LEAST_STEM = 3  # letters that two words begin with alike
+_MOST_WORDS = 20_000  # whose nearness is kept
+_LABEL, _WORD, _STEM = 1.0, 1.0, 2.0  # weights of how near a word comes to a relation
+_NOISE = 0.5  # how much nearer than to other relations a word is that means none
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The r distinct relations of a graph; step 2 i goes along relation i, 2 i + 1 against it."""
+
+    labels: tuple[str, ...]
+    of_triple: NDArray[np.int32]  # (n_triples,)
+    vectors: NDArray[np.float32]  # (r, d), of the labels
+    words: tuple[str, ...]  # of all labels, each once
+    word_vectors: NDArray[np.float32]  # (n_words, d)
+    has_word: csr_array  # (r, n_words)
+    ends: NDArray[np.float32]  # (2 r, d): the mean name where a step ends, less that of all names
+    interrogatives: NDArray[np.float32]  # (d,), their mean
+    near: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    texts: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    def nearness(self, words: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
+        """Return the (n, r) nearness of words to relations: above zero where one is meant.
+
+        A word is near to a relation by its cosine to the name of it, by that to the nearest word
+        of the name, and by the share of such a word that it begins with or contains from its
+        beginning on; all of that against what it has in common with the relations in the mean.
+        """
+        new = [word for word in dict.fromkeys(words) if word not in self.near]
+        if new:
+            if len(self.near) > _MOST_WORDS:
+                self.near.clear()
+                new = list(dict.fromkeys(words))
+            vectors = embedder.embed(new, kind="document")
+            for word, vector in zip(new, vectors, strict=True):
+                self.near[word] = self._of_word(word, vector)
+        return np.array([self.near[word] for word in words]).reshape(-1, len(self.labels))
+
+    def _of_word(self, word: str, vector: NDArray[np.float32]) -> NDArray[np.float64]:
+        cosines = np.round(np.asarray(self.word_vectors @ vector, dtype=np.float64), DECIMALS)
+        stems = np.array([stem_share(word, other) for other in self.words], dtype=np.float64)
+        label = np.round(np.asarray(self.vectors @ vector, dtype=np.float64), DECIMALS)
+        found = _LABEL * label + _WORD * self._best(cosines) + _STEM * self._best(stems)
+        return np.asarray(found - found.mean() - _NOISE)
+
+    def _best(self, of_words: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return for each relation the highest value of the words of its name, 0 without any."""
+        best = np.zeros(len(self.labels))
+        rows = np.repeat(np.arange(len(self.labels)), np.diff(self.has_word.indptr))
+        if len(rows):
+            np.maximum.at(best, rows, of_words[self.has_word.indices])
+        return best
+
+    def vectors_of(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+        """Return the (n, d) vectors of texts, each embedded once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.texts]
+        if new:
+            if len(self.texts) > _MOST_WORDS:
+                self.texts.clear()
+                new = list(dict.fromkeys(texts))
+            self.texts.update(zip(new, embedder.embed(new, kind="document"), strict=True))
+        return np.array([self.texts[text] for text in texts])
+
+
+def relations_of(snapshot: Snapshot, embedder: Embedder) -> Relations:
+    """Return the relations of all triples of an index, read once."""
+    return snapshot.derived("relations", lambda: _read(snapshot, embedder))
+
+
+def stem_share(word: str, other: str) -> float:
+    """Return how much of `other`'s beginning stands in a word, 0 to 1.
+
+    Three letters count at the beginning of both, more of them anywhere in the word.
+
+    >>> stem_share("screenwriter", "written"), stem_share("actors", "acted")
+    (0.5714285714285714, 0.6)
+    """
+    n = next((n for n in range(len(other), _LEAST_STEM - 1, -1) if other[:n] in word), 0)
+    short = n == _LEAST_STEM < len(other)
+    return 0.0 if not n or (short and not word.startswith(other[:n])) else n / len(other)
+
+
+def _read(snapshot: Snapshot, embedder: Embedder) -> Relations:
+    layer = cast("TripleLayer", snapshot.layer("triple"))
+    stated = layer.relations(range(len(layer)))
+    labels = sorted(set(stated))
+    numbers = {label: i for i, label in enumerate(labels)}
+    of_triple = np.array([numbers[each] for each in stated], dtype=np.int32)
+    readable = [" ".join(label.replace("_", " ").split()) for label in labels]
+    of_label = [list(dict.fromkeys(terms(label))) for label in readable]
+    words = sorted({word for each in of_label for word in each})
+    places = {word: i for i, word in enumerate(words)}
+    indptr = np.cumsum([0, *map(len, of_label)])
+    indices = np.array([places[word] for each in of_label for word in each], dtype=np.int32)
+    ones = np.ones(len(indices), dtype=np.float32)
+    dimension = snapshot.layer("entity").vectors.shape[1]
+    return Relations(
+        labels=tuple(readable),
+        of_triple=of_triple,
+        vectors=embedder.embed(readable, kind="document"),
+        words=tuple(words),
+        word_vectors=embedder.embed(words, kind="document")
+        if words
+        else np.zeros((0, dimension), dtype=np.float32),
+        has_word=csr_array((ones, indices, indptr), shape=(len(labels), len(words))),
+        ends=_ends(snapshot, of_triple, len(labels)),
+        interrogatives=embedder.embed(list(INTERROGATIVES), kind="document").mean(axis=0),
+    )
+
+
+def _ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
+    """Return (2 n, d) unit vectors of the mean name where each step ends."""
+    columns, vectors = snapshot.layer("triple").columns, snapshot.layer("entity").vectors
+    rows = np.concatenate([2 * of_triple, 2 * of_triple + 1])
+    ends = np.concatenate([columns["object"], columns["subject"]])
+    ones = np.ones(len(rows), dtype=np.float32)
+    member = csr_array((ones, (rows, ends)), shape=(2 * n, len(vectors)))
+    member.sum_duplicates()
+    member.data[:] = 1.0
+    means = _unit(member @ vectors)
+    return _unit(means - _unit(vectors[connected(snapshot)].mean(axis=0)[None]))
+
+
+def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return np.asarray(rows / lengths, dtype=np.float32)

@@ -1,0 +1,117 @@
+"""How well walks fit a question: word by word, or as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.graph_paths.asked import Asked
+    from clew.graph_paths.relations import Relations
+    from clew.graph_paths.steps_graph import Walk
+    from clew.models import Embedder
+
+_UNSAID = 1.5  # a step that no phrase speaks of costs this
+_BACK_UNSAID = 0.9  # less where it only goes back along the relation that one came by
+_MORE = 0.7  # share that a further phrase counts which speaks of the same step
+_TYPE, _CONTRAST = 2.5, 2.5  # weights of what stands at the end, like what is asked for
+_HOP = 0.3  # each step after the first costs this
+_AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
+_TWICE = 0.5  # the same step twice in a row costs this
+_ZIGZAG = 1.1  # there, back and there again costs this
+
+
+class ByWords:
+    """Scores of walks: what is said in order, what is asked for, and few steps.
+
+    A walk is aligned with the phrases of the question, both in order. A phrase that speaks of the
+    step counts its nearness, one that speaks of another relation costs as much, and so does a step
+    of which none speaks.
+    """
+
+    def __init__(self, relations: Relations, asked: Asked, embedder: Embedder) -> None:
+        words = [word for phrase in asked.phrases for word in phrase]
+        near = relations.nearness(words, embedder)
+        bounds = np.cumsum([0, *map(len, asked.phrases)])[:-1]
+        phrases = np.maximum.reduceat(near, bounds, axis=0) if words else near
+        self.near = phrases  # (n_phrases, r)
+        self._phrases: list[list[float]] = phrases.tolist()
+        self._lost = np.maximum(phrases, 0.0).max(axis=1, initial=0.0).tolist()
+        self._again = asked.again
+        self._types = _types(relations, asked, embedder)
+        self._aligned: dict[tuple[int, ...], float] = {}
+
+    def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
+        """Return the (n,) scores of walks."""
+        return np.array([self._score(walk) for walk in walks])
+
+    def _score(self, walk: Walk) -> float:
+        back = [i > 0 and step == walk[i - 1] ^ 1 for i, step in enumerate(walk)]
+        twice = sum(a == b for a, b in pairwise(walk))
+        zigzag = sum(a == c == b ^ 1 for a, b, c in zip(walk, walk[1:], walk[2:], strict=False))
+        again = _AGAIN * sum(back) if self._again else 0.0
+        end = float(self._types[walk[-1]])
+        # Whether a step goes back follows from the others only with its direction.
+        key = tuple(2 * (step // 2) + known for step, known in zip(walk, back, strict=True))
+        if key not in self._aligned:
+            self._aligned[key] = self._align([step // 2 for step in walk], back)
+        odd = _HOP * (len(walk) - 1) + _TWICE * twice + _ZIGZAG * zigzag
+        return self._aligned[key] + end + again - odd
+
+    def _align(self, relations: Sequence[int], back: Sequence[bool]) -> float:
+        """Return the best alignment of n relations with m phrases, in O(n m)."""
+        skips = [_BACK_UNSAID if known else _UNSAID for known in back]
+        row = [0.0]
+        for skip in skips:
+            row.append(row[-1] - skip)
+        for near, lost in zip(self._phrases, self._lost, strict=True):
+            after = [row[0] - lost]
+            for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
+                said = near[relation]
+                after.append(
+                    max(
+                        row[j] - lost,
+                        row[j] + _MORE * said,
+                        row[j - 1] + said,
+                        after[j - 1] - skip,
+                    )
+                )
+            row = after
+        return row[-1]
+
+
+class ByText:
+    """Scores of walks: the cosine of their relations, as one text, to the question's other words.
+
+    This is what a plain method does, to compare with.
+    """
+
+    def __init__(self, relations: Relations, asked: Asked, embedder: Embedder) -> None:
+        self._relations = relations
+        self._embedder = embedder
+        self._vector = relations.vectors_of([asked.rest], embedder)[0]
+        self.near = np.zeros((0, len(relations.labels)))
+
+    def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
+        """Return the (n,) scores of walks."""
+        labels = self._relations.labels
+        texts = [" ".join(labels[step // 2] for step in walk) for walk in walks]
+        vectors = self._relations.vectors_of(texts, self._embedder)
+        return np.asarray(vectors @ self._vector, dtype=np.float64)
+
+
+def _types(relations: Relations, asked: Asked, embedder: Embedder) -> NDArray[np.float64]:
+    """Return (2 r,) how like what is asked for the names are where each step ends."""
+    if not asked.wanted:
+        return np.zeros(len(relations.ends))
+    wanted = relations.vectors_of([asked.wanted], embedder)[0]
+    other = wanted - relations.interrogatives
+    other = other / max(float(np.linalg.norm(other)), 1e-9)
+    return np.asarray(
+        _TYPE * (relations.ends @ wanted) + _CONTRAST * (relations.ends @ other), dtype=np.float64
+    )

@@ -1,0 +1,187 @@
+"""A graph of triples by steps: from an entity along a relation, or against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.graph_paths.relations import Relations
+    from clew.types import Snapshot
+
+    Rows = NDArray[np.int64]
+
+Walk = tuple[int, ...]  # steps: twice the relation, and one more against its direction
+
+
+@dataclass(frozen=True, slots=True)
+class StepGraph:
+    """The edges of each entity, in both directions, ordered by step and by where they lead."""
+
+    indptr: Rows  # (n_entities + 1,)
+    steps: NDArray[np.int32]  # (n_edges,)
+    targets: NDArray[np.int32]  # (n_edges,), entities
+    triples: NDArray[np.int32]  # (n_edges,), rows
+    kinds_indptr: Rows  # (n_entities + 1,)
+    kinds: NDArray[np.int32]  # the distinct steps from each entity
+    n_steps: int
+
+    def edges(self, entities: Rows) -> Rows:
+        """Return the places of all edges of entities."""
+        return _ranges(self.indptr, entities)
+
+    def taken(self, entities: Rows, step: int) -> Rows:
+        """Return the entities that a step leads to from any of some entities, ascending."""
+        edges = self.edges(entities)
+        found: Rows = np.unique(self.targets[edges[self.steps[edges] == step]]).astype(np.int64)
+        return found
+
+    def onward(self, entities: Rows) -> Rows:
+        """Return the steps that any of some entities has, ascending."""
+        seen = np.zeros(self.n_steps, dtype=bool)
+        seen[self.kinds[_ranges(self.kinds_indptr, entities)]] = True
+        return np.flatnonzero(seen)
+
+
+def step_graph(
+    snapshot: Snapshot, relations: Relations, triples: Sequence[int] | None = None
+) -> StepGraph:
+    """Return the steps of some triples of an index, of all where none are named."""
+    if triples is None:
+        return snapshot.derived("steps", lambda: _built(snapshot, relations, None))
+    return _built(snapshot, relations, np.array(sorted(triples), dtype=np.int64))
+
+
+def _built(snapshot: Snapshot, relations: Relations, rows: Rows | None) -> StepGraph:
+    columns = snapshot.layer("triple").columns
+    rows = np.arange(len(columns["subject"])) if rows is None else rows
+    subjects, objects = columns["subject"][rows], columns["object"][rows]
+    along = 2 * relations.of_triple[rows]
+    sources = np.concatenate([subjects, objects])
+    targets = np.concatenate([objects, subjects])
+    steps = np.concatenate([along, along + 1])
+    order = np.lexsort((np.concatenate([rows, rows]), targets, steps, sources))
+    n = len(snapshot.layer("entity"))
+    sources, steps = sources[order], steps[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (sources[1:] != sources[:-1]) | (steps[1:] != steps[:-1])
+    return StepGraph(
+        indptr=_indptr(sources, n),
+        steps=steps.astype(np.int32),
+        targets=targets[order].astype(np.int32),
+        triples=np.concatenate([rows, rows])[order].astype(np.int32),
+        kinds_indptr=_indptr(sources[first], n),
+        kinds=steps[first].astype(np.int32),
+        n_steps=2 * len(relations.labels),
+    )
+
+
+def _indptr(sources: NDArray[np.integer], n: int) -> Rows:
+    found: Rows = np.zeros(n + 1, dtype=np.int64)
+    found[1:] = np.cumsum(np.bincount(sources, minlength=n))
+    return found
+
+
+def _ranges(indptr: Rows, rows: Rows) -> Rows:
+    """Return all places from indptr[row] up to indptr[row + 1], for each of some rows."""
+    counts = indptr[rows + 1] - indptr[rows]
+    before = np.cumsum(counts) - counts
+    places: Rows = np.arange(int(counts.sum())) + np.repeat(indptr[rows] - before, counts)
+    return places
+
+
+class Walks:
+    """The walks of at most `hops` steps from one entity, never back to it.
+
+    Only steps of `allowed`, (n_steps,) booleans, are taken. The cost is that of the edges of what
+    all walks but the longest reach; where these are more than `most`, walks are left out.
+    """
+
+    def __init__(
+        self, graph: StepGraph, start: int, hops: int, allowed: NDArray[np.bool_], most: int
+    ) -> None:
+        self.graph = graph
+        self.start = start
+        self.ended = False  # before all walks were seen
+        self._left = most
+        self._reached: dict[Walk, Rows] = {(): np.array([start], dtype=np.int64)}
+        self.all = list(self._walks(hops, allowed))
+
+    def reached(self, walk: Walk) -> Rows:
+        """Return the entities at the end of a walk, ascending."""
+        if walk not in self._reached:
+            found = self.graph.taken(self.reached(walk[:-1]), walk[-1])
+            self._reached[walk] = found[found != self.start]
+        return self._reached[walk]
+
+    def shares(self, walk: Walk) -> NDArray[np.float64]:
+        """Return how probably a walk ends at each entity of `reached`, all ways being equal.
+
+        At each entity the ways on are equally probable. Where some cannot go on the sum is below 1.
+        """
+        here = self.reached(())
+        mass: NDArray[np.float64] = np.ones(1)
+        for n, step in enumerate(walk, 1):
+            counts = self.graph.indptr[here + 1] - self.graph.indptr[here]
+            edges, owners = self.graph.edges(here), np.repeat(np.arange(len(here)), counts)
+            kept = (self.graph.steps[edges] == step) & (self.graph.targets[edges] != self.start)
+            edges, owners = edges[kept], owners[kept]
+            ways = np.bincount(owners, minlength=len(here))
+            after = self.reached(walk[:n])
+            places = np.searchsorted(after, self.graph.targets[edges])
+            weights = mass[owners] / ways[owners]
+            mass = np.zeros(len(after))
+            np.add.at(mass, places, weights)
+            here = after
+        return mass
+
+    def way(self, walk: Walk, end: int) -> tuple[int, ...]:
+        """Return the triples of one way to an entity at the end of a walk, from the start on."""
+        graph, way, here = self.graph, [], end
+        for n in range(len(walk), 0, -1):
+            edges = graph.edges(np.array([here], dtype=np.int64))
+            edges = edges[graph.steps[edges] == walk[n - 1] ^ 1]
+            before = self.reached(walk[: n - 1])
+            edge = edges[np.isin(graph.targets[edges], before)][0]
+            way.append(int(graph.triples[edge]))
+            here = int(graph.targets[edge])
+        return tuple(reversed(way))
+
+    def _walks(self, hops: int, allowed: NDArray[np.bool_]) -> Iterator[Walk]:
+        """Yield walks, shorter ones first; the last step of the longest is not taken."""
+        level: list[Walk] = [()]
+        for depth in range(1, hops + 1):
+            longer: list[Walk] = []
+            for walk in level:
+                if depth < hops:
+                    longer += self._onward(walk, allowed)
+                else:
+                    steps = self.graph.onward(self.reached(walk))
+                    longer += [(*walk, step) for step in steps[allowed[steps]].tolist()]
+            yield from longer
+            level = longer
+
+    def _onward(self, walk: Walk, allowed: NDArray[np.bool_]) -> list[Walk]:
+        """Return the walks that are one step longer, and keep what they reach."""
+        edges = self.graph.edges(self.reached(walk))
+        if len(edges) > self._left:
+            self.ended = True
+            return []
+        self._left -= len(edges)
+        steps, targets = self.graph.steps[edges], self.graph.targets[edges].astype(np.int64)
+        kept = allowed[steps] & (targets != self.start)
+        n = len(self.graph.indptr)
+        keys = np.unique(steps[kept].astype(np.int64) * n + targets[kept])
+        if not len(keys):
+            return []
+        found, first = np.unique(keys // n, return_index=True)
+        for step, rows in zip(found.tolist(), np.split(keys % n, first[1:]), strict=True):
+            self._reached[*walk, step] = rows
+        return [(*walk, step) for step in found.tolist()]

@@ -1,0 +1,98 @@
+"""Answers of a graph, ranked: from what a question names, along the relations it speaks of.
+
+Clew's own. What is weighed, and what was tried: docs/methods/paths.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, get_args
+
+from clew import steps
+from clew.errors import InputError
+from clew.graph_paths import Limits, Reading, ranked_answers
+from clew.methods.paths.evidence import found_evidence
+
+if TYPE_CHECKING:
+    from clew.models import Models
+    from clew.types import Evidence, Snapshot
+
+_BARE = (
+    "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "
+    "the chunks nearest to the question instead"
+)
+_NAMELESS = (
+    "the question names nothing that has a triple: the chunks nearest to the question instead"
+)
+_NOWHERE = "no way leads on from what the question names: the chunks nearest to it instead"
+_ENDED = "some ways have too many triples to be looked at (edges): they were left out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """Retrieval over triples: the ends of the ways that say what the question says."""
+
+    layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    name: ClassVar[str] = "paths"
+
+    chunks: int = 15  # returned
+    answers: int = 50  # entities ranked
+    facts: int = 60  # triples shown; an answer is left out if its way is not among them
+    hops: int = 3  # triples between a name and an answer
+    walks: int = 5  # kinds of ways that count, the best ones
+    width: int = 30  # relations followed, those nearest to the question's words
+    edges: int = 1_000_000  # triples that are gone along from one name
+    reading: Reading = "words"  # of the question; "text": all as one text, as a plain method does
+
+    def __post_init__(self) -> None:
+        if self.reading not in get_args(Reading):
+            options = " or ".join(map(repr, get_args(Reading)))
+            raise InputError(f"reading is {options}, not {self.reading!r}")
+        for name in ("chunks", "answers", "facts", "hops", "walks", "width", "edges"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if not len(snapshot.layer("triple")):
+            return self._near(query, snapshot, models, _BARE)
+        limits = Limits(
+            reading=self.reading,
+            hops=self.hops,
+            walks=self.walks,
+            width=self.width,
+            answers=self.answers,
+            edges=self.edges,
+        )
+        found = ranked_answers(snapshot, models, query, limits)
+        if not found.reached:
+            return self._near(query, snapshot, models, _NOWHERE if found.starts else _NAMELESS)
+        notes = (_ENDED,) if found.ended else ()
+        return found_evidence(
+            snapshot,
+            query,
+            found,
+            method=self.name,
+            chunks=self.chunks,
+            facts=self.facts,
+            notes=notes,
+        )
+
+    def _near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:
+        scores = steps.hybrid_scores(snapshot, steps.read_query(models, query))
+        return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(note,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathsPlain(Paths):
+    """Two steps, ranked by the cosine of a way's relations to the question without its names."""
+
+    name: ClassVar[str] = "paths_plain"
+
+    hops: int = 2
+    reading: Reading = "text"
+
+
+METHOD = Paths
+GROUP = "own"
+VARIANTS = {"paths_plain": PathsPlain}
+BASELINES = ("paths_plain",)

@@ -1,0 +1,147 @@
+"""`clew eval graph`: questions about a graph, in each of their formats."""
+
+import json
+
+import pytest
+
+from clew.errors import InputError
+from clew.evaluate.graph_questions import (
+    GraphQuestion,
+    load_graph_questions,
+    measure_graph,
+    score_graph,
+)
+from clew.types import Evidence, EvidenceGraph, Fact, GraphAnswer
+
+TABLE = "Fram\tbuilt_by\tColin Archer\nFram\tled_by\tNansen\nColin Archer\tborn_in\tLarvik\n"
+OBJECTS = [
+    {
+        "id": "a",
+        "question": "Who was the Fram built by?",
+        "answers": ["Colin Archer"],
+        "topic_entity": "Fram",
+        "hops": 1,
+        "evidences": [["Fram", "built by", "Colin Archer"]],
+    },
+    {
+        "question": "Where was the builder of the Fram born?",
+        "answer": "Larvik",
+        "type": "compositional",
+    },
+]
+
+
+def fact(name):
+    subject, relation, end = name.split("|")
+    return Fact(
+        id=name,
+        subject=subject,
+        relation=relation,
+        object=end,
+        text=name,
+        chunk_ids=(),
+        candidate=1,
+    )
+
+
+def answer(name):
+    return GraphAnswer(id=name, text=name, score=0.5, start="fram", relations=(), facts=())
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "graph.tsv").write_text(TABLE, encoding="utf-8")
+    (tmp_path / "q.txt").write_text(
+        "who led [Fram]\tNansen|Nobody\n\nwho was [Fram] built by\tColin Archer\n", encoding="utf-8"
+    )
+    lines = "".join(json.dumps(each) + "\n" for each in OBJECTS)
+    (tmp_path / "q.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "q.json").write_text(json.dumps(OBJECTS), encoding="utf-8")
+    return tmp_path
+
+
+def test_metaqa_s_text(files):
+    """The bracketed name is the topic, and answers are parted by bars."""
+    first, second = load_graph_questions(files / "q.txt")
+    assert first == GraphQuestion(
+        id="1", text="who led Fram", answers=("Nansen", "Nobody"), topic="Fram"
+    )
+    assert (second.id, second.answers) == ("3", ("Colin Archer",))
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.json"])
+def test_objects(files, name):
+    """A list and lines are read alike."""
+    first, second = load_graph_questions(files / name)
+    assert (first.topic, first.group) == ("Fram", "1 hops")
+    assert first.gold == (("Fram", "built by", "Colin Archer"),)
+    assert (second.answers, second.group, second.gold) == (("Larvik",), "compositional", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.jsonl", '{"question": "Who?"}', "line 1: has no 'question' with 'answers'"),
+        ("a.jsonl", "[1", "line 1: is not valid JSON"),
+        ("a.jsonl", "12", "line 1: is not a JSON object"),
+        ("a.json", "{}", "holds no list of questions"),
+        ("a.txt", "who led [Fram]", "line 1: has no 'question'"),
+        ("a.txt", "\n", "holds no questions"),
+        (
+            "a.jsonl",
+            '{"question": "Who?", "answer": "x", "evidences": [["Fram", "left"]]}',
+            "'evidences' are not lists of three",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path, name, content, reason):
+    """With its file, its line and why."""
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=reason):
+        load_graph_questions(tmp_path / name)
+
+
+def test_a_worked_score():
+    """Ranked answers count in order; the topic is none, and gold triples are compared in words."""
+    question = GraphQuestion(
+        id="1",
+        text="",
+        answers=("Oslo", "Larvik"),
+        topic="Fram",
+        gold=(("Fram", "built_by", "Archer"), ("Archer", "died in", "Oslo")),
+    )
+    facts = (fact("fram|built by|archer"), fact("archer|born in|larvik"))
+    ranked = EvidenceGraph(facts=facts, answers=(answer("fram"), answer("bergen"), answer("oslo")))
+    assert score_graph(question, ranked) == {
+        "hits@1": 0.0,
+        "hits@5": 1.0,
+        "recall": 1.0,
+        "gold triples": 0.5,
+    }
+    plain = score_graph(question, EvidenceGraph(facts=facts))
+    assert (plain["hits@1"], plain["hits@5"], plain["recall"]) == (0.0, 1.0, 0.5)
+    assert set(score_graph(question, None).values()) == {0.0}
+
+
+def test_groups_and_all():
+    """Each group has a row, and all questions have the last; a question without one is in all."""
+    questions = [
+        GraphQuestion(id=str(n), text="?", answers=("x",), group=group)
+        for n, group in enumerate(["2 hops", "1 hops", ""])
+    ]
+    rows = measure_graph(lambda text, method: Evidence(query=text, method=method), questions, "m")
+    assert [(row.group, row.n) for row in rows] == [("1 hops", 1), ("2 hops", 1), ("all", 3)]
+    assert rows[-1].means == {"hits@1": 0.0, "hits@5": 0.0, "recall": 0.0}
+
+
+def test_on_the_command_line(clew, files):
+    """A table for people, plain data as JSON, and a half of the questions where that is asked."""
+    clew("import-kg", files / "graph.tsv", "--into", files / "g.clew")
+    asked = ("eval", "graph", files / "q.jsonl", "--index", files / "g.clew")
+    text = clew(*asked, "--methods", "paths,bubble").stdout
+    assert text.split()[:5] == ["method", "questions", "n", "hits@1", "hits@5"]
+    rows = json.loads(clew(*asked, "--methods", "paths", "--places", "odd", "--json").stdout)
+    assert [(row["group"], row["n"]) for row in rows] == [("compositional", 1), ("all", 1)]
+    (files / "one.txt").write_text("who led [Fram]\tNansen\n", encoding="utf-8")
+    none = clew("eval", "graph", files / "one.txt", "--index", files / "g.clew", "--places", "odd")
+    assert "no questions at odd places" in none.stderr

