@@ -221,8 +221,8 @@ def evidence_graph(evidence: Evidence) -> Graph:
     found, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
     if found is None:
         raise InputError(
-            f"the method {evidence.method!r} found no graph{why}: take one that does, as 'bubble' "
-            "or 'agrag', on an index with triples"
+            f"the method {evidence.method!r} found no graph{why}: take one that does, as 'paths', "
+            "'bubble' or 'agrag', on an index with triples"
         )
     if not (found.entities or found.subgraph):
         raise InputError(
@@ -263,7 +263,7 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> Graph:
         }
         for fact in found.facts
     ]
-    listed = ("groups", "candidates", "expansions")
+    listed = ("groups", "candidates", "expansions", "answers")
     return _listed(
         about={
             **about,

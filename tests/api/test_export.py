@@ -385,6 +385,7 @@ def test_evidence_as_json(tmp_path):
     assert graph.graph["groups"][1]["anchors"][0]["id"] == "archer|built|fram"
     assert graph.graph["candidates"][0]["covers"] == ["Fram", "who built"]
     assert graph.graph["expansions"][0]["reason"] == "says where"
+    assert graph.graph["answers"] == []
     assert graph.nodes["archer"]["groups"] == ["who built"]
     assert graph.nodes["larvik"]["candidates"] == []
     assert graph.edges["archer", "fram", "archer|built|fram"]["chunks"] == ["a:0-9", "b:0-9"]
