@@ -51,6 +51,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFAULT_METHOD = methods.DEFAULT
+_DEFAULT_OF_GRAPHS = "auto"
 CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
@@ -463,7 +464,7 @@ class Index:
         self,
         query: str,
         *,
-        method: str | methods.Method = DEFAULT_METHOD,
+        method: str | methods.Method | None = None,
         context_tokens: int | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
@@ -471,15 +472,22 @@ class Index:
         """Return the chunks that a method finds for `query`, and why.
 
         `method` is a name, or a method with its parameters, such as `Walk(chunks=5)`; `parameters`
-        are those of the one that is named, such as `chunks=5`: see `clew methods`. A method that
+        are those of the one that is named, such as `chunks=5`: see `clew methods`. By default it is
+        `walk`, and `auto` where the index has an imported graph. A method that
         fills a context itself, by a parameter for tokens, fills one of `context_tokens` where these
         are given and its own are not. Where `budget` leaves no room for an LLM's step, its
         LLM-free alternative is taken. The evidence's `support` and a hit's `relevance` are
         probabilities, which mean the same for all methods. Raises InputError for an empty query or
         index, UnknownMethod, MissingLayer.
         """
-        retriever = build_method(method, parameters, context_tokens)
+        retriever = build_method(method or self._default(), parameters, context_tokens)
         return self._found(query, retriever, budget)[0]
+
+    def _default(self) -> str:
+        """Return the method that is taken where none is named."""
+        if not self._exists() or self.snapshot().are_texts().all():
+            return DEFAULT_METHOD
+        return _DEFAULT_OF_GRAPHS
 
     def _found(
         self, query: str, retriever: methods.Method, budget: Budget | None
@@ -501,7 +509,7 @@ class Index:
         self,
         question: str,
         *,
-        method: str | methods.Method = DEFAULT_METHOD,
+        method: str | methods.Method | None = None,
         context_tokens: int | None = None,
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
@@ -519,7 +527,8 @@ class Index:
         own = parameters.get("tokens")
         default = own if isinstance(own, int) else CONTEXT_TOKENS
         size = default if context_tokens is None else context_tokens
-        evidence, snapshot = self._found(question, build_method(method, parameters, size), budget)
+        retriever = build_method(method or self._default(), parameters, size)
+        evidence, snapshot = self._found(question, retriever, budget)
         found = self._answered(
             evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
         )

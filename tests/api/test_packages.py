@@ -137,3 +137,17 @@ def test_a_method_may_be_given_as_such(tmp_path):
             index.search(QUESTIONS[0], method=Dense(), chunks=2)
         with pytest.raises(InputError, match="a method is a name or has `layers`"):
             index.search(QUESTIONS[0], method=textwrap)
+
+
+def test_a_graph_is_asked_by_auto(tmp_path):
+    """Where no method is named; an index of texts alone is by `walk`."""
+    (tmp_path / "ships.tsv").write_text("Fram\tbuilt by\tColin Archer\n", encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(small_documents())
+        assert (
+            index.search(QUESTIONS[0]).method == index.ask(QUESTIONS[0]).evidence.method == "walk"
+        )
+        index.import_graph(tmp_path / "ships.tsv")
+        assert (
+            index.search(QUESTIONS[0]).method == index.ask(QUESTIONS[0]).evidence.method == "auto"
+        )

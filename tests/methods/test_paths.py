@@ -215,3 +215,14 @@ def test_parameters_are_checked(wrong):
     """A value that makes no sense is named."""
     with pytest.raises(InputError, match=next(iter(wrong))):
         methods.load("paths")(**wrong)
+
+
+def test_who_built_a_ship_is_not_whom_it_was_built_for(tmp_path):
+    """A "for" in a relation counts where the question has it, and against it where not."""
+    rows = [("Fram", "built by", "Colin Archer"), ("Fram", "built for", "Fridtjof Nansen")]
+    path = tmp_path / "roles.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    with clew.open(tmp_path / "roles.clew", models=models()) as index:
+        index.import_graph(path)
+        built = [asked(index, q)[1][0] for q in ("Who built Fram?", "Who was Fram built for?")]
+    assert built == ["Colin Archer", "Fridtjof Nansen"]

@@ -281,15 +281,19 @@ class Query:
     """How a question is to be searched for."""
 
     folder: Path
-    method: str
+    method: str | None  # None: what the index takes by default
     parameters: Mapping[str, Scalar]
     reranker: str | None
 
 
 def _query(
-    folder: Path, method: str, chunks: int | None, given: Sequence[str], reranker: str | None
+    folder: Path,
+    method: str | None,
+    chunks: int | None,
+    given: Sequence[str],
+    reranker: str | None,
 ) -> Query:
-    parameters = method_parameters(method, given)
+    parameters = method_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
             raise InputError("--chunks and --param both set chunks: take one of them")
@@ -302,8 +306,7 @@ query_options = gathered(
         "folder": index_option(),
         "method": click.option(
             "--method",
-            default=DEFAULT,
-            show_default=True,
+            show_default=f"{DEFAULT}; auto where the index has an imported graph",
             help="Retrieval method: 'clew methods'.",
         ),
         "chunks": click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ _HOP = 0.3  # each step after the first costs this
 _AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
 _TWICE = 0.5  # the same step twice in a row costs this
 _ZIGZAG = 1.1  # there, back and there again costs this
+_ROLE = 0.3  # a step whose name has one of these costs this if the question lacks it, else gains
+_WORD = re.compile(r"\w+")
+_ROLES = frozenset({"after", "against", "for", "from", "to", "with"})
 
 
 class ByWords:
@@ -44,6 +48,7 @@ class ByWords:
         self._lost = np.maximum(phrases, 0.0).max(axis=1, initial=0.0).tolist()
         self._again = asked.again
         self._types = _types(relations, asked, embedder)
+        self._roles = _roles(relations, asked)
         self._aligned: dict[tuple[int, ...], float] = {}
 
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
@@ -61,6 +66,7 @@ class ByWords:
         if key not in self._aligned:
             self._aligned[key] = self._align([step // 2 for step in walk], back)
         odd = _HOP * (len(walk) - 1) + _TWICE * twice + _ZIGZAG * zigzag
+        odd -= _ROLE * sum(self._roles.get(step // 2, 0) for step in walk)
         return self._aligned[key] + end + again - odd
 
     def _align(self, relations: Sequence[int], back: Sequence[bool]) -> float:
@@ -103,6 +109,13 @@ class ByText:
         texts = [" ".join(labels[step // 2] for step in walk) for walk in walks]
         vectors = self._relations.vectors_of(texts, self._embedder)
         return np.asarray(vectors @ self._vector, dtype=np.float64)
+
+
+def _roles(relations: Relations, asked: Asked) -> dict[int, int]:
+    """Return for relations with a word such as "for": -1 if the question lacks it, else 1."""
+    said = set(_WORD.findall(asked.rest.casefold()))
+    words = (_ROLES.intersection(label.casefold().split()) for label in relations.labels)
+    return {i: 1 if found <= said else -1 for i, found in enumerate(words) if found}
 
 
 def _types(relations: Relations, asked: Asked, embedder: Embedder) -> NDArray[np.float64]:
