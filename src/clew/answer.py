@@ -24,7 +24,7 @@ _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
-WITHOUT_RETRIEVAL = frozenset({"zero_shot", "chain_of_thought"})
+_READING = "short_answer"  # the prompt that every method shares which retrieves
 
 
 def answer(
@@ -56,7 +56,7 @@ def answer(
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
         told = evidence.support if min_support > 0 else None
-        reply = bought(models.llm, _prompt(question, context, evidence.method, max_tokens, told))
+        reply = bought(models.llm, _prompt(question, context, evidence.prompt, max_tokens, told))
         text = after_marker(reply.text)
         if told is not None and not reply.error and text.strip(".!").casefold() == _UNKNOWN:
             return _refused(question, context, evidence)
@@ -157,19 +157,19 @@ def _noted(evidence: Evidence, note: str) -> Evidence:
 
 
 def _prompt(
-    question: str, context: Context, method: str, max_tokens: int, support: float | None
+    question: str, context: Context, name: str, max_tokens: int, support: float | None
 ) -> Prompt:
     """Return the one prompt that every retrieval method shares: the question after the context.
 
-    It says what the `support` is where that is given. Methods that retrieve nothing on purpose have
-    prompts of their own.
+    It says what the `support` is where that is given. Evidence of a method that retrieves nothing
+    on purpose names another prompt.
     """
-    if method in WITHOUT_RETRIEVAL:
-        return prompt(method, question=question, max_tokens=max_tokens)
+    if name != _READING:
+        return prompt(name, question=question, max_tokens=max_tokens)
     found = context.text.strip() or "(no passage was found)"
     estimate = "" if support is None else _ESTIMATE.format(support)
     return prompt(
-        "short_answer",
+        _READING,
         context=found,
         estimate=estimate,
         question=question,

@@ -517,17 +517,16 @@ class Index:
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
 
-        The context holds at most `context_tokens` tokens, by default those of the method's own
-        parameter `tokens` where that is given, else 4,000. Without an LLM, or where `budget` leaves
-        no room for it, the answer is at most three quotes. Where the evidence's support is below
-        `min_support`, 0 to 1, it is of the kind "refused" instead, and its context holds what is
-        nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing.
+        The context holds at most `context_tokens` tokens, by default those that the method was
+        told to fill, where it fills a context itself, else 4,000. Without an LLM, or where `budget`
+        leaves no room for it, the answer is at most three quotes. Where the evidence's support is
+        below `min_support`, 0 to 1, it is of the kind "refused" instead, and its context holds what
+        is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing.
         """
         _check_support(min_support)  # before anything is paid for
-        own = parameters.get("tokens")
-        default = own if isinstance(own, int) else CONTEXT_TOKENS
-        size = default if context_tokens is None else context_tokens
-        retriever = build_method(method or self._default(), parameters, size)
+        chosen = method or self._default()
+        size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
+        retriever = build_method(chosen, parameters, size)
         evidence, snapshot = self._found(question, retriever, budget)
         found = self._answered(
             evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
@@ -816,8 +815,9 @@ def build_method(
         return _checked_method(name)
     kind = methods.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    if context_tokens is not None and "tokens" in known:
-        parameters = {"tokens": context_tokens, **parameters}
+    bounding = methods.limits(kind).tokens
+    if context_tokens is not None and bounding:
+        parameters = {bounding: context_tokens, **parameters}
     for given, value in parameters.items():
         if given not in known:
             raise InputError(
@@ -830,6 +830,15 @@ def build_method(
             limit = "at least 0" if value < 0 else "a finite number"
             raise InputError(f"{given} of the method {name!r} is {limit}, not {value}")
     return method
+
+
+def _context_size(method: str | methods.Method, parameters: Mapping[str, Scalar]) -> int:
+    """Return the tokens of a context: those that the method was told to fill, if it fills one."""
+    if isinstance(method, str):
+        own = parameters.get(methods.limits(methods.load(method)).tokens)
+    else:
+        own = getattr(method, methods.limits(type(method)).tokens, None)
+    return own if isinstance(own, int) else CONTEXT_TOKENS
 
 
 def _checked_method(method: methods.Method) -> methods.Method:

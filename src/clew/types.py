@@ -470,6 +470,14 @@ class DirectAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Which parameters of a method bound what it returns; empty: none does."""
+
+    chunks: str = ""  # how many chunks
+    tokens: str = ""  # how many tokens a context that it fills itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What a method found: chunks in order, and the threads that say why."""
 
@@ -483,6 +491,7 @@ class Evidence:
     answer: DirectAnswer | None = None
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     support: float | None = None  # how probably the hits answer the query; None: not known
+    prompt: str = "short_answer"  # by which an LLM is asked for the answer
     usage: Usage = field(default_factory=Usage)
 
 

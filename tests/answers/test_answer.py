@@ -5,6 +5,7 @@ from dataclasses import replace
 import click
 import pytest
 
+from clew import methods
 from clew.answer import after_marker, answer
 from clew.cli import render
 from clew.models import Reply
@@ -292,7 +293,8 @@ def test_an_empty_reply_is_a_failure_too(reply):
 def test_methods_without_retrieval_have_their_own_prompts(method):
     """They are asked without passages, without a word about passages, and cite nothing."""
     given = llm("ANSWER: Archer [1]")
-    found = answer(QUESTION, evidence(method=method), models(llm=given))
+    nothing = methods.load(method)().retrieve(QUESTION, None, models(llm=given))
+    found = answer(QUESTION, nothing, models(llm=given))
     [prompt] = given.prompts
     assert QUESTION in prompt.user
     assert "passage" not in (prompt.user + prompt.system).lower()

@@ -11,6 +11,7 @@ import clew
 from clew import methods, plugins, readers, specs
 from clew.errors import InputError, UnknownMethod
 from clew.methods.dense import Dense
+from clew.methods.ket import Ket
 from clew.testing import QUESTIONS, models, small_documents
 
 MODULE = '''
@@ -23,7 +24,7 @@ import numpy as np
 
 from clew import steps
 from clew.testing import HashEmbedder
-from clew.types import Document
+from clew.types import Document, Limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class InOrder:
     """The chunks in the order of the index."""
 
     layers: ClassVar = frozenset({"chunk"})
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 3  # chunks returned
 
@@ -137,6 +139,16 @@ def test_a_method_may_be_given_as_such(tmp_path):
             index.search(QUESTIONS[0], method=Dense(), chunks=2)
         with pytest.raises(InputError, match="a method is a name or has `layers`"):
             index.search(QUESTIONS[0], method=textwrap)
+
+
+def test_a_method_that_fills_a_context_says_how_large(tmp_path):
+    """Its own tokens are those of the context; others are given to it."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(small_documents())
+        given = index.ask(QUESTIONS[0], method=Ket(tokens=300), min_support=0).context
+        named = index.ask(QUESTIONS[0], method="ket", tokens=300, min_support=0).context
+        plain = index.ask(QUESTIONS[0], method="ket", context_tokens=500, min_support=0).context
+    assert [each.budget_tokens for each in (given, named, plain)] == [300, 300, 500]
 
 
 def test_a_graph_is_asked_by_auto(tmp_path):

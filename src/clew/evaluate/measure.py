@@ -55,10 +55,9 @@ class Protocol:
 
         A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs.
         """
-        kind = methods.load(setting.method)
-        counts = "chunks" in {each.name for each in fields(kind)}  # type: ignore[arg-type]
+        counted = methods.limits(methods.load(setting.method)).chunks
         return {
-            **({"chunks": max((*self.scoring.ks, DEEPEST))} if counts else {}),
+            **({counted: max((*self.scoring.ks, DEEPEST))} if counted else {}),
             **self.common.get(setting.method, {}),
             **setting.parameters,
         }
@@ -75,8 +74,9 @@ def check(protocol: Protocol) -> None:
             raise InputError("a judge judges answers: have questions answered too")
     for each in protocol.settings:
         parameters = protocol.parameters(each)
-        build_method(each.method, parameters)
-        wanted, room = parameters.get("tokens"), protocol.scoring.context_tokens
+        method = build_method(each.method, parameters)
+        wanted = parameters.get(methods.limits(type(method)).tokens)
+        room = protocol.scoring.context_tokens
         if isinstance(wanted, int) and wanted > room:
             raise InputError(
                 f"{each.method} is to fill {wanted:,} tokens, and contexts have at most "

@@ -9,7 +9,7 @@ weighed, and how that was chosen: docs/methods/paths.md.
 from clew.graph_paths.named import Start, connected, starts
 from clew.graph_paths.ranked import (
     Answers,
-    Limits,
+    Reach,
     Reached,
     Reading,
     graph_answers,
@@ -19,7 +19,7 @@ from clew.graph_paths.steps_graph import StepGraph, step_graph
 
 __all__ = [
     "Answers",
-    "Limits",
+    "Reach",
     "Reached",
     "Reading",
     "Start",

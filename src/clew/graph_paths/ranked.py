@@ -32,7 +32,7 @@ _SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Reach:
     """How far to look, and how a question is read."""
 
     reading: Reading = "words"  # or "text": as one text
@@ -67,7 +67,7 @@ def ranked_answers(
     snapshot: Snapshot,
     models: Models,
     question: str,
-    limits: Limits,
+    limits: Reach,
     *,
     triples: Sequence[int] | None = None,
 ) -> Answers:
@@ -139,7 +139,7 @@ def _followed(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
 
 
 def _reached(
-    ways: Sequence[tuple[float, Walks, Walk]], labels: Sequence[str], limits: Limits
+    ways: Sequence[tuple[float, Walks, Walk]], labels: Sequence[str], limits: Reach
 ) -> tuple[Reached, ...]:
     scores = np.array([score for score, _, _ in ways])
     shares = np.exp(_SHARPNESS * (scores - scores.max()))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew import plugins
 from clew.errors import UnknownMethod
+from clew.types import Limits
 
 if TYPE_CHECKING:
     from clew.models import Models
@@ -29,6 +30,7 @@ class Method(Protocol):
     """A frozen dataclass of parameters that computes evidence from a snapshot."""
 
     layers: ClassVar[frozenset[str]]  # what the index must hold
+    # A class may say besides which of its parameters bound what it returns: limits = Limits(...).
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         """Return the chunks found, best first, and why. The same input gives the same output."""
@@ -71,6 +73,12 @@ def load(name: str) -> type[Method]:
         brought: type[Method] = plugins.load("methods", name)
         return brought
     raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
+
+
+def limits(kind: type[Method]) -> Limits:
+    """Return which parameters of a method bound what it returns, none where it does not say."""
+    found: Limits = getattr(kind, "limits", Limits())
+    return found
 
 
 def _variants() -> dict[str, type[Method]]:

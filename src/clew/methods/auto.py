@@ -6,7 +6,7 @@ hold, and what the fusion is worth: docs/methods/auto.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from clew import methods, steps
 from clew.algo.fusion import reciprocal_rank_fusion
 from clew.algo.topk import top_k
 from clew.errors import InputError
-from clew.types import Evidence, Hit, Path, Snapshot, Step
+from clew.types import Evidence, Hit, Limits, Path, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +41,7 @@ class Auto:
     """Some methods, chosen for the index, and their rankings fused."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple", "unit"})
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned, and read of each method that counts in chunks
     fused: str = "walk"  # the methods for texts; of equal hits the first's come first
@@ -102,8 +103,8 @@ def choose(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], s
 
 def _made(name: str, chunks: int) -> methods.Method:
     kind = methods.load(name)
-    counts = "chunks" in {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return kind(chunks=chunks) if counts else kind()  # type: ignore[call-arg]
+    counted = methods.limits(kind).chunks
+    return kind(**{counted: chunks}) if counted else kind()
 
 
 def _fused(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit, ...]:

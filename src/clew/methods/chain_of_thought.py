@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clew.models import Models
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +12,14 @@ class ChainOfThought:
     """Finds nothing, on purpose; without an LLM there is no answer either."""
 
     layers: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 0  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         note = () if models.llm else ("chain_of_thought answers by an LLM only: name one",)
-        return Evidence(query=query, method="chain_of_thought", notes=note)
+        name = "chain_of_thought"
+        return Evidence(query=query, method=name, prompt=name, notes=note)
 
 
 METHOD = ChainOfThought

@@ -20,7 +20,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
-from clew.types import Evidence, Path, Snapshot, Step
+from clew.types import Evidence, Limits, Path, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +37,7 @@ class Clue:
     """Clue-RAG's retrieval. The first seven fields are the paper's; `clue_paper` has its values."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+    limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "clue"
 
     chunks: int = 10  # chunks returned [N]

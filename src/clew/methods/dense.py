@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from clew import steps
 from clew.models import Models
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +13,7 @@ class Dense:
     """Exact nearest neighbours."""
 
     layers: ClassVar = frozenset({"chunk"})
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
 

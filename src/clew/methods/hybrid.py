@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from clew import steps
 from clew.errors import InputError
 from clew.models import Models
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +14,7 @@ class Hybrid:
     """Both rankings over all chunks, fused."""
 
     layers: ClassVar = frozenset({"chunk", "term"})
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
     fusion: Literal["mean", "rrf"] = "mean"

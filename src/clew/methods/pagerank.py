@@ -22,7 +22,7 @@ from clew.entity_graph import (
     seed_steps,
     strongest_path,
 )
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:
     from clew.models import Models
@@ -35,6 +35,7 @@ class PageRank:
     """Spread from seeds; chunks that many short threads reach come first."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
     damping: float = 0.6  # chance to go on from a node

@@ -29,7 +29,7 @@ from clew.entity_graph import (
     strongest_path,
 )
 from clew.errors import InputError
-from clew.types import Evidence, Hit, Snapshot
+from clew.types import Evidence, Hit, Limits, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +47,7 @@ class Walk:
     """PageRank that chooses what it found as a set, and walks on from the first of it."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
     candidates: int = CANDIDATES  # chunks of most influence, from which a set is chosen

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clew.models import Models
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +12,13 @@ class ZeroShot:
     """Finds nothing, on purpose; without an LLM there is no answer either."""
 
     layers: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 0  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         note = () if models.llm else ("zero_shot answers by an LLM only: name one",)
-        return Evidence(query=query, method="zero_shot", notes=note)
+        return Evidence(query=query, method="zero_shot", prompt="zero_shot", notes=note)
 
 
 METHOD = ZeroShot

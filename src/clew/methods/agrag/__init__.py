@@ -24,7 +24,7 @@ from clew.methods.agrag.evidence import Found, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
 from clew.methods.agrag.view import Contains, Costs, Entities, Graph, graph_of, view_of
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,7 @@ class Agrag:
     """
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "agrag"
 
     chunks: int = 10  # returned, those of the subgraph first

@@ -23,7 +23,7 @@ from clew.methods.bubble.evidence import merged_evidence
 from clew.methods.bubble.expansion import grow
 from clew.methods.bubble.merged import Found
 from clew.methods.bubble.view import View, view_of
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +49,7 @@ class Bubble:
     """BubbleRAG's retrieval, over texts with triples or over a graph alone."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "bubble"
 
     chunks: int = 15  # returned, those that were shown to the LLM on the way among them

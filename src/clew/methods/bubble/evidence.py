@@ -14,7 +14,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.graph_paths import Limits, graph_answers, ranked_answers
+from clew.graph_paths import Reach, graph_answers, ranked_answers
 from clew.methods.bubble.merged import Found, Merged, by_weight, merge, why
 from clew.methods.bubble.sources import Source, sources
 from clew.methods.bubble.threads import Threads
@@ -90,7 +90,7 @@ def _answers(view: View, merged: Merged, models: Models) -> tuple[GraphAnswer, .
     if not merged.facts or view.snapshot.are_texts().any():
         return ()
     facts, query = list(merged.facts), view.query.text
-    found = ranked_answers(view.snapshot, models, query, Limits(), triples=facts)
+    found = ranked_answers(view.snapshot, models, query, Reach(), triples=facts)
     return graph_answers(view.snapshot, found.reached)
 
 

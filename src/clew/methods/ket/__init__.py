@@ -22,7 +22,7 @@ from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.text_walk import by_walk, spread
 from clew.methods.ket.texts import Texts
 from clew.text import blocks
-from clew.types import Evidence, Hit, Path, Snapshot, Step
+from clew.types import Evidence, Hit, Limits, Path, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +47,7 @@ class Ket:
     """KET-RAG's retrieval. The budget is hard: tables, headings and numbers count."""
 
     layers: ClassVar = frozenset({"chunk", "subchunk", "sentence", "term"})
+    limits: ClassVar = Limits(tokens="tokens")
     name: ClassVar[str] = "ket"
 
     tokens: int = 4_000  # of the whole context [λ]

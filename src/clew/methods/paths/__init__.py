@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 
 from clew import steps
 from clew.errors import InputError
-from clew.graph_paths import Limits, Reading, ranked_answers
+from clew.graph_paths import Reach, Reading, ranked_answers
 from clew.methods.paths.evidence import found_evidence
+from clew.types import Limits
 
 if TYPE_CHECKING:
     from clew.models import Models
@@ -33,6 +34,7 @@ class Paths:
     """Retrieval over triples: the ends of the ways that say what the question says."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "paths"
 
     chunks: int = 15  # returned
@@ -55,7 +57,7 @@ class Paths:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if not len(snapshot.layer("triple")):
             return self._near(query, snapshot, models, _BARE)
-        limits = Limits(
+        limits = Reach(
             reading=self.reading,
             hops=self.hops,
             walks=self.walks,
