@@ -86,8 +86,8 @@ __getattr__ = lazy(
         "specs": ("Specs", "load_llm"),
         "text.chunking": ("Chunking",),
         "types": (
-            "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph", "Hit", "Limits",
-            "Path", "Skipped", "Snapshot", "Step", "Usage",
+            "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph", "Hit",
+            "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
         ),
     },
 )  # fmt: skip

@@ -19,7 +19,7 @@ from clew.algo.topk import positive_top_k, top_k
 from clew.types import Path, Snapshot, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -218,8 +218,18 @@ def strongest_path(
             here, influence = origin, spread.before
         else:
             here = _strongest(graph.entity_chunks, entity, influence, {here})
-    path = (Step(layer="query", id="", text=query), *reversed(backwards))
+    path = (Step(layer="query", id="", text=query), *_each_unit_once(reversed(backwards)))
     return Path(path, float(spread.influence[chunk]))
+
+
+def _each_unit_once(steps_: Iterable[Step]) -> Iterator[Step]:
+    """Leave out a unit that a thread stopped at before."""
+    seen: set[str] = set()
+    for step in steps_:
+        if step.layer != "unit" or step.id not in seen:
+            yield step
+        if step.layer == "unit":
+            seen.add(step.id)
 
 
 def _why(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
