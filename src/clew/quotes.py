@@ -26,6 +26,7 @@ from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.text.analyze import term_spans, terms
 from clew.text.asked import (
+    compared_kind,
     is_yes_no,
     kind_of,
     names_a_place,
@@ -179,13 +180,16 @@ class _Read:
         free = [word for word in words if not any(overlap(word, name) for name in names)]
         met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
         weights = np.array(met, dtype=np.float64)
-        weights *= nearness(self._question, self._reading.spans)
+        if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
+            weights *= nearness(self._question, self._reading.spans)
         return min_max(self._reading.own @ weights)
 
     @cached_property
     def _kinds(self) -> NDArray[np.float64]:
         """(n,) whether each sentence itself has something of the kind asked for that is new."""
         kind, known = kind_of(self._question), set(terms(self._question))
+        if self.sides:
+            kind = compared_kind(self._question) or kind
         found = []
         for sentence, mentions in zip(self._sentences, self._reading.mentions, strict=True):
             before = sentence.own - sentence.start

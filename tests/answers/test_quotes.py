@@ -196,6 +196,17 @@ def test_a_comparison_is_quoted_one_sentence_for_each_side():
     assert sorted(said) == ["Ada Lund was born in 1811.", "Bo Tarn was born in 1822."]
 
 
+def test_what_tells_the_sides_apart_is_quoted():
+    """What is later is told by dates, and the verb may stand far from the word that asks."""
+    said = quoted(
+        "Which of the two sailors of the Hesper died later, Ada Lund or Bo Tarn?",
+        "Ada Lund was one of the two sailors of the Hesper. Lund died at Moss in 1871.",
+        "Bo Tarn sailed on the Hesper too, one of two. Tarn died at Holt in 1862.",
+        titles=("Ada Lund", "Bo Tarn"),
+    )
+    assert {"Lund died at Moss in 1871.", "Tarn died at Holt in 1862."} <= set(said)
+
+
 def test_words_may_stand_between_the_names_and_or():
     """What is compared is of the two names all the same."""
     said = quoted(

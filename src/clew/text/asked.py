@@ -7,7 +7,7 @@ from math import exp
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.text.phrases import Span
 
@@ -43,6 +43,17 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ),
 )
 _ASKED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+# What tells two things apart that a question compares: when something was, or how much it is.
+_COMPARED: Mapping[Kind, str] = {
+    "date": "first last later latest earlier earliest sooner before after older oldest elder eldest"
+    " younger youngest newer newest recent recently outlived",
+    "number": "more most fewer fewest larger largest bigger biggest smaller smallest higher highest"
+    " taller tallest longer longest shorter shortest greater greatest farther further",
+}
+_COMPARING = {
+    kind: re.compile(rf"\b(?:{'|'.join(words.split())})\b", re.IGNORECASE)
+    for kind, words in _COMPARED.items()
+}
 _ASKING = r"\b(?:who(?:se|m)?|when|where|what|which|how)\b"
 _SENTENCE = re.compile(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
 # Where the asking word stands in its sentence, the surest first; elsewhere it may be a relative.
@@ -101,6 +112,15 @@ def kind_of(question: str) -> Kind:
     """Return what kind of thing a question asks for; "name" where its words do not say."""
     asking = asking_place(question)
     return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
+
+
+def compared_kind(question: str) -> Kind | None:
+    """Return what kind of thing tells apart what a question compares, None where it does not say.
+
+    >>> compared_kind("Who died later, Ada Lund or Bo Tarn?")
+    'date'
+    """
+    return next((kind for kind, words in _COMPARING.items() if words.search(question)), None)
 
 
 def is_yes_no(question: str) -> bool:
