@@ -44,7 +44,7 @@ def computations(monkeypatch):
 
         monkeypatch.setattr(module, name, count)
 
-    counted(steps, "knn_graph")
+    counted(steps.nearest, "knn_graph")
     counted(keep, "keyword_lengths")
     counted(keep, "updated_lengths")
     return names
@@ -186,7 +186,7 @@ def test_other_chunks_have_another_graph(store, computations, change):
     with closing(store.snapshot()) as snapshot:
         arrays = snapshot.kept("neighbours-2")
         assert arrays["chunks"].tolist() == snapshot.stored["chunk"].tolist()
-        fresh = steps._chunk_graph(snapshot, 2)  # noqa: SLF001 -- what is kept is not asked
+        fresh = steps.nearest._chunk_graph(snapshot, 2)  # noqa: SLF001 -- what is kept is not asked
     assert arrays["indptr"].tolist() == fresh.indptr.tolist()
     assert arrays["indices"].tolist() == fresh.indices.tolist()
 

@@ -1,0 +1,116 @@
+"""Rows to hits and to stops of paths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from clew.algo.topk import positive_top_k, top_k
+from clew.types import Evidence, Hit, Snapshot, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def ranked(
+    snapshot: Snapshot,
+    query: str,
+    method: str,
+    scores: NDArray[np.floating],
+    k: int,
+    *,
+    positive: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Evidence:
+    """Return the `k` best chunks of (n_chunks,) scores as evidence without paths."""
+    rows = positive_top_k(scores, k) if positive else top_k(scores, k)
+    found = hits(snapshot, rows, scores[rows])
+    return Evidence(query=query, method=method, hits=found, notes=notes)
+
+
+def hits(
+    snapshot: Snapshot,
+    rows: Iterable[int],
+    scores: NDArray[np.floating],
+    *,
+    layer: Literal["chunk", "subchunk"] = "chunk",
+) -> tuple[Hit, ...]:
+    """Return chunks or parts of them as hits; `scores` are those of `rows`, in the same order."""
+    rows = [int(row) for row in rows]
+    chunks, columns = snapshot.layer("chunk"), snapshot.layer(layer).columns
+    owners = rows if layer == "chunk" else [int(columns["chunk"][row]) for row in rows]
+    documents = snapshot.documents([int(chunks.columns["document"][row]) for row in owners])
+    texts = snapshot.layer(layer).texts(rows)
+    found = zip(rows, chunks.ids(owners), texts, documents, scores, strict=True)
+    return tuple(
+        Hit(
+            chunk_id=chunk_id,
+            score=float(score),
+            document_id=document.id,
+            title=document.title,
+            source=document.source,
+            start=int(columns["start"][row]),
+            end=int(columns["end"][row]),
+            text=text,
+        )
+        for row, chunk_id, text, document, score in found
+    )
+
+
+def unit_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a unit as a stop of a path, with its place in its document."""
+    return _range_step(snapshot, "unit", row, reason, score)
+
+
+def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a chunk as a stop of a path, with its place in its document."""
+    return _range_step(snapshot, "chunk", row, reason, score)
+
+
+def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a part of a chunk as a stop of a path, with its place in its document."""
+    return _range_step(snapshot, "subchunk", row, reason, score)
+
+
+def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
+    layer = snapshot.layer(name)
+    chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
+    document = int(snapshot.layer("chunk").columns["document"][chunk])
+    return Step(
+        layer=name,
+        id=layer.ids([row])[0],
+        text=layer.texts([row])[0],
+        reason=reason,
+        score=score,
+        document_id=snapshot.layer("document").ids([document])[0],
+        start=int(layer.columns["start"][row]),
+        end=int(layer.columns["end"][row]),
+    )
+
+
+def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return an entity as a stop of a path."""
+    return _named_step(snapshot, "entity", row, reason, score)
+
+
+def triple_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a triple as a stop of a path."""
+    return _named_step(snapshot, "triple", row, reason, score)
+
+
+def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+    """Return a term as a stop of a path."""
+    return _named_step(snapshot, "term", row, reason, score)
+
+
+def _named_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
+    layer = snapshot.layer(name)
+    return Step(
+        layer=name,
+        id=layer.ids([row])[0],
+        text=layer.texts([row])[0],
+        reason=reason,
+        score=score,
+    )

@@ -1,0 +1,145 @@
+"""From a query to the entities of the index that it names, or names something like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import top_k
+from clew.errors import BudgetSpent
+from clew.models import LLM, Models, Prompt, Reply
+from clew.prompts import prompt
+from clew.text.analyze import terms
+from clew.text.keys import name_key
+from clew.text.normalize import entity_key
+from clew.types import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+_MAX_KEY_WORDS = 8  # of an entity that a query is searched for
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """An entity that the query was linked to: through what, and how surely."""
+
+    row: int
+    mention: str
+    score: float  # 1: the same name
+
+    @property
+    def reason(self) -> str:
+        """Say in words why the query leads to the entity."""
+        if self.score >= 1:
+            return f"the question names it: {self.mention}"
+        return f"like “{self.mention}” in the question ({self.score:.2f})"
+
+
+_NAMES_SCHEMA = {
+    "type": "object",
+    "properties": {"named_entities": {"type": "array", "items": {"type": "string"}}},
+    "required": ["named_entities"],
+    "additionalProperties": False,
+}
+
+
+def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names in a query, by the LLM if there is one, else by the tagger.
+
+    The tagger's dates are left out. The second value is a note where the LLM gave none.
+    """
+    notes: tuple[str, ...] = ()
+    if models.llm is not None:
+        asked = prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
+        reply = bought(models.llm, asked)
+        if not reply.error:
+            return list(dict.fromkeys(n for n in reply.data["named_entities"] if n.strip())), ()
+        notes = (f"the LLM named no entities ({reply.error}): the tagger's instead",)
+    [mentions] = models.tagger.tag([query])
+    names = [query[m.start : m.end] for m in mentions if m.label != "DATE"]
+    return list(dict.fromkeys(names)), notes
+
+
+def bought(llm: LLM, asked: Prompt) -> Reply:
+    """Return the LLM's reply; one without a use, which says so, where the budget is spent."""
+    try:
+        [reply] = llm.complete([asked])
+    except BudgetSpent as spent:
+        return Reply(text="", calls=0, error=str(spent))
+    return reply
+
+
+def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
+    """Return the index's linkable entities whose names stand in the query.
+
+    The longest name at a place wins; capitals, accents' encoding and punctuation do not matter,
+    so this finds names in any script. A lone word counts where it is written with a capital and
+    is no common word at the query's start, or where the query has no capitals at all.
+    """
+    words = list(_key_words(query))
+    keys = {
+        (i, j): " ".join(word for word, _ in words[i:j])
+        for i in range(len(words))
+        for j in range(i + 1, min(i + _MAX_KEY_WORDS, len(words)) + 1)
+        if j - i > 1 or words[i][1]
+    }
+    layer = snapshot.layer("entity")
+    linkable = layer.columns["linkable"]
+    rows = dict(zip(keys, layer.rows(list(keys.values())), strict=True))
+    taken: set[int] = set()
+    linked = []
+    for i, j in sorted(keys, key=lambda span: (span[0] - span[1], span[0])):
+        row = rows[i, j]
+        if row >= 0 and linkable[row] and not taken.intersection(range(i, j)):
+            taken.update(range(i, j))
+            if j - i > 1 or not _is_common_start(snapshot, i, keys[i, j]):
+                linked.append(Linked(row, keys[i, j], 1.0))
+    return linked
+
+
+def _key_words(query: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of the query's entity key, and whether each may be a name by itself."""
+    any_capital = any(c.isupper() for c in query)
+    for word in query.split():
+        named = any(c.isupper() or not c.islower() for c in word if c.isalpha()) or not any_capital
+        for part in entity_key(word).split():
+            yield part, named and bool(terms(part))
+
+
+def _is_common_start(snapshot: Snapshot, place: int, word: str) -> bool:
+    if place > 0:
+        return False
+    layer = snapshot.layer("term")
+    [row] = layer.rows([word])
+    return row >= 0 and bool(layer.columns["common"][row])
+
+
+def same_names(snapshot: Snapshot, names: Sequence[str]) -> list[Linked]:
+    """Return the linkable entities whose keys are those of `names`."""
+    layer = snapshot.layer("entity")
+    rows = layer.rows([name_key(name) for name in names])
+    linkable = layer.columns["linkable"]
+    pairs = zip(names, rows, strict=True)
+    return [Linked(row, name, 1.0) for name, row in pairs if row >= 0 and linkable[row]]
+
+
+def similar_entities(
+    snapshot: Snapshot, models: Models, names: Sequence[str], k: int
+) -> list[Linked]:
+    """Return the `k` linkable entities nearest to each name ("spreading activation" in Clue)."""
+    if not names or not len(snapshot.layer("entity")):
+        return []
+    layer = snapshot.layer("entity")
+    vectors = models.embedder.embed([name_key(name) for name in names], kind="document")
+    linkable = layer.columns["linkable"]
+    # A cosine is at most 1: with the penalty a date falls behind every other entity.
+    penalty = np.where(linkable, np.float32(0), np.float32(-3))
+    linked = []
+    for name, scores in zip(names, vectors @ layer.vectors.T + penalty, strict=True):
+        rows = [int(row) for row in top_k(scores, k) if linkable[row]]
+        linked += [Linked(row, name, float(scores[row])) for row in rows]
+    return linked

@@ -1,0 +1,207 @@
+"""How well chosen rows meet a query, token by token; each row is read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from clew.algo.links import neighbours
+from clew.algo.maxsim import best_matches, weighted_mean
+from clew.models import Models, is_late
+from clew.models.maxsim import blend, unit_rows
+from clew.text.analyze import term_spans, terms
+from clew.types import Snapshot, TokenVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.steps.scores import Query
+
+    Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
+
+
+class Coverage:
+    """How well rows of a layer meet each token of the query; each row is read once.
+
+    By the token vectors that the index stores, where the query has such of the same model; else a
+    token is a word of the query, which a row has or has not.
+    """
+
+    def __init__(self, snapshot: Snapshot, query: Query, match: Match | None = None) -> None:
+        self._snapshot = snapshot
+        self._query = query
+        self._match = match or _best_matches
+        self._known: dict[tuple[str, int], NDArray[np.float32]] = {}
+
+    @cached_property
+    def is_late(self) -> bool:
+        """Whether stored token vectors are read."""
+        return self._snapshot.recipe.get("vectors") == "late" and self._query.tokens is not None
+
+    def of(self, layer: Literal["chunk", "unit"], rows: Sequence[int]) -> NDArray[np.float32]:
+        """Return the (n, m) matches of rows with the m tokens, 0 to 1 or little below 0."""
+        new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._known]
+        if new:
+            read = self._late if self.is_late else self._lexical
+            for row, match in zip(new, read(layer, new), strict=True):
+                self._known[layer, row] = match
+        if not len(rows):
+            return np.zeros((0, len(self.weights)), dtype=np.float32)
+        return np.stack([self._known[layer, int(row)] for row in rows])
+
+    def _late(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        tokens = self._query.tokens
+        assert tokens is not None  # noqa: S101 -- only called where is_late is true
+        return self._match(tokens, [self._snapshot.layer(layer).tokens(row) for row in rows])
+
+    def _lexical(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        of_words = self._words.rows
+        if layer == "chunk":
+            link = self._snapshot.link("chunk", "term")[list(rows)]
+            has = [set(neighbours(link, i).tolist()) for i in range(len(rows))]
+        else:
+            texts = self._snapshot.layer(layer).texts(rows)
+            known = self._snapshot.layer("term")
+            has = [set(known.rows(list(dict.fromkeys(terms(text))))) for text in texts]
+        met = [[row >= 0 and row in here for row in of_words] for here in has]
+        return np.array(met, dtype=np.float32).reshape(len(rows), len(of_words))
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """The (m,) weight of each token: ln(1 + N / df) of the word that it is part of."""
+        words, tokens = self._words, self._query.tokens
+        if not self.is_late or tokens is None:
+            return words.weights
+        weights = np.zeros(len(tokens.ids))
+        for (start, end), weight in zip(words.spans, words.weights, strict=True):
+            weights[(tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)] = weight
+        common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
+        return np.where(weights > 0, weights, common)
+
+    @property
+    def spans(self) -> NDArray[np.int32]:
+        """The (m, 2) ranges of characters of the tokens or words in the query."""
+        tokens = self._query.tokens
+        if not self.is_late or tokens is None:
+            return np.array(self._words.spans, dtype=np.int32).reshape(-1, 2)
+        return tokens.spans
+
+    @property
+    def words(self) -> Sequence[int]:
+        """The row of terms of each analysed word of the query, -1 where the index has none."""
+        return self._words.rows
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """The (m, d) vectors of the tokens, of length one; (m, 0) where words are matched."""
+        tokens = self._query.tokens
+        if not self.is_late or tokens is None:
+            return np.zeros((len(self.weights), 0), dtype=np.float32)
+        return unit_rows(tokens.vectors)
+
+    @cached_property
+    def _words(self) -> _Words:
+        """The words of the query, with how rare they are in the index."""
+        words = list(term_spans(self._query.text))
+        link = self._snapshot.link("chunk", "term")
+        df = self._snapshot.derived(
+            "df", lambda: np.bincount(link.indices, minlength=link.shape[1])
+        )
+        rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
+        counts = np.array([df[row] if row >= 0 else 0 for row in rows], dtype=np.float64)
+        return _Words(
+            [(start, end) for _, start, end in words],
+            rows,
+            np.log1p(link.shape[0] / (counts + 1)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The analysed words of a query: where each stands, its row of terms or -1, its weight."""
+
+    spans: Sequence[tuple[int, int]]
+    rows: Sequence[int]
+    weights: NDArray[np.float64]
+
+
+def _best_matches(
+    tokens: TokenVectors, texts: Sequence[NDArray[np.generic]]
+) -> NDArray[np.float32]:
+    return best_matches(unit_rows(tokens.vectors), texts)
+
+
+class Relevance:
+    """How well units and chunks answer the query, by the reranker; each row is read once.
+
+    Where the index stores token vectors of the reranker's own model, no model runs.
+    """
+
+    def __init__(self, snapshot: Snapshot, models: Models, query: Query) -> None:
+        self._snapshot = snapshot
+        self._models = models
+        self._query = query
+        reranker = models.reranker
+        match = reranker.matches if is_late(reranker) else None
+        self._coverage = Coverage(snapshot, query, match)
+        self._text_scores: dict[str, float] = {}
+
+    def of_chunks(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Return the (n,) scores of chunks, read with their titles."""
+        if self._stored:
+            cosines = self._snapshot.layer("chunk").vectors[list(rows)] @ self._query.vector
+            matches = self._coverage.of("chunk", rows)
+            return blend(weighted_mean(matches, self._coverage.weights), cosines)
+        return self._of_texts(self._snapshot.titled_texts(rows))
+
+    def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        """Return the (n,) scores of sets of units, each read as one text."""
+        if self._stored:
+            units = sorted({unit for chosen in sets for unit in chosen})
+            place = {unit: i for i, unit in enumerate(units)}
+            late = _LateSets(
+                self._coverage.of("unit", units),
+                self._snapshot.layer("unit").vectors[units],
+                self._coverage.weights,
+                self._query.vector,
+            )
+            return late.score([tuple(place[unit] for unit in chosen) for chosen in sets])
+        layer = self._snapshot.layer("unit")
+        return self._of_texts([" ".join(sorted(layer.texts(units))) for units in sets])
+
+    def _of_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))
+        if new:
+            scores = self._models.reranker.score(self._query.text, new)
+            self._text_scores.update(zip(new, scores.tolist(), strict=True))
+        return np.array([self._text_scores[text] for text in texts])
+
+    @cached_property
+    def _stored(self) -> bool:
+        reranker = self._models.reranker
+        own = f"maxsim/{self._snapshot.recipe.get('embedder')}"
+        return self._coverage.is_late and is_late(reranker) and reranker.name == own
+
+
+@dataclass(frozen=True, slots=True)
+class _LateSets:
+    """Texts that were read once, to be scored in sets by late interaction."""
+
+    matches: NDArray[np.float32]  # (n, m), of each text with each query token
+    vectors: NDArray[np.float32]  # (n, d)
+    weights: NDArray[np.float64]  # (m,), of the query tokens
+    query: NDArray[np.float32]  # (d,), unit length
+
+    def score(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+        """Return the score of each set of texts, none of them empty, as if it were one text."""
+        members = [i for chosen in sets for i in chosen]
+        starts = np.cumsum([0, *(len(chosen) for chosen in sets[:-1])])
+        best = np.maximum.reduceat(self.matches[members], starts, axis=0)
+        sums = np.add.reduceat(self.vectors[members], starts, axis=0)
+        lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
+        return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)
