@@ -480,21 +480,22 @@ class Index:
         probabilities, which mean the same for all methods. Raises InputError for an empty query or
         index, UnknownMethod, MissingLayer.
         """
-        retriever = build_method(method or self._default(), parameters, context_tokens)
-        return self._found(query, retriever, budget)[0]
+        meter = Meter()
+        retriever = build_method(method or self._default(meter), parameters, context_tokens)
+        return self._found(query, retriever, budget, meter)[0]
 
-    def _default(self) -> str:
-        """Return the method that is taken where none is named."""
-        if not self._exists() or self.snapshot().are_texts().all():
-            return DEFAULT_METHOD
+    def _default(self, meter: Meter) -> str:
+        """Return the method that is taken where none is named; it may open the index for that."""
+        with meter.stage("open"):
+            if not self._exists() or self.snapshot().are_texts().all():
+                return DEFAULT_METHOD
         return _DEFAULT_OF_GRAPHS
 
     def _found(
-        self, query: str, retriever: methods.Method, budget: Budget | None
+        self, query: str, retriever: methods.Method, budget: Budget | None, meter: Meter
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
         _check_query(query)
-        meter = Meter()
         with meter.stage("open"):
             snapshot = self.snapshot()
             models = metered(remembered(self._within(budget)), meter)
@@ -524,10 +525,11 @@ class Index:
         is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing.
         """
         _check_support(min_support)  # before anything is paid for
-        chosen = method or self._default()
+        meter = Meter()
+        chosen = method or self._default(meter)
         size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
-        evidence, snapshot = self._found(question, retriever, budget)
+        evidence, snapshot = self._found(question, retriever, budget, meter)
         found = self._answered(
             evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
         )
@@ -609,7 +611,7 @@ class Index:
             raise InputError("the text is empty: there is nothing to classify")
         classify.labels(self.snapshot(), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
-        evidence, snapshot = self._found(text, retriever, budget)
+        evidence, snapshot = self._found(text, retriever, budget, Meter())
         meter = Meter()
         with meter.stage("classify"):
             classified = classify.classify(

@@ -58,11 +58,13 @@ def in_order(
     asked: steps.Query,
     chunks: Sequence[int],
     scores: Sequence[float] | NDArray[np.float64],
+    coverage: steps.Coverage | None = None,
 ) -> tuple[list[int], Chosen]:
     """Return the places of some rows, best first, in the order of their chunks as a set.
 
     `chunks` are those that hold the rows, and `scores`, (n,), say what each is worth by itself,
     once scaled to 0..1 over the candidates. Rows of one chunk stay together and in their order.
+    Who asks several times for one question gives its `coverage`, which reads each chunk once.
     """
     best: dict[int, float] = {}
     for chunk, score in zip(chunks, scores, strict=True):
@@ -70,7 +72,7 @@ def in_order(
     rows = list(best)
     prior = min_max(np.array([best[row] for row in rows[:CANDIDATES]]))
     named = {link.row for link in steps.named_entities(snapshot, asked.text)}
-    coverage = steps.Coverage(snapshot, asked)
+    coverage = coverage or steps.Coverage(snapshot, asked)
     chosen = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, named)
     place = {row: i for i, row in enumerate([*chosen.rows, *rows[CANDIDATES:]])}
     return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), chosen

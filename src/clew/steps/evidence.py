@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from clew.algo.topk import positive_top_k, top_k
@@ -78,12 +79,8 @@ def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: flo
     layer = snapshot.layer(name)
     chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
     document = int(snapshot.layer("chunk").columns["document"][chunk])
-    return Step(
-        layer=name,
-        id=layer.ids([row])[0],
-        text=layer.texts([row])[0],
-        reason=reason,
-        score=score,
+    return replace(
+        _named_step(snapshot, name, row, reason, score),
         document_id=snapshot.layer("document").ids([document])[0],
         start=int(layer.columns["start"][row]),
         end=int(layer.columns["end"][row]),

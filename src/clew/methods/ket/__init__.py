@@ -92,7 +92,8 @@ class Ket:
         worth = texts.cosines
         if walked is not None and self.order == "walk":
             worth = np.log(np.maximum(walked.texts, _LEAST))
-        order = _Order(texts, asked, worth, self.as_set)
+        coverage = steps.Coverage(snapshot, asked) if self.as_set else None
+        order = _Order(texts, asked, worth, coverage)
         printed = _printed(texts, graph, others, self.tokens, order)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
@@ -149,17 +150,18 @@ class _Order:
     texts: Texts
     query: steps.Query
     worth: NDArray[np.float64]  # (n,) of each by itself
-    as_set: bool
+    coverage: steps.Coverage | None  # of the query, where texts are chosen as a set
 
     def of(self, rows: Sequence[int]) -> tuple[list[int], Chosen]:
         """Return rows, best first, and which chunks repeat others where they are a set."""
         ascending = np.array(sorted(rows), dtype=np.intp)
         ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
-        if not self.as_set or not ordered:
+        if self.coverage is None or not ordered:
             return ordered, Chosen([], {})
         owners = self.texts.owners[ordered].tolist()
         snapshot = self.texts.snapshot
-        places, chosen = in_order(snapshot, self.query, owners, self.worth[ordered])
+        worth = self.worth[ordered]
+        places, chosen = in_order(snapshot, self.query, owners, worth, self.coverage)
         return [ordered[i] for i in places], chosen
 
 
@@ -173,7 +175,7 @@ def _printed(
     """
     left = budget - graph.used
     printed = {each.row: texts.hit(each.row, local.CHANNEL) for each in graph.texts}
-    candidates = order.of(others.rows)[0] if order.as_set else others.rows
+    candidates = others.rows if order.coverage is None else order.of(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
     fit = fitting(rows, texts.cost, left)[: _MOST - len(printed)]
     printed |= {row: texts.hit(row, others.channel) for row in fit}
@@ -182,7 +184,7 @@ def _printed(
         printed |= {rows[0]: cut} if cut.text else {}
     ordered, chosen = order.of(list(printed))
     ids = texts.snapshot.layer("chunk").ids
-    if not order.as_set:
+    if order.coverage is None:
         return {row: replace(printed[row], score=float(order.worth[row])) for row in ordered}
     also = (tuple(ids(chosen.also.get(int(texts.owners[row]), ()))) for row in ordered)
     return {
