@@ -29,12 +29,14 @@ def registered(kind: str) -> Mapping[str, EntryPoint]:
     return MappingProxyType({each.name: each for each in sorted(found, key=lambda e: e.name)})
 
 
-def load(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
-    """Return what a package registers under a name, which it must do.
+def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
+    """Return what a package registers under a name, None where none does.
 
     Raises InputError where it cannot be imported.
     """
-    entry = registered(kind)[name]
+    entry = registered(kind).get(name)
+    if entry is None:
+        return None
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:

@@ -100,8 +100,8 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
             base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url)
         )
         return CachedEmbedder(paid, cache) if cache else paid
-    if kind in plugins.registered("embedders"):
-        embedder: Embedder = plugins.load("embedders", kind)(spec.partition(":")[2])
+    if (brought := plugins.find("embedders", kind)) is not None:
+        embedder: Embedder = brought(spec.partition(":")[2])
         return embedder
     known = "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL"
     raise InputError(f"there is no embedder {spec!r}: take one of {known}")
@@ -118,8 +118,8 @@ def load_tagger(spec: str) -> Tagger:
         from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, union
 
         return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
-    if kind in plugins.registered("taggers"):
-        tagger: Tagger = plugins.load("taggers", kind)(spec.partition(":")[2])
+    if (brought := plugins.find("taggers", kind)) is not None:
+        tagger: Tagger = brought(spec.partition(":")[2])
         return tagger
     raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
 
@@ -160,8 +160,8 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
         return RerankEndpoint(base_url=url, model=name, api_key_env=_key_variable(url))
     if kind == "endpoint" and name:
         raise InputError(f"the reranker {spec!r} lacks its address: write {spec}@URL")
-    if spec is not None and kind in plugins.registered("rerankers"):
-        reranker: Reranker = plugins.load("rerankers", kind)(spec.partition(":")[2], embedder)
+    if spec is not None and (brought := plugins.find("rerankers", kind)) is not None:
+        reranker: Reranker = brought(spec.partition(":")[2], embedder)
         return reranker
     known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
@@ -199,8 +199,8 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
             api_key_env=_key_variable(url),
             prices=prices,
         )
-    if kind in plugins.registered("llms"):
-        chat: Chat = plugins.load("llms", kind)(spec.partition(":")[2])
+    if (brought := plugins.find("llms", kind)) is not None:
+        chat: Chat = brought(spec.partition(":")[2])
         return chat
     known = "local, local:FILE.gguf, openai:MODEL or openai:MODEL@URL"
     raise InputError(f"there is no LLM {spec!r}: take {known}")

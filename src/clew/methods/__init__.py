@@ -69,8 +69,8 @@ def load(name: str) -> type[Method]:
     variants = _variants()
     if name in variants:
         return variants[name]
-    if name in plugins.registered("methods"):
-        brought: type[Method] = plugins.load("methods", name)
+    brought: type[Method] | None = plugins.find("methods", name)
+    if brought is not None:
         return brought
     raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
 

@@ -81,9 +81,7 @@ def _distinct(paths: list[Path]) -> Iterator[Document | Skipped]:
 
 def _read_file(file: File) -> Iterator[Document | Skipped]:
     suffix = file.path.suffix.lower()
-    reader = READERS.get(suffix)
-    if reader is None and suffix in plugins.registered("readers"):
-        reader = plugins.load("readers", suffix)
+    reader = READERS.get(suffix) or plugins.find("readers", suffix)
     if reader is None:
         reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
         yield Skipped(source=file.source, reason=reason)
