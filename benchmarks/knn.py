@@ -33,6 +33,7 @@ from clew.algo.keywords import Keywords, keyword_lengths, updated_lengths
 from clew.algo.knn import knn_graph, overlapping
 from clew.algo.nearest import nearest
 from clew.algo.sharing import sharing_most
+from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _chunks(options: argparse.Namespace) -> Chunks:
 def stored(folder: Path) -> Chunks:
     """Return the terms and vectors of an index's chunks, and which of them overlap."""
     with EmbeddedStore.open(folder) as store:
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         columns = snapshot.layer("chunk").columns
         excluded = overlapping(columns["document"], columns["start"], columns["end"])
         vectors = np.array(snapshot.layer("chunk").vectors)

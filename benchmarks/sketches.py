@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.sketches import Sketches, search, search_all, sketched
+from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def random(options: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
 
 def indexed(options: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
     """Take the distinct vectors of a layer of an index."""
-    with EmbeddedStore.open(options.index) as store, closing(store.snapshot()) as snapshot:
+    with EmbeddedStore.open(options.index) as store, closing(open_snapshot(store)) as snapshot:
         vectors = np.unique(snapshot.layer(options.layer).vectors, axis=0)
     is_query = np.arange(len(vectors)) % 1_000 == 0
     return vectors[~is_query], [vectors[is_query]]

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.synonyms import near_pairs
+from clew.generation import open_snapshot
 from clew.layers.chunks import cut
 from clew.layers.salient import as_written, salient_rates
 from clew.layers.statistical import SYNONYM
@@ -119,7 +120,7 @@ def other(round_: int, word: re.Match[str]) -> str:
 
 def synonyms(folder: Path, size: int) -> str:
     """Return the line of some names."""
-    with EmbeddedStore.open(folder) as store, closing(store.snapshot()) as snapshot:
+    with EmbeddedStore.open(folder) as store, closing(open_snapshot(store)) as snapshot:
         layer = snapshot.layer("entity")
         named = np.flatnonzero(layer.vectors.any(axis=1))
         chosen = np.sort(np.random.default_rng(0).permutation(named)[:size])

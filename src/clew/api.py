@@ -14,14 +14,23 @@ from functools import reduce, wraps
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
 
 from clew import answer as answering
-from clew import index, methods, readers, specs, support
+from clew import index, readers, specs, support
+from clew import methods as retrieval
 from clew.errors import InputError, RecipeMismatch, StoreError
+from clew.generation import open_snapshot
 from clew.index import OnProgress, Report, Settings
-from clew.index.choose import CORE_SHARE, Memory, Wanted
+from clew.index.choose import (
+    CORE_SHARE,
+    NOTE,
+    EntityOptions,
+    ExtractionOptions,
+    Memory,
+    Wanted,
+)
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
@@ -41,7 +50,6 @@ if TYPE_CHECKING:
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
     from clew.index.plan import Plan
-    from clew.layers.selection import Value
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
 
@@ -50,11 +58,12 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-DEFAULT_METHOD = methods.DEFAULT
+DEFAULT_METHOD = retrieval.DEFAULT
 _DEFAULT_OF_GRAPHS = "auto"
 CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
+_MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -165,22 +174,16 @@ class Index:
     # -- write --------------------------------------------------------------------------------
 
     @_one_at_a_time
-    def add(  # noqa: PLR0913 -- one argument for each part of the wish
+    def add(
         self,
         source: Source,
         *,
-        units: float | None = None,
-        value: Value | None = None,
-        triples: str | None = None,
-        core: float | None = None,
-        core_by: str | None = None,
-        entities: str | None = None,
-        entity_threshold: float | None = None,
-        entity_words: int | None = None,
+        methods: Sequence[str] | None = None,
         budget: Budget | None = None,
         again: bool = False,
         on_progress: OnProgress | None = None,
         on_chunks: OnChunks | None = None,
+        **extraction: Unpack[ExtractionOptions],
     ) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
 
@@ -192,10 +195,18 @@ class Index:
         above `entity_threshold` and which have at most `entity_words` words, as the recipe keeps;
         as `clew.index.choose.Wanted` says; by default what was wanted last, and by an LLM only
         where this index was opened with one, within `budget`. `again` asks once more where the
-        LLM's reply was of no use. Raises InputError for a wish that cannot be, RecipeMismatch
-        where the index was built with other models or settings, IndexLocked while another
-        process writes, EndpointError.
+        LLM's reply was of no use.
+
+        What some methods need of the whole index is computed at their first question, cached, and
+        renewed by every write from then on. For `methods` that are named here it is from now on;
+        an empty list takes the names back.
+
+        Raises InputError for options that cannot be met, UnknownMethod, RecipeMismatch where the
+        index was built with other models or settings, IndexLocked while another process writes,
+        EndpointError.
         """
+        for name in methods or ():
+            retrieval.load(name)
         meter = Meter()
         items = iter(_items(source))
         first = list(islice(items, 1))
@@ -203,17 +214,9 @@ class Index:
             raise InputError(f"there is no file to index in {_named(source)}")
         items = chain(first, items)
         store = self._writable()
-        given = {
-            "units": units,
-            "value": value,
-            "triples": triples,
-            "core": core,
-            "core_by": core_by,
-            "entities": entities,
-            "entity_threshold": entity_threshold,
-            "entity_words": entity_words,
-        }
-        wanted = _wanted(store.wanted(), given)
+        wanted = _wanted(store.note(NOTE), extraction)
+        if methods is not None:
+            store.set_note(_MADE_FOR, {"methods": list(methods)})
         with self._billed("add", store, meter):
             with meter.stage("read"):
                 report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
@@ -246,7 +249,22 @@ class Index:
 
     def _finish(self, store: EmbeddedStore, meter: Meter) -> None:
         with meter.stage("store"):
-            index.finish(store, lambda: metered(self.models, meter).embedder)
+            self._renew(store, lambda: metered(self.models, meter).embedder)
+
+    def _renew(
+        self,
+        store: EmbeddedStore,
+        embedder: Callable[[], Embedder] | None = None,
+        *,
+        compact: bool | None = None,
+    ) -> None:
+        """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
+        used = set(store.cache.names())
+        installed = set(retrieval.names())
+        made_for = [name for name in store.note(_MADE_FOR).get("methods", ()) if name in installed]
+        used |= {each.name for each in (retrieval.needs(*made_for) if made_for else ())}
+        cached = [each for each in retrieval.needs() if each.name in used]
+        index.finish(store, embedder or self._embedder, cached=cached, compact=compact)
 
     def _extract(
         self,
@@ -365,7 +383,7 @@ class Index:
         targets = {longer: shorter for shorter, longer in pairs}
         if targets:
             store.set_aliases(targets)
-            index.finish(store, self._embedder)
+            self._renew(store)
         return targets
 
     @_one_at_a_time
@@ -378,7 +396,7 @@ class Index:
     def _set_alias(self, key: str, target: str | None) -> None:
         store = self._existing()
         store.set_aliases({key: target})
-        index.finish(store, self._embedder)
+        self._renew(store)
 
     @_one_at_a_time
     def remove(self, ids: str | Sequence[str]) -> list[str]:
@@ -393,7 +411,7 @@ class Index:
         if unknown:
             raise InputError(f"no document {unknown[0]!r} in {self.folder}: see 'clew show'")
         gone = store.remove(ids)
-        index.finish(store, self._embedder)
+        self._renew(store)
         return gone
 
     @_one_at_a_time
@@ -402,7 +420,7 @@ class Index:
         store = self._existing()
         with self._lock:  # an open reader keeps deleted text on disk
             self._snapshot = None
-        index.freeze(store, self._embedder, compact=True)
+        self._renew(store, compact=True)
 
     # -- read ---------------------------------------------------------------------------------
 
@@ -411,11 +429,9 @@ class Index:
         source: Source,
         *,
         core: float = CORE_SHARE,
-        entities: str | None = None,
-        entity_threshold: float | None = None,
-        entity_words: int | None = None,
         probe: int = 0,
         budget: Budget | None = None,
+        **entities: Unpack[EntityOptions],
     ) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
 
@@ -431,13 +447,8 @@ class Index:
 
         documents = [item for item in _items(source) if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
-        given_entities = {
-            "entities": entities,
-            "entity_threshold": entity_threshold,
-            "entity_words": entity_words,
-        }
-        kept = self._existing().wanted() if self._exists() else {}
-        wanted = _wanted({**kept, "triples": "llm"}, given_entities)
+        kept = self._existing().note(NOTE) if self._exists() else {}
+        wanted = _wanted({**kept, "triples": "llm"}, entities)
         if self._exists():
             given, stored = chunking, index.chunking(self._existing().recipe)
             differ = (given.size, given.overlap) != (stored.size, stored.overlap)
@@ -464,7 +475,7 @@ class Index:
         self,
         query: str,
         *,
-        method: str | methods.Method | None = None,
+        method: str | retrieval.Method | None = None,
         context_tokens: int | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
@@ -492,7 +503,7 @@ class Index:
         return _DEFAULT_OF_GRAPHS
 
     def _found(
-        self, query: str, retriever: methods.Method, budget: Budget | None, meter: Meter
+        self, query: str, retriever: retrieval.Method, budget: Budget | None, meter: Meter
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
         _check_query(query)
@@ -510,7 +521,7 @@ class Index:
         self,
         question: str,
         *,
-        method: str | methods.Method | None = None,
+        method: str | retrieval.Method | None = None,
         context_tokens: int | None = None,
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
@@ -591,7 +602,7 @@ class Index:
         text: str,
         *,
         label: str = "label",
-        method: str | methods.Method = "hybrid",
+        method: str | retrieval.Method = "hybrid",
         name_weight: float | None = None,
         context_tokens: int = CONTEXT_TOKENS,
         budget: Budget | None = None,
@@ -662,7 +673,7 @@ class Index:
         path: str | Path,
         *,
         query: str | None = None,
-        method: str | methods.Method = "bubble",
+        method: str | retrieval.Method = "bubble",
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Exported:
@@ -696,8 +707,8 @@ class Index:
         """
         with self._lock:
             store = self._existing()
-            if self._snapshot is None or self._snapshot.generation != store.published:
-                self._snapshot = store.snapshot()
+            if self._snapshot is None or self._snapshot.generation != store.generation:
+                self._snapshot = open_snapshot(store)
             return self._snapshot
 
     @property
@@ -803,10 +814,10 @@ class Index:
 
 
 def build_method(
-    name: str | methods.Method,
+    name: str | retrieval.Method,
     parameters: Mapping[str, Scalar],
     context_tokens: int | None = None,
-) -> methods.Method:
+) -> retrieval.Method:
     """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one.
 
     A method that is given as such has its parameters already.
@@ -815,9 +826,9 @@ def build_method(
         if parameters:
             raise InputError(f"{next(iter(parameters))} is a parameter: give it to the method")
         return _checked_method(name)
-    kind = methods.load(name)
+    kind = retrieval.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    bounding = methods.limits(kind).tokens
+    bounding = retrieval.limits(kind).tokens
     if context_tokens is not None and bounding:
         parameters = {bounding: context_tokens, **parameters}
     for given, value in parameters.items():
@@ -834,16 +845,16 @@ def build_method(
     return method
 
 
-def _context_size(method: str | methods.Method, parameters: Mapping[str, Scalar]) -> int:
+def _context_size(method: str | retrieval.Method, parameters: Mapping[str, Scalar]) -> int:
     """Return the tokens of a context: those that the method was told to fill, if it fills one."""
     if isinstance(method, str):
-        own = parameters.get(methods.limits(methods.load(method)).tokens)
+        own = parameters.get(retrieval.limits(retrieval.load(method)).tokens)
     else:
-        own = getattr(method, methods.limits(type(method)).tokens, None)
+        own = getattr(method, retrieval.limits(type(method)).tokens, None)
     return own if isinstance(own, int) else CONTEXT_TOKENS
 
 
-def _checked_method(method: methods.Method) -> methods.Method:
+def _checked_method(method: retrieval.Method) -> retrieval.Method:
     if callable(getattr(method, "retrieve", None)) and hasattr(method, "layers"):
         return method
     raise InputError(
@@ -859,7 +870,7 @@ def _check_type(method: str, parameter: str, value: Scalar, default: object) -> 
         )
 
 
-def _wanted(kept: Mapping[str, Scalar], given: Mapping[str, Scalar]) -> Wanted:
+def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
     """Return what was wanted last with what is `given`, None standing for nothing given."""
     named = {name: each for name, each in given.items() if each is not None}
     wanted = Wanted.from_plain({**kept, **named})

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.choice import Candidates, Shares, Wording, choose
 from clew.algo.fusion import min_max
+from clew.derived import Derived
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -135,8 +136,8 @@ def _candidates(
     ln(1 + N / df) of that entity, as a share of the most that can be.
     """
     titles = steps.chunk_titles(snapshot)[rows]
-    mentions = _chunk_entities(snapshot)[rows]
-    n, df = len(snapshot.layer("chunk")), _entity_counts(snapshot)
+    mentions = snapshot.get(_CHUNK_ENTITIES)[rows]
+    n, df = len(snapshot.layer("chunk")), snapshot.get(_ENTITY_COUNTS)
     rare = np.log1p(n / np.maximum(df[titles.indices], 1)) / np.log1p(n)
     by_query = rare * np.isin(titles.indices, list(named))
     weighted, asked = (
@@ -165,21 +166,19 @@ def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) 
 
 def _chunk_entities(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
     """Return the (n_chunks, n_entities) link of chunks to what they mention, each pair once."""
-
-    def compute() -> csr_array[Any, tuple[int, int]]:
-        link = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
-        link.data[:] = 1.0
-        return link
-
-    return snapshot.derived("chunk entities", compute)
+    link = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
+    link.data[:] = 1.0
+    return link
 
 
 def _entity_counts(snapshot: Snapshot) -> NDArray[np.intp]:
     """Return the (n_entities,) number of chunks that mention each."""
-    link = _chunk_entities(snapshot)
-    return snapshot.derived(
-        "entity counts", lambda: np.bincount(link.indices, minlength=link.shape[1])
-    )
+    link = snapshot.get(_CHUNK_ENTITIES)
+    return np.bincount(link.indices, minlength=link.shape[1])
+
+
+_CHUNK_ENTITIES = Derived("entities of chunks", _chunk_entities)
+_ENTITY_COUNTS = Derived("chunks of entities", _entity_counts)
 
 
 def _repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ from clew.algo.maxsim import best_matches
 from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.context import build_context
+from clew.derived import Derived
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
@@ -74,7 +75,7 @@ def labels(snapshot: Snapshot, column: str) -> Labels:
 
     Raises InputError where no document has one.
     """
-    return snapshot.derived(f"labels {column}", lambda: _labels(snapshot, column))
+    return snapshot.get(_LABELS, column)
 
 
 def label_of(document: Document, column: str) -> str:
@@ -107,12 +108,10 @@ def classify(
     _check(name_weight, budget_tokens)
     known = labels(snapshot, column)
     found = [row for row in dict.fromkeys(_of_hits(known, snapshot, evidence)) if row >= 0]
-    names = snapshot.derived(f"label names {column}", lambda: _names(known, models))
+    names = snapshot.get(_LABEL_NAMES, column, models=models)
     weight = name_weight
     if weight is None:
-        weight = snapshot.derived(
-            f"name weight {column}", lambda: _name_weight(names, known, snapshot)
-        )
+        weight = snapshot.get(_NAME_WEIGHT, column, models=models)
     fit = names.fit(_read(models.embedder, [text], "document")[0])
     candidates = _candidates(found, fit, weight)
     classified = Classified(
@@ -182,6 +181,9 @@ def _labels(snapshot: Snapshot, column: str) -> Labels:
     return Labels(names=tuple(names), rows=rows, of_document=of_document)
 
 
+_LABELS = Derived("labels of documents", _labels)
+
+
 @dataclass(frozen=True, slots=True)
 class _Names:
     """The names of labels as the embedder reads them."""
@@ -200,18 +202,22 @@ class _Names:
         return sums / np.maximum(np.bincount(self.owners, minlength=self.n_labels), 1)
 
 
-def _names(known: Labels, models: Models) -> _Names:
-    read = _read(models.embedder, known.names, "query")
+def _names(snapshot: Snapshot, column: str, *, models: Models) -> _Names:
+    read = _read(models.embedder, labels(snapshot, column).names, "query")
     owners = np.repeat(np.arange(len(read)), [len(vectors) for vectors in read])
     return _Names(np.concatenate(read), owners, len(read))
 
 
-def _name_weight(names: _Names, known: Labels, snapshot: Snapshot) -> float:
+_LABEL_NAMES = Derived("vectors of labels", _names)
+
+
+def _name_weight(snapshot: Snapshot, column: str, *, models: Models) -> float:
     """Return the share of errors that names avoid, of those that the most frequent label makes.
 
     1 for all texts right, 0 for no fewer errors (as Goodman and Kruskal's lambda). Up to
     `_SAMPLE` labelled texts of the index, evenly taken, are tried.
     """
+    known, names = labels(snapshot, column), snapshot.get(_LABEL_NAMES, column, models=models)
     labelled = np.flatnonzero(known.of_document >= 0)
     some = labelled[:: -(-len(labelled) // _SAMPLE)]
     right = known.of_document[some]
@@ -220,6 +226,9 @@ def _name_weight(names: _Names, known: Labels, snapshot: Snapshot) -> float:
     n_wrong = int(np.sum(by_name != right))
     n_at_most = len(right) - int(np.bincount(right).max())
     return max(1 - n_wrong / n_at_most, 0.0) if n_at_most else 0.0
+
+
+_NAME_WEIGHT = Derived("the weight of label names", _name_weight)
 
 
 def _read(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[np.float32]]:

@@ -16,6 +16,7 @@ from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.pagerank import transition
 from clew.algo.topk import positive_top_k, top_k
+from clew.derived import Derived
 from clew.types import Path, Snapshot, Step
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Links:
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
     """Return the graph of a snapshot with such links, built once."""
-    return snapshot.derived(f"entity graph {links}", lambda: _build(snapshot, links))
+    return snapshot.get(_GRAPH, links)
 
 
 def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
@@ -85,6 +86,9 @@ def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     adjacency = csr_array(block_array(blocks))
     first_entity = adjacency.shape[0] - links.shape[1]
     return EntityGraph(transition(adjacency), links, links.T.tocsr(), between, rarity, first_entity)
+
+
+_GRAPH = Derived("the graph of chunks and entities", _build)
 
 
 def _nothing(n: int) -> csr_array[Any, tuple[int, int]]:

@@ -11,7 +11,8 @@ import numpy as np
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.errors import InputError
-from clew.index.choose import waiting
+from clew.generation import wasted
+from clew.index.choose import NOTE, waiting
 from clew.layers.aliases import Proposal, propose
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import fold
@@ -45,7 +46,7 @@ def describe_index(store: EmbeddedStore, snapshot: Snapshot, spent: Usage | None
         "layers": {name: len(layer) for name, layer in snapshot.layers.items()},
         "extraction": _extraction(store, snapshot),
         "links": {"-".join(pair): int(link.nnz) for pair, link in snapshot.links.items()},
-        "wasted": round(store.wasted(), 4),
+        "wasted": round(wasted(store), 4),
         "recipe": dict(snapshot.recipe),
         "cost": "unknown" if spent is None else _cost(spent),
         "documents": sorted(store.hashes()),
@@ -64,7 +65,7 @@ def _cost(spent: Usage) -> dict[str, Any]:
 
 def _extraction(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
     """Return what was asked to be extracted, by what how many chunks were, and what waits."""
-    described: dict[str, Any] = {"wanted": dict(store.wanted())}
+    described: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
     for kind, n_waiting in waiting(store, snapshot).items():
         made_by = _made_by(snapshot, kind)
         counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}

@@ -5,10 +5,11 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from clew.derived import CachedArrays, Derived
 from clew.errors import MissingLayer
 from clew.once import Once
 from clew.text.normalize import title_head
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    from clew.derived import Arrays
 
 T = TypeVar("T")
 
@@ -130,7 +133,7 @@ class Batch:
     `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
     `entities` and `terms`, which the store turns into its own rows. Extractions beside documents
     belong to the chunks of the batch; without any, to chunks that are in the index already:
-    `extraction.chunk` holds a snapshot's `stored["chunk"]`.
+    `extraction.chunk` holds the "number" of a snapshot's chunks.
     """
 
     documents: Sequence[Document] = ()
@@ -227,13 +230,10 @@ class Snapshot:
     links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, sorted
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
     generation: int = 0
-    # The store's own number of each row of "chunk", "sentence" and "term"; empty without a store.
-    stored: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    numbering: int = 0  # another one where these numbers were given anew
-    # What the store keeps of exactly this generation under a name, None where it keeps nothing.
-    kept: Callable[[str], Mapping[str, NDArray[Any]] | None] = lambda _: None
+    # Gives cached arrays from disk, or computed and then cached there; None without a store.
+    recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
-    _derived: Once[str] = field(
+    _derived: Once[Hashable] = field(
         default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
     )
 
@@ -249,8 +249,7 @@ class Snapshot:
         if (a, b) in self.links:
             return self.links[a, b]
         if (b, a) in self.links:
-            other_way = self.links[b, a].transpose
-            return self.derived(f"{b}-{a} transposed", lambda: other_way().tocsr())
+            return self.get(_TRANSPOSED, b, a)
         have = ", ".join("-".join(pair) for pair in self.links)
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
 
@@ -269,12 +268,26 @@ class Snapshot:
         pairs = zip(documents, layer.texts(chunks), strict=True)
         return [title_head(document.title, text) + text for document, text in pairs]
 
-    def derived(self, name: str, compute: Callable[[], T]) -> T:
-        """Return what `compute` gives, computed once for this snapshot under that name.
+    def get(self, what: Derived[T], *settings: Hashable, **given: object) -> T:
+        """Return what is computed from this generation, once for each of its settings.
 
-        The last 64 values are kept.
+        `given` is handed on to what computes it. The last 64 values are kept.
         """
-        return self._derived.get(name, compute)
+        return self._derived.get((what, settings), lambda: self._computed(what, settings, given))
+
+    def _computed(
+        self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
+    ) -> T:
+        if self.recall is not None and isinstance(what, CachedArrays):
+            return cast("T", self.recall(self, what, given))
+        return what.compute(self, *settings, **given)
+
+
+def _transposed(snapshot: Snapshot, a: str, b: str) -> csr_array:
+    return snapshot.links[a, b].transpose().tocsr()
+
+
+_TRANSPOSED = Derived("a link the other way", _transposed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

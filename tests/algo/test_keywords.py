@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.keywords import Keywords, keyword_cosines, keyword_lengths, updated_lengths
+from clew.algo.keywords import keyword_cosines, keyword_lengths, updated_lengths
 
 # Two sentences of 30 degrees apart have the word 0, one of them the word 1, none the word 2.
 SENTENCES = csr_array(np.array([[1, 1, 0], [1, 0, 0]], dtype=np.float32))
@@ -39,6 +39,11 @@ def generation(link, vectors, rows):
     found = link[rows].nonzero()[1]
     terms = np.array(list(dict.fromkeys(found.tolist())), dtype=np.int64)
     return rows, terms, csr_array(link[np.ix_(rows, terms)]), vectors[rows]
+
+
+def places(now, then):
+    """Return where each present number stood, -1 for a new one."""
+    return np.array([then.tolist().index(n) if n in then else -1 for n in now], dtype=np.int64)
 
 
 def test_frequent_words_are_not_pushed_down():
@@ -78,18 +83,20 @@ def test_an_update_is_a_fresh_computation(index, before, after, block):
     """Whichever sentences came and went, and whichever terms with them."""
     rows, terms, link, vectors = generation(*index, before)
     n_sentences = np.diff(link.tocsc().indptr)
-    previous = Keywords(rows, terms, n_sentences, keyword_lengths(link, vectors))
-    rows, terms, link, vectors = generation(*index, after)
-    updated = updated_lengths(previous, rows, terms, link, vectors, block=block)
+    lengths = keyword_lengths(link, vectors)
+    now, now_terms, link, vectors = generation(*index, after)
+    earlier = [places(now, rows), places(now_terms, terms)]
+    updated = updated_lengths(lengths, n_sentences, *earlier, link, vectors, block=block)
     assert updated.tobytes() == keyword_lengths(link, vectors).tobytes()
 
 
 def test_what_did_not_change_is_not_computed():
     """The length of a term whose sentences stayed is taken over, right or wrong."""
     rows, terms, link, vectors = generation(np.eye(3), unit(np.random.default_rng(1), 3, 4), [0, 1])
-    wrong = Keywords(rows, terms, np.array([1, 1]), np.array([7, 8], dtype=np.float32))
-    assert updated_lengths(wrong, rows, terms, link, vectors).tolist() == [7, 8]
-    other = Keywords(np.array([0, 2]), terms, np.array([1, 1]), np.array([7, 8], dtype=np.float32))
-    lengths = updated_lengths(other, rows, terms, link, vectors)
+    wrong = np.array([7, 8], dtype=np.float32), np.array([1, 1])
+    same = places(rows, rows), places(terms, terms)
+    assert updated_lengths(*wrong, *same, link, vectors).tolist() == [7, 8]
+    other = places(rows, np.array([0, 2])), places(terms, terms)
+    lengths = updated_lengths(*wrong, *other, link, vectors)
     assert lengths[0] == 7
     assert lengths[1] == pytest.approx(1)

@@ -13,7 +13,8 @@ PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
-    "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry {PAID} --json",
+    "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry --for {PAID} "
+    "--json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --index "

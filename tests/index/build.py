@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clew import index, testing
+from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
 from clew.types import Document
 
@@ -39,14 +40,14 @@ def indexed(*documents, models=MODELS, settings=None):
         recipe = (settings or index.Settings()).recipe(models)
         with EmbeddedStore.create(folder / "index", recipe) as store:
             report = index.add(store, documents, models)
-            snapshot = store.snapshot()
+            snapshot = open_snapshot(store)
             yield snapshot, report
             snapshot.close()
 
 
 def contents(store):
     """Return all that the newest generation holds, as `clew.testing.contents` gives it."""
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     try:
         testing.check_consistent(snapshot)
         return testing.contents(snapshot)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from clew import index, testing
 from clew.errors import InputError, MissingLayer, RecipeMismatch
+from clew.generation import compact, wasted
 from clew.models.metered import Meter
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
@@ -64,8 +65,8 @@ def test_same_documents_again(folder):
         assert report == index.Report(n_unchanged=len(DOCUMENTS))
         assert store.generation == generation
         assert sum(told) == len(DOCUMENTS)
-    assert files(folder, "segments", "frozen") == {
-        name: data for name, data in before.items() if name.startswith(("segments", "frozen"))
+    assert files(folder, "segments", "cached") == {
+        name: data for name, data in before.items() if name.startswith(("segments", "cached"))
     }
 
 
@@ -174,8 +175,7 @@ def test_removal_erases(folder):
         assert all(word in held for word in words)
     with EmbeddedStore.open(folder) as store:
         store.remove(["a"])
-        store.compact()
-        store.freeze()
+        index.finish(store, compact=True)
         # While the store is open: reading the files would let go of SQLite's locks on them, but
         # nothing else uses this index.
         held = b"".join(files(folder).values()).lower()
@@ -187,7 +187,7 @@ def test_replacing_erases(folder):
     with create(folder) as store:
         add(store, [document("a", "Qvortrup hid it.")])
         add(store, [document("a", "Somebody hid it.")])
-        store.compact()
+        compact(store)
     assert b"qvortrup" not in b"".join(files(folder).values()).lower()
 
 
@@ -369,7 +369,7 @@ def test_batches_do_not_show(folder, monkeypatch):
         assert contents(store) == built
         index.finish(store)
         assert contents(store) == built
-        assert store.wasted() == 0
+        assert wasted(store) == 0
 
 
 def test_recipe_names_what_decides_rows():

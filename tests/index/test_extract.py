@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from clew import steps, testing
 from clew.algo.knn import core_of, core_size
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
+from clew.generation import compact, open_snapshot, wasted
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.models.budget import Budget
@@ -42,7 +43,7 @@ def store():
 
 
 def snapshot_of(store):
-    return store.snapshot()
+    return open_snapshot(store)
 
 
 def run(store, wanted=BOTH, llm=None, **given):
@@ -50,7 +51,7 @@ def run(store, wanted=BOTH, llm=None, **given):
 
 
 def made_by(store, kind):
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     sources = snapshot.layer("chunk").columns[kind].copy()
     snapshot.close()
     return sources
@@ -59,7 +60,7 @@ def made_by(store, kind):
 def test_units_of_chosen_chunks(store):
     """The chosen chunks have an LLM's units in place of their sentences, the others sentences."""
     done = run(store, Wanted(units=0.5))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     units, chunks = snapshot.layer("unit"), snapshot.layer("chunk")
     by_llm = chunks.columns[UNITS] == LLM_MADE
     assert done.llm == {UNITS: int(by_llm.sum()), GRAPH: 0}
@@ -86,7 +87,7 @@ def test_all_and_none(store):
 def test_every_value_keeps_its_share(store, value):
     """Whatever chunks are valued by, the chosen ones keep within the share of tokens."""
     run(store, Wanted(units=0.3, value=value))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     tokens = snapshot.layer("chunk").columns["n_tokens"]
     chosen = snapshot.layer("chunk").columns[UNITS] == LLM_MADE
     assert 0.15 * tokens.sum() < tokens[chosen].sum() <= np.ceil(0.3 * tokens.sum())
@@ -96,7 +97,7 @@ def test_every_value_keeps_its_share(store, value):
 def test_unit_rows(store):
     """An LLM's unit has its text, an id, its chunk's range, tokens, a vector and mentions."""
     run(store, Wanted(units=1.0))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     units = snapshot.layer("unit")
     ids = units.ids(range(len(units)))
     assert units.rows(ids) == list(range(len(units)))
@@ -115,7 +116,7 @@ def test_graph_rows(store):
     """Triples have their entities, relation and chunk; entities their type and descriptions."""
     done = run(store, Wanted(triples="llm"))
     assert done.llm[GRAPH] == len(made_by(store, GRAPH))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     triples, entities = snapshot.layer("triple"), snapshot.layer("entity")
     row = triples.rows([triples.ids([5])[0]])[0]
     assert row == 5
@@ -154,9 +155,9 @@ def test_compaction_keeps_extractions(store):
     """Compacting changes no row, and a fresh build of the same documents gives the same bytes."""
     run(store)
     before = contents(store)
-    store.compact()
+    compact(store)
     assert contents(store) == before
-    store.freeze()
+    open_snapshot(store).close()
     assert contents(store) == before
 
 
@@ -166,7 +167,7 @@ def test_fallback_is_flagged(store):
     done = run(store, Wanted(units=1.0, triples="llm"), llm=useless)
     assert done.fallback[UNITS] >= 1
     assert done.fallback[GRAPH] >= 1
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     chunks, units = snapshot.layer("chunk"), snapshot.layer("unit")
     fallen = np.flatnonzero(chunks.columns[UNITS] == FALLBACK)
     assert "d03:" in "".join(chunks.ids(fallen.tolist()))
@@ -278,7 +279,7 @@ def test_new_documents_have_their_own_share(store):
 
 
 def _ids(store):
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     ids = snapshot.layer("chunk").ids(range(len(snapshot.layer("chunk"))))
     snapshot.close()
     return ids
@@ -322,7 +323,7 @@ def test_a_wish_that_cannot_be_met_is_not_kept(store):
     """What fails before its first step leaves the index as it was, for the next run."""
     with pytest.raises(MissingExtra):
         run(store, Wanted(triples="parse"), rules=Lacking())
-    assert store.wanted() == {}
+    assert store.note("wanted") == {}
 
 
 def test_needs_an_llm(store):
@@ -359,7 +360,7 @@ def test_triples_of_some_chunks(store):
 
 def core_rows(store, share, by="pagerank", seed=0):
     """Return the core of all chunks."""
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     n = len(snapshot.layer("chunk"))
     ranks = None if by == "random" else steps.chunk_ranks(snapshot)
     snapshot.close()
@@ -391,7 +392,7 @@ def test_a_core_is_its_share_of_the_chunks(fresh, share, by, seed):
 def fresh():
     with scratch() as folder, create(folder / "index") as opened:
         add(opened, documents(n=24))
-        snapshot = opened.snapshot()
+        snapshot = open_snapshot(opened)
         yield opened, snapshot
         snapshot.close()
 
@@ -432,7 +433,7 @@ def test_no_core_and_all(store):
     assert not llm.prompts
     assert not made_by(store, GRAPH).any()
     assert not sum(done.waiting.values())
-    assert store.wanted()["core"] == 0
+    assert store.note("wanted")["core"] == 0
     run(store, Wanted(triples="llm", core=1))
     assert (made_by(store, GRAPH) == LLM_MADE).all()
 
@@ -452,7 +453,7 @@ def test_new_documents_fill_the_core(store):
     run(store, HALF, llm=llm)
     ids, now = _ids(store), of_llm(store)
     new = [row for row, i in enumerate(ids) if i not in old]
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     ranks = steps.chunk_ranks(snapshot)
     snapshot.close()
     best = sorted(new, key=lambda row: (-round(ranks[row] * len(ids), 6), row))[:4]
@@ -487,7 +488,7 @@ def test_a_core_does_not_creep_up(data):
         for state in data.draw(st.lists(st.integers(0, 1), min_size=2, max_size=6)):
             store.remove(sorted(data.draw(some) & store.hashes().keys()))
             if data.draw(st.booleans()):
-                store.compact()
+                compact(store)
             ids = data.draw(some)
             given = [replace(d, text=f"Now {state}. {d.text}") for d in documents(n=16)]
             add(store, [d for d in given if d.id in ids])
@@ -503,7 +504,7 @@ def test_a_core_counts_what_comes_back(store, tmp_path):
     run(store, HALF, llm=recorded(ReadsChat(), ledger), ledger=ledger)
     paid = {_ids(store)[row] for row in of_llm(store)}
     store.remove(list(store.hashes()))
-    store.compact()
+    compact(store)
     chat = ReadsChat()
     add(store, [*documents(n=24), *later(9)])
     run(store, HALF, llm=recorded(chat, ledger), ledger=ledger)
@@ -604,11 +605,11 @@ def test_a_killed_run_goes_on_with_its_core(store, tmp_path, replies):
 def test_a_run_killed_while_it_chooses_chooses_again(store, monkeypatch):
     """What was chosen before the wish is kept is chosen again, and to the same end."""
 
-    def killed(_wanted):
+    def killed(_name, _wanted):
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "set_wanted", killed)
+        patched.setattr(store, "set_note", killed)
         with pytest.raises(Killed):
             run(store, HALF)
     chosen = {chunk for chunk, pack in store.work(GRAPH).items() if pack >= 0}
@@ -684,7 +685,7 @@ def test_recorded_triples(store, tmp_path):
     done = extract.import_triples(store, path, MODELS)
     assert done.recorded == 2
     assert [each.line for each in done.skipped] == [2, 3, 4]
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     triples = snapshot.layer("triple")
     assert triples.ids([0, 1]) == ["mira toll|crossed|bakken", "bo dahl|sold|verle"]
     assert snapshot.layer("chunk").ids([int(triples.columns["chunk"][0])])[0].startswith("d02:")
@@ -698,7 +699,7 @@ def test_removed_documents_take_their_extractions(store):
     before = contents(store)
     held = dict(store.hashes())
     store.remove(["d05", "d06"])
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     owners = snapshot.layer("triple").columns["chunk"]
     assert owners.max() < len(snapshot.layer("chunk"))
     testing.check_consistent(snapshot)
@@ -716,7 +717,7 @@ def test_aliases(store):
     after = contents(store)
     assert "mira toll" not in after["entity"]["ids"]
     assert len(after["entity"]["ids"]) == n - 1
-    store.compact()
+    compact(store)
     assert contents(store) == after
     store.set_aliases({"mira toll": None})
     assert contents(store) == before
@@ -741,7 +742,7 @@ def test_what_is_paid_for_stays_in_a_changed_document(store, tmp_path):
     paid = set(np.array(_ids(store))[made_by(store, UNITS) == LLM_MADE])
     held = dict(store.hashes())
     store.remove(list(held))
-    store.compact()
+    compact(store)
     chat = ReadsChat()
     add(store, documents(n=24))
     run(store, wanted, llm=recorded(chat, ledger), ledger=ledger)
@@ -830,12 +831,12 @@ def test_what_came_before_a_stop_is_known_by_its_text(store, tmp_path):
 def test_a_merged_entity_has_its_own_name(store):
     """An alias leads to the entity it stands for, which keeps its own name, and comes back."""
     run(store, Wanted(triples="llm"))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     [row] = snapshot.layer("entity").rows(["verle"])
     own = snapshot.layer("entity").texts([row])
     snapshot.close()
     store.set_aliases({"mira toll": "verle"})
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     entities = snapshot.layer("entity")
     assert entities.rows(["mira toll"]) == entities.rows(["verle"]) != [-1]
     assert entities.texts(entities.rows(["mira toll"])) == own
@@ -850,7 +851,7 @@ def test_an_alias_without_its_target_is_none(store):
     store.remove(["only"])
     before = contents(store)
     assert "mira toll" in before["entity"]["ids"]
-    store.compact()
+    compact(store)
     assert contents(store) == before
 
 
@@ -862,7 +863,7 @@ def test_replaced_extractions_are_waste(store, tmp_path):
     for _ in range(5):
         extract.import_triples(store, path, MODELS)
     before = contents(store)
-    assert store.wasted() > 0.5
-    store.compact()
-    assert store.wasted() == 0
+    assert wasted(store) > 0.5
+    compact(store)
+    assert wasted(store) == 0
     assert contents(store) == before

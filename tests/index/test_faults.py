@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from clew.generation import compact
 from clew.index import extract
 from clew.index.choose import Wanted, prompt_version
 from clew.models import Prompt, Turn
@@ -91,7 +92,7 @@ def left_by(folder):
     """Return what an index holds, and its one segment once it is compacted."""
     with EmbeddedStore.open(folder) as store:
         held = contents(store)
-        store.compact()
+        compact(store)
         [segment] = (folder / "segments").iterdir()
         return held, segment.read_bytes()
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from clew import testing
+from clew.generation import open_snapshot
 from clew.index import extract, plan
 from clew.index.choose import Memory, Wanted, prompt_version
 from clew.models.conversation import recorded
@@ -43,7 +44,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
         models = metered(replace(MODELS, llm=conversation), meter)
         done = extract.extract(store, models, wanted, ledger=ledger)
         again = extract.extract(store, models, wanted, ledger=ledger)
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         testing.check_consistent(snapshot)
         columns = snapshot.layer("chunk").columns
         assert set(columns[UNITS]) | set(columns[GRAPH]) <= {LLM_MADE, FALLBACK}

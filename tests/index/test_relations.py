@@ -8,10 +8,11 @@ import pytest
 
 import clew
 from clew.errors import InputError, RecipeMismatch
+from clew.generation import open_snapshot
 from clew.index.choose import Wanted
 from clew.index.extract import extract, extract_triples
 from clew.layers.relations import Terms, statistical_terms
-from clew.layers.statistical import statistical
+from clew.layers.statistical import STATISTICAL, statistical
 from clew.methods.agrag import Agrag
 from clew.models import Reply
 from clew.models.budget import Budget
@@ -46,7 +47,7 @@ def run(store, llm, wanted=WANTED, **given):
 
 
 def triples_of(store):
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     layer = snapshot.layer("triple")
     texts = layer.texts(range(len(layer)))
     snapshot.close()
@@ -61,7 +62,7 @@ def test_ends_are_statistical_entities(store):
     """Each prompt lists what is salient in its chunks; every end of a triple is of its list."""
     llm = Reads()
     done = run(store, llm)
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     chunks = snapshot.layer("chunk")
     texts = snapshot.titled_texts(range(len(chunks)))
     expected = statistical_terms(texts, TERMS)
@@ -101,7 +102,7 @@ def test_a_golden_reply(store):
     assert len(listed(llm.prompts[0].user)) == 3
     assert triples_of(store) == ["Mira Toll designed hull"]
     assert (done.llm[GRAPH], done.fallback[GRAPH]) == (2, 1)
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     assert snapshot.layer("chunk").columns[GRAPH].tolist() == [LLM_MADE, LLM_MADE, FALLBACK]
     rows = snapshot.layer("entity").rows(["quay"])
     assert rows[0] >= 0  # its terms are entities all the same
@@ -183,7 +184,7 @@ def test_the_recipe_has_the_terms_and_agrag_reads_it(store):
     terms = Terms(0.3, 1)
     run(store, Reads(), Wanted(**RELATED, entity_threshold=0.3, entity_words=1))
     assert Terms.of_recipe(store.recipe) == terms
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     texts = snapshot.titled_texts(range(3))
     counted = statistical(snapshot, MODELS.embedder)
     salient = statistical_terms(texts, terms)
@@ -197,14 +198,18 @@ def test_the_recipe_has_the_terms_and_agrag_reads_it(store):
     snapshot.close()
 
 
-def test_what_is_kept_follows_the_recipe(tmp_path):
-    """Statistical entities that were kept before another threshold was asked for are not used."""
+def statistical_arrays(index):
+    return index.snapshot().get(STATISTICAL, embedder=lambda: index.models.embedder)
+
+
+def test_what_is_cached_follows_the_recipe(tmp_path):
+    """Statistical entities that were cached before another threshold was asked for are not used."""
     with clew.open(tmp_path / "i", models=models(llm=Reads())) as index:
         index.add(NOTES, triples="cooccurrence")
-        before = index.snapshot().kept("statistical")
+        before = statistical_arrays(index)
         assert before["settings"].tolist() == [0.5, 3]
         index.add(NOTES, **RELATED, entity_threshold=0.2, entity_words=2)
-        after = index.snapshot().kept("statistical")
+        after = statistical_arrays(index)
         assert after["settings"].tolist() == [0.2, 2]
         assert len(after["rates"]) > len(before["rates"])
         assert index.show()["recipe"]["entity_words"] == 2
@@ -222,10 +227,10 @@ def test_what_is_kept_follows_the_recipe(tmp_path):
 def test_one_index_has_one_kind_of_entities(store, first, then):
     """Other entities are refused where an LLM has read, and the index stays as it is."""
     run(store, Reads(), first)
-    before = triples_of(store), store.wanted(), dict(store.recipe)
+    before = triples_of(store), store.note("wanted"), dict(store.recipe)
     with pytest.raises(RecipeMismatch, match="index into a new folder"):
         run(store, Reads(), then)
-    assert (triples_of(store), store.wanted(), dict(store.recipe)) == before
+    assert (triples_of(store), store.note("wanted"), dict(store.recipe)) == before
 
 
 def test_nothing_extracted_is_nothing_settled(store):
@@ -242,7 +247,7 @@ def test_nothing_extracted_is_nothing_settled(store):
 def test_chosen_chunks_get_the_same(store):
     """`extract_triples` goes by the recipe."""
     run(store, Reads(), replace(WANTED, core=0.3))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     ids = snapshot.layer("chunk").ids(range(3))
     snapshot.close()
     llm = Reads()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.generation import open_snapshot
 from clew.index import choose
 from clew.layers import statistical as statistical_module
 from clew.layers.extractions import Extracted, graph_batch
@@ -33,7 +34,7 @@ def store():
 
 def extract(store, *triples, chunk=0, source="recorded", entities=()):
     """Give a chunk triples, and entities."""
-    with closing(store.snapshot()) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         stored = int(choose.stored_chunks(snapshot)[chunk])
     said = tuple(Triple(subject=s, relation=r, object=o) for s, r, o in triples)
     found = Extraction(triples=said, entities=tuple(Described(name=name) for name in entities))
@@ -42,13 +43,13 @@ def extract(store, *triples, chunk=0, source="recorded", entities=()):
 
 def of(store, **settings_):
     """Return the statistical entities of the newest generation."""
-    with closing(store.snapshot()) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         return statistical(snapshot, EMBEDDER, **settings_)
 
 
 @contextmanager
 def opened(store):
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     yield snapshot
     snapshot.close()
 

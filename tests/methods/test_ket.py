@@ -13,6 +13,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.context import build_context
 from clew.errors import InputError
+from clew.generation import open_snapshot
 from clew.index import Settings, add
 from clew.index.choose import Wanted
 from clew.index.extract import extract
@@ -57,7 +58,7 @@ def searched(documents, *, triples=True, size=256, halvings=0):
             if triples:
                 rules = Cooccurrence(given_models.tagger)
                 extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
-            snapshot = store.snapshot()
+            snapshot = open_snapshot(store)
             yield snapshot
             snapshot.close()
 
@@ -410,7 +411,7 @@ def described(given_models, folder):
     """Return the snapshot of an index whose two chunks describe Acme at length, and differently."""
     store = EmbeddedStore.create(folder / "index", Settings().recipe(given_models))
     add(store, robots()[:2], given_models)
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     extracted = [
         Extracted(
             int(chunk),
@@ -431,11 +432,11 @@ def described(given_models, folder):
                 ),
             ),
         )
-        for chunk in snapshot.stored["chunk"]
+        for chunk in snapshot.layer("chunk").columns["number"]
     ]
     snapshot.close()
     store.commit(graph_batch(extracted, given_models, store.unnamed), ())
-    found = store.snapshot()
+    found = open_snapshot(store)
     store.close()
     return found
 
@@ -546,7 +547,7 @@ def four_of_six(tmp_path):
         rules = Cooccurrence(given_models.tagger)
         extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
         add(store, robots()[4:], given_models)
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         yield snapshot
         snapshot.close()
 
@@ -590,8 +591,8 @@ def test_a_core_says_nothing_of_other_chunks(tmp_path):
     given_models = models()
     with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
         add(store, robots(), given_models)
-        snapshot = store.snapshot()
-        stored = snapshot.stored["chunk"].tolist()
+        snapshot = open_snapshot(store)
+        stored = snapshot.layer("chunk").columns["number"].tolist()
         snapshot.close()
         store.commit(
             graph_batch(
@@ -617,7 +618,7 @@ def test_a_core_says_nothing_of_other_chunks(tmp_path):
             ),
             (),
         )
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
     for share in (0.3, 0.5, 1.0):
         core = skeleton(snapshot, share, "pagerank", 0, 2).relations.chunks.indices.tolist()
         found = ask(snapshot, replace(SKELETON, core_share=share))
@@ -633,7 +634,7 @@ def test_triples_of_a_useless_reply_are_no_llms(tmp_path):
         add(store, robots(), given_models)
         llm = ScriptedLLM(*[Reply(text="", error="no reply") for _ in ROBOTS])
         extract(store, replace(given_models, llm=llm), Wanted(triples="llm"))
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
     assert any("the LLM's reply was of no use" in note for note in ask(snapshot).notes)
     snapshot.close()
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clew.errors import DamagedIndex
+from clew.generation import compact, open_snapshot, wasted
 from clew.store import segments
 from clew.store.embedded import EmbeddedStore
 from clew.types import Batch, Document
@@ -65,7 +66,7 @@ def test_opening_stays_fast(many):
     assert len(list((folder / "segments").iterdir())) <= 28
     with EmbeddedStore.open(folder) as store:
         began = time.perf_counter()
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         assert time.perf_counter() - began < 1
         assert len(snapshot.layer("chunk")) == N_COMMITS
         assert snapshot.layer("document").ids([0, 999]) == ["d0000", "d0999"]
@@ -81,7 +82,7 @@ def test_few_files_are_open(many):
         pytest.skip("this system does not list open files")
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- the same
     with EmbeddedStore.open(folder) as store:
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         assert len(os.listdir("/proc/self/fd")) - before < 60  # noqa: PTH208 -- the same
         snapshot.close()
 
@@ -103,7 +104,7 @@ def test_merging_changes_no_row():
             generation = store.generation
         with EmbeddedStore.open(folder / "many") as store:
             assert store.generation == generation == 31
-            store.compact()
+            compact(store)
             assert contents(store) == built
 
 
@@ -112,12 +113,12 @@ def test_compacting_everything_away():
     with scratch() as folder, create(folder) as store:
         add(store, [document("a", "Bo Dahl.")])
         store.remove(["a"])
-        assert store.wasted() == 1
-        for change in (store.freeze, store.compact, store.freeze):
-            change()
+        assert wasted(store) == 1
+        for change in (contents, compact, contents):
+            change(store)
             assert contents(store)["documents"] == []
         assert files(folder, "segments") == {}
-        assert store.wasted() == 0
+        assert wasted(store) == 0
         add(store, [document("b", "Ada Quist.")])
         assert contents(store)["entity"]["ids"] == ["ada quist"]
 

@@ -20,6 +20,7 @@ from clew.errors import (
     RecipeMismatch,
     StoreError,
 )
+from clew.generation import compact, open_snapshot, wasted
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
 
@@ -150,9 +151,9 @@ def test_truncated_segment(folder, n):
     path = min((folder / "segments").iterdir())
     cut(path, n)
     with EmbeddedStore.open(folder) as store:
-        for attempt in (store.snapshot, store.compact, store.freeze, store.wasted):
+        for attempt in (open_snapshot, compact, wasted):
             with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
-                attempt()
+                attempt(store)
             assert is_one_sentence(e.value)
 
 
@@ -168,7 +169,7 @@ def test_overwritten_segment_header(folder, seed):
     path.write_bytes(data)
     with EmbeddedStore.open(folder) as store:
         with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
-            store.snapshot()
+            open_snapshot(store)
         assert is_one_sentence(e.value)
 
 
@@ -177,26 +178,26 @@ def test_deleted_segment(folder):
     path = min((folder / "segments").iterdir())
     path.unlink()
     with EmbeddedStore.open(folder) as store:
-        for attempt in (store.snapshot, store.compact, store.freeze, store.wasted):
+        for attempt in (open_snapshot, compact, wasted):
             with pytest.raises(DamagedIndex, match=f"{path.name} is missing") as e:
-                attempt()
+                attempt(store)
             assert is_one_sentence(e.value)
 
 
 @pytest.mark.parametrize("damage", ["cut", "deleted", "empty"])
-def test_frozen_files_are_only_a_help(folder, damage):
-    """What was frozen may be lost or damaged: it is computed again, and saved again."""
+def test_cached_files_are_only_a_help(folder, damage):
+    """What is cached may be lost or damaged: it is computed again, and cached again."""
     with EmbeddedStore.open(folder) as store:
-        store.freeze()
+        open_snapshot(store).close()
         before = contents(store)
-    [path] = (folder / "frozen").iterdir()
+    [path] = (folder / "cached").iterdir()
     if damage == "deleted":
         path.unlink()
     else:
         cut(path, 1000 if damage == "cut" else 0)
     with EmbeddedStore.open(folder) as store:
         assert contents(store) == before
-        store.freeze()
+        open_snapshot(store).close()
         assert contents(store) == before
     assert path.stat().st_size > 1000
 
@@ -220,13 +221,13 @@ def test_damaged_database(folder, seed):
 def use_everything(folder):
     with EmbeddedStore.open(folder) as store:
         store.hashes()
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         try:
             testing.contents(snapshot)
         finally:
             snapshot.close()
         add(store, [DOCUMENTS[0], *DOCUMENTS[9:]])
-        store.compact()
+        compact(store)
 
 
 def error_of(work, *arguments):

@@ -44,7 +44,7 @@ def left_by(folder):
         return contents(store), store.hashes(), store.generation, files(folder, *FILES)
 
 
-FILES = ("segments", "frozen")
+FILES = ("segments", "cached")
 
 
 def run(work):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import index, testing
+from clew.generation import compact, open_snapshot
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import term_spans
@@ -36,10 +37,10 @@ def all_of(layer):
 
 
 def stored(store, chunk_id):
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     try:
         [row] = snapshot.layer("chunk").rows([chunk_id])
-        return int(snapshot.stored["chunk"][row])
+        return int(snapshot.layer("chunk").columns["number"][row])
     finally:
         snapshot.close()
 
@@ -88,14 +89,14 @@ def test_sentences_and_their_terms():
 
 
 def test_sentences_are_the_units_where_no_llm_made_any(store):
-    """They share their vectors and their stored rows, and nothing is frozen twice."""
-    store.freeze()
-    snapshot = store.snapshot()
+    """They share their vectors and their stored rows, and nothing is cached twice."""
+    open_snapshot(store).close()
+    snapshot = open_snapshot(store)
     sentences, units = snapshot.layer("sentence"), snapshot.layer("unit")
     assert all_of(sentences) == all_of(units)
     assert sentences.vectors is units.vectors
     assert sentences.columns["start"] is units.columns["start"]
-    [path] = (store.folder / "frozen").iterdir()
+    [path] = (store.folder / "cached").iterdir()
     assert b"column.sentence." not in path.read_bytes()
     snapshot.close()
 
@@ -111,8 +112,8 @@ def test_sentences_stay_where_an_llm_made_units(store):
     assert after["subchunk"]["texts"] == before["subchunk"]["texts"]
     for name in ("sentence", "sentence-term", "subchunk-term", "term"):
         assert after[name] == before[name]
-    store.freeze()
-    store.compact()
+    open_snapshot(store).close()
+    compact(store)
     assert contents(store) == after
 
 
@@ -165,7 +166,7 @@ def test_subchunks_without_chunks():
         add(opened, [ICE])
         opened.remove(["a"])
         assert contents(opened) == empty
-        opened.compact()
+        compact(opened)
         assert contents(opened) == empty
 
 
@@ -227,7 +228,7 @@ def test_profiles(store):
     give_graph(store, first, BARE, NANSEN)
     sailed = Triple(subject="Fram", relation="sailed past", object="Greenland")
     give_graph(store, second, FRAM, triples=(sailed,))
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     profiles, described = snapshot.layer("profile"), snapshot.layer("description")
     ids, texts = all_of(profiles)
     assert texts == ["He crossed Greenland.", "A ship of oak."]
@@ -251,7 +252,7 @@ def test_no_profiles(store):
         lambda: give_graph(store, contents(store)["chunk"]["ids"][0], BARE),
     ):
         change()
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         assert len(snapshot.layer("profile")) == 0
         assert snapshot.layer("profile").vectors.shape == (0, 64)
         assert snapshot.layer("profile").rows(["greenland@a:0-27"]) == [-1]
@@ -268,8 +269,8 @@ def test_a_newer_extraction_has_its_own_profiles(store):
     give_graph(store, contents(store)["chunk"]["ids"][1], Described(name="Boats"))
     assert contents(store)["profile"]["ids"] == [f"boats@{first}"]
     before = contents(store)
-    for change in (store.freeze, store.compact, store.freeze):
-        change()
+    for change in (contents, compact, contents):
+        change(store)
         assert contents(store) == before
 
 
@@ -293,7 +294,7 @@ def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, halvings):
             add(store, documents)
             extract(store)
             fresh = contents(store)
-            store.compact()
+            compact(store)
             segments = list(files(folder / "fresh", "segments").values())
         assert len(fresh["profile"]["ids"]) > 2
         assert fresh["unit"]["texts"] != fresh["sentence"]["texts"]
@@ -305,9 +306,9 @@ def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, halvings):
             add(store, documents)
             extract(store)
             assert contents(store) == fresh
-            store.freeze()
+            open_snapshot(store).close()
             assert contents(store) == fresh
-            store.compact()
+            compact(store)
             assert contents(store) == fresh
             assert list(files(folder / "updated", "segments").values()) == segments
 
@@ -316,13 +317,13 @@ def test_generations_side_by_side(store):
     """An open snapshot keeps its sentences, parts and profiles while others come and go."""
     first = contents(store)["chunk"]["ids"][0]
     give_graph(store, first, NANSEN)
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     before = {name: contents(store)[name] for name in LAYERS}
     give_units(store, first, "Ice grew in the north.")
     add(store, [document("0", "Whales came. Ice grew.")])
     store.remove(["b"])
-    store.compact()
-    store.freeze()
+    compact(store)
+    open_snapshot(store).close()
     held = testing.contents(snapshot)
     assert {name: held[name] for name in LAYERS} == before
     assert contents(store)["sentence"]["texts"][0] == "Whales came."

@@ -9,7 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
-from clew import testing
+from clew import index, testing
+from clew.derived import CachedArrays
+from clew.generation import compact, open_snapshot, wasted
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, scratch
 from tests.store.corpus import documents
@@ -25,7 +27,7 @@ def read_until(stop, folder):
     generations = []
     while not stop.exists():
         with EmbeddedStore.open(folder) as store:
-            snapshot = store.snapshot()
+            snapshot = open_snapshot(store)
             chunks = snapshot.layer("chunk")
             scores = chunks.vectors @ asked
             best = scores.argsort()[::-1][:5].tolist()
@@ -36,10 +38,8 @@ def read_until(stop, folder):
             again = MODELS.embedder.embed(texts, kind="document")
             assert len(again) == len(best)
             assert snapshot.documents(range(len(snapshot.layer("document"))))
-            assert store.wasted() < 1
-            kept, last = snapshot.kept("n_chunks"), store.kept("n_chunks")
-            assert kept is None or kept["n"].tolist() == [len(chunks)]
-            assert last is None or last["n"].shape == (1,)
+            assert wasted(store) < 1
+            assert snapshot.get(N_CHUNKS)["n"].tolist() == [len(chunks)]
             assert chunks.tokens(best[0]).shape[1] == MODELS.embedder.dimension
             generations.append(snapshot.generation)
             snapshot.close()
@@ -47,12 +47,11 @@ def read_until(stop, folder):
     return len(set(generations))
 
 
-def keep(store):
-    """Keep the number of chunks of the newest generation."""
-    store.freeze()
-    snapshot = store.snapshot()
-    store.keep("n_chunks", {"n": np.array([len(snapshot.layer("chunk"))])})
-    snapshot.close()
+def count(snapshot):
+    return {"n": np.array([len(snapshot.layer("chunk"))])}
+
+
+N_CHUNKS = CachedArrays("n-chunks", count, inputs=("chunk",))
 
 
 def reader(stop, folder, report):
@@ -88,9 +87,8 @@ def test_readers_beside_a_writer():
                     lambda: add(store, rng.sample(old, 10)),
                     lambda: add(store, rng.sample(new, 10)),
                     lambda: store.remove([d.id for d in rng.sample(old[20:], 5)]),
-                    store.compact,
-                    store.freeze,
-                    lambda: keep(store),
+                    lambda: compact(store),
+                    lambda: index.finish(store, cached=[N_CHUNKS]),
                 ]
                 rng.choice(changes)()
                 n_changes += 1
@@ -109,11 +107,11 @@ def test_snapshot_outlives_its_store():
     with scratch() as folder:
         with EmbeddedStore.create(folder / "index", RECIPE) as store:
             add(store, testing.small_documents())
-            snapshot = store.snapshot()
+            snapshot = open_snapshot(store)
         with EmbeddedStore.open(folder / "index") as store:
-            before = testing.contents(store.snapshot())
+            before = testing.contents(open_snapshot(store))
             store.remove(["comet"])
-            store.compact()
+            compact(store)
         assert testing.contents(snapshot) == before
         snapshot.close()
 
@@ -122,9 +120,9 @@ def test_mapped_arrays_cannot_be_written():
     """What a snapshot maps from disk cannot be changed by mistake."""
     with scratch() as folder, EmbeddedStore.create(folder / "index", RECIPE) as store:
         add(store, testing.small_documents())
-        store.compact()
-        store.freeze()
-        snapshot = store.snapshot()
+        compact(store)
+        open_snapshot(store).close()
+        snapshot = open_snapshot(store)
         for array in (snapshot.layer("chunk").vectors, snapshot.link("chunk", "unit").data):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0

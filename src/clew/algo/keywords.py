@@ -7,7 +7,6 @@ to a query q is (Aᵀ S q) / |Aᵀ S|. So of each term only the length |Aᵀ S| 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,19 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BLOCK_BYTES = 2**26
-
-
-@dataclass(frozen=True, slots=True)
-class Keywords:
-    """The lengths of an index's terms, with what they were computed from.
-
-    Sentences and terms have numbers that stay theirs when others come and go.
-    """
-
-    sentences: NDArray[np.int64]  # (n_sentences,), the number of each row
-    terms: NDArray[np.int64]  # (n_terms,), the number of each column
-    n_sentences: NDArray[np.int64]  # (n_terms,), how many have the term
-    lengths: NDArray[np.float32]  # (n_terms,)
 
 
 def keyword_lengths(
@@ -45,9 +31,10 @@ def keyword_lengths(
 
 
 def updated_lengths(
-    previous: Keywords,
-    sentences: NDArray[np.int64],
-    terms: NDArray[np.int64],
+    lengths: NDArray[np.float32],
+    n_sentences: NDArray[np.integer],
+    earlier_sentences: NDArray[np.integer],
+    earlier_terms: NDArray[np.integer],
     sentence_terms: csr_array,
     vectors: NDArray[np.floating],
     *,
@@ -55,19 +42,21 @@ def updated_lengths(
 ) -> NDArray[np.float32]:
     """Return what `keyword_lengths` does, bit for bit; a term whose sentences stayed has its own.
 
-    `sentences` and `terms` are the present numbers of the rows and columns. A number means the
-    same vector and the same terms as before, and rows that stayed are in the same order.
+    `lengths` and `n_sentences` are of the earlier terms: their lengths, and how many sentences each
+    had. `earlier_sentences` and `earlier_terms` say for each present row and column which one it
+    was then, -1 for a new one. Rows that stayed have the same vector and terms, in the same order.
     """
-    _, before, now = np.intersect1d(previous.terms, terms, assume_unique=True, return_indices=True)
     by_term = csr_array(sentence_terms.T).astype(np.float64)
-    changed = np.ones(len(terms), dtype=bool)
-    changed[now] = np.diff(by_term.indptr)[now] != previous.n_sentences[before]
-    came = ~np.isin(sentences, previous.sentences)
+    now = np.flatnonzero(earlier_terms >= 0)
+    before = earlier_terms[now]
+    changed = np.ones(len(earlier_terms), dtype=bool)
+    changed[now] = np.diff(by_term.indptr)[now] != n_sentences[before]
+    came = earlier_sentences < 0
     changed[sentence_terms[came].indices] = True  # where one came and one went, too
-    lengths = np.zeros(len(terms), dtype=np.float32)
-    lengths[now] = previous.lengths[before]
-    lengths[changed] = _lengths(csr_array(by_term[changed]), vectors, block)
-    return lengths
+    updated = np.zeros(len(earlier_terms), dtype=np.float32)
+    updated[now] = lengths[before]
+    updated[changed] = _lengths(csr_array(by_term[changed]), vectors, block)
+    return updated
 
 
 def keyword_cosines(

@@ -7,6 +7,7 @@ these, as in Jégou et al. 2011, "Searching in one billion vectors: re-rank with
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,12 @@ def sketched(vectors: NDArray[np.float32]) -> Sketches:
         numbers = (vectors[start : start + _BLOCK] - mean) @ axes / step
         codes[start : start + _BLOCK] = np.clip(np.rint(numbers), -_LARGEST, _LARGEST)
     return Sketches(np.ascontiguousarray(axes.T) * np.float32(step), codes)
+
+
+def digest(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Return 16 bytes that are others where vectors are."""
+    data = np.ascontiguousarray(vectors).reshape(-1).view(np.uint8).data
+    return np.frombuffer(hashlib.blake2b(data, digest_size=16).digest(), dtype=np.uint8)
 
 
 def search(

@@ -85,6 +85,12 @@ extraction_options = gathered(
 @index_option("--into", "Folder of the index; made if it is not there.")
 @build_options
 @extraction_options
+@click.option(
+    "--for",
+    "made_for",
+    metavar="NAMES",
+    help="Methods that every run prepares the index for, such as ket,agrag. [default: those asked]",
+)
 @paid_options
 @json_option
 @click.pass_obj
@@ -95,6 +101,7 @@ def index(
     folder: Path,
     build: Build,
     extraction: Mapping[str, Any],
+    made_for: str | None,
     paid: Paid,
     as_json: bool,
 ) -> None:
@@ -118,6 +125,9 @@ def index(
         added = opened.add(
             list(paths),
             **extraction,
+            methods=None
+            if made_for is None
+            else [name.strip() for name in made_for.split(",") if name.strip()],
             budget=paid.budget,
             on_progress=on_progress,
             on_chunks=on_chunks,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import Opener, index_option, json_option
+from clew.cli.options import Opener, index_option, json_option, listed
 from clew.cli.plain import aligned, echo_json
-from clew.cli.settings import listed
 from clew.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 from clew.cli.building import added_lines, warn_skipped
 from clew.cli.comparing import compare, tell
 from clew.cli.graph_questions import graph_questions
-from clew.cli.options import Opener, json_option, paid
+from clew.cli.options import Opener, json_option, listed, paid
 from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_done, questions_asked
@@ -19,7 +19,6 @@ from clew.cli.settings import (
     Wish,
     check_combination,
     check_reports,
-    listed,
     protocol,
     wish_options,
 )

@@ -357,6 +357,11 @@ def _typed(text: str, default: object) -> Scalar:
     return text
 
 
+def listed(text: str) -> list[str]:
+    """Return the parts between commas, each once."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
 def command_line(*words: str, folder: Path) -> str:
     """Return a command to type next, with --index where it is needed."""
     usual = os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX

@@ -13,6 +13,7 @@ from clew.cli.options import (
     PAID_OPTIONS,
     Decorator,
     gathered,
+    listed,
     method_parameters,
     reranker_option,
 )
@@ -229,11 +230,6 @@ def protocol(wish: Wish) -> Protocol:
     )
     check(asked)
     return asked
-
-
-def listed(text: str) -> list[str]:
-    """Return the parts between commas, each once."""
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def _methods(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
+from clew.derived import Derived
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.phrases import Span, overlap
@@ -38,15 +39,18 @@ class Start:
 
 def connected(snapshot: Snapshot) -> NDArray[np.bool_]:
     """Return (n_entities,): which entities have a triple."""
+    return snapshot.get(_CONNECTED)
 
-    def compute() -> NDArray[np.bool_]:
-        columns = snapshot.layer("triple").columns
-        found = np.zeros(len(snapshot.layer("entity")), dtype=bool)
-        found[columns["subject"]] = True
-        found[columns["object"]] = True
-        return found
 
-    return snapshot.derived("connected entities", compute)
+def _connected(snapshot: Snapshot) -> NDArray[np.bool_]:
+    columns = snapshot.layer("triple").columns
+    found = np.zeros(len(snapshot.layer("entity")), dtype=bool)
+    found[columns["subject"]] = True
+    found[columns["object"]] = True
+    return found
+
+
+_CONNECTED = Derived("entities that have a triple", _connected)
 
 
 def starts(snapshot: Snapshot, models: Models, query: str) -> list[Start]:

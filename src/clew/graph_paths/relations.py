@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
+from clew.derived import Derived
 from clew.graph_paths.asked import INTERROGATIVES
 from clew.graph_paths.named import connected
 from clew.text.analyze import terms
@@ -87,7 +88,7 @@ class Relations:
 
 def relations_of(snapshot: Snapshot, embedder: Embedder) -> Relations:
     """Return the relations of all triples of an index, read once."""
-    return snapshot.derived("relations", lambda: _read(snapshot, embedder))
+    return snapshot.get(_RELATIONS, embedder=embedder)
 
 
 def stem_share(word: str, other: str) -> float:
@@ -103,7 +104,7 @@ def stem_share(word: str, other: str) -> float:
     return 0.0 if not n or (short and not word.startswith(other[:n])) else n / len(other)
 
 
-def _read(snapshot: Snapshot, embedder: Embedder) -> Relations:
+def _read(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
     layer = cast("TripleLayer", snapshot.layer("triple"))
     stated = layer.relations(range(len(layer)))
     labels = sorted(set(stated))
@@ -129,6 +130,9 @@ def _read(snapshot: Snapshot, embedder: Embedder) -> Relations:
         ends=_ends(snapshot, of_triple, len(labels)),
         interrogatives=embedder.embed(list(INTERROGATIVES), kind="document").mean(axis=0),
     )
+
+
+_RELATIONS = Derived("relations of all triples", _read)
 
 
 def _ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:

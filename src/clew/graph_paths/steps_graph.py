@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.derived import Derived
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,11 +57,11 @@ def step_graph(
 ) -> StepGraph:
     """Return the steps of some triples of an index, of all where none are named."""
     if triples is None:
-        return snapshot.derived("steps", lambda: _built(snapshot, relations, None))
+        return snapshot.get(_STEPS, relations=relations)
     return _built(snapshot, relations, np.array(sorted(triples), dtype=np.int64))
 
 
-def _built(snapshot: Snapshot, relations: Relations, rows: Rows | None) -> StepGraph:
+def _built(snapshot: Snapshot, relations: Relations, rows: Rows | None = None) -> StepGraph:
     columns = snapshot.layer("triple").columns
     rows = np.arange(len(columns["subject"])) if rows is None else rows
     subjects, objects = columns["subject"][rows], columns["object"][rows]
@@ -81,6 +83,9 @@ def _built(snapshot: Snapshot, relations: Relations, rows: Rows | None) -> StepG
         kinds=steps[first].astype(np.int32),
         n_steps=2 * len(relations.labels),
     )
+
+
+_STEPS = Derived("steps along all triples", _built)
 
 
 def _indptr(sources: NDArray[np.integer], n: int) -> Rows:

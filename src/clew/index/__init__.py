@@ -11,12 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 
-from clew.errors import InputError, RecipeMismatch
-from clew.index.keep import keep_derived
+from clew import generation
+from clew.derived import CachedArrays
+from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.layers import chunks, entities, terms, vectors
-from clew.layers.statistical import KEPT as STATISTICAL
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.store import Store
@@ -101,7 +102,7 @@ def add(
     known = store.hashes()
     changed = _changed(items, store, known, report, tell)
     for batch in _batches(_not_restored(changed, store, report, tell)):
-        store.claim()  # what is built refers to what the store has now
+        store.lock()  # what is built refers to what the store has now
         rows = build([document for document, _ in batch], store, models, meter)
         with meter.stage("store"):
             store.commit(rows, [content for _, content in batch])
@@ -112,35 +113,28 @@ def add(
 
 
 def finish(
-    store: Store, embedder: Callable[[], Embedder] | None = None, *, graph: bool = False
-) -> None:
-    """Leave the index fast to open: compacted where much of it is dead or scattered.
-
-    `embedder` gives the index's, and is called where a statistical entity needs a vector; without
-    one such entities are left to the first question about them. `graph` has the graph of near
-    chunks kept before there are triples, where it chooses the chunks that get some. What comes
-    after that, an extraction and `finish`, computes it no more.
-    """
-    freeze(store, embedder, graph=graph, compact=store.wasted() > _COMPACT_ABOVE)
-
-
-def freeze(
     store: Store,
     embedder: Callable[[], Embedder] | None = None,
     *,
-    graph: bool = False,
-    compact: bool = False,
+    cached: Iterable[CachedArrays] = (),
+    compact: bool | None = None,
 ) -> None:
-    """Save what opening the newest generation, and questions, would compute; see `finish`.
+    """Leave the index fast to open and to ask: assembled, with what is `cached` of it renewed.
 
-    `compact` rewrites the index before, without what is dead.
+    It is compacted before where much of it is dead or scattered, or as `compact` says. Arrays that
+    need an `embedder` that cannot be had, or vectors that the index lacks, are left to the first
+    question that asks for them.
     """
-    before = None
-    if compact:
-        before = store.kept(STATISTICAL)
-        store.compact()
-    store.freeze()
-    keep_derived(store, embedder, graph=graph, before=before)
+    if generation.wasted(store) > _COMPACT_ABOVE if compact is None else compact:
+        generation.compact(store)
+    with closing(generation.open_snapshot(store)) as snapshot:
+        for each in cached if len(snapshot.layer("chunk")) else ():
+            with suppress(MissingExtra, MissingLayer, ModelError, RecipeMismatch):
+                if not each.embeds:
+                    snapshot.get(each)
+                elif embedder is not None:
+                    snapshot.get(each, embedder=embedder)
+    store.sweep()
 
 
 def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:

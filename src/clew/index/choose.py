@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import numpy as np
 
 from clew import steps
 from clew.algo.knn import core_of, core_size
+from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.graph import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
@@ -41,10 +42,32 @@ if TYPE_CHECKING:
 TRIPLES = ("none", "llm", "parse", "cooccurrence")
 CORE_BY = ("pagerank", "random")
 ENTITIES = ("llm", "statistical")
+NOTE = "wanted"  # what a store keeps the wish under
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 _LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 _PAID = [*_READ, SOURCES.index("recorded")]
+
+
+class EntityOptions(TypedDict, total=False):
+    """What may be said of the entities that an LLM relates, as fields of `Wanted`.
+
+    None stands for what was wanted last.
+    """
+
+    entities: str | None
+    entity_threshold: float | None
+    entity_words: int | None
+
+
+class ExtractionOptions(EntityOptions, total=False):
+    """What may be said of an extraction, as fields of `Wanted`."""
+
+    units: float | None
+    value: Value | None
+    triples: str | None
+    core: float | None
+    core_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +147,7 @@ def consider(
     `known(kind, texts)` says of which texts the ledger has what an LLM made of them: these need
     no prompt, and share none with others. Without an LLM what waits for one goes on waiting.
     """
-    before = Wanted.from_plain(store.wanted())
+    before = Wanted.from_plain(store.note(NOTE))
     for kind in KINDS:
         anew = wanted.of_llm(kind) != before.of_llm(kind)
         if wanted.of_llm(kind) and with_llm:
@@ -135,7 +158,7 @@ def consider(
 
 def waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     """Return how many chunks wait for an LLM, by kind: chosen ones, and new ones to choose from."""
-    wished = Wanted.from_plain(store.wanted()).kinds()
+    wished = Wanted.from_plain(store.note(NOTE)).kinds()
     stored = stored_chunks(snapshot)
     counts = {}
     for kind in KINDS:
@@ -251,15 +274,22 @@ def to_ask(
 
 def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the store's own number of each chunk."""
-    if "chunk" not in snapshot.stored:
+    numbers: NDArray[np.int64] | None = snapshot.layer("chunk").columns.get("number")
+    if numbers is None:
         raise InputError("this snapshot is of no store, so nothing can be added to its chunks")
-    return snapshot.stored["chunk"]
+    return numbers
 
 
 def titled_texts(snapshot: Snapshot) -> list[str]:
     """Return what models read of each chunk: its document's title on a line, then its text."""
-    rows = range(len(snapshot.layer("chunk")))
-    return snapshot.derived("titled texts", lambda: snapshot.titled_texts(rows))
+    return snapshot.get(_TITLED_TEXTS)
+
+
+def _all_titled(snapshot: Snapshot) -> list[str]:
+    return snapshot.titled_texts(range(len(snapshot.layer("chunk"))))
+
+
+_TITLED_TEXTS = Derived("titled texts", _all_titled)
 
 
 NOTHING = False  # kept of a text whose reply was of no use

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from clew.errors import BudgetSpent, InputError, ModelError, RecipeMismatch
+from clew.generation import open_snapshot
 from clew.index import finish
 from clew.index.choose import (
+    NOTE,
     NOTHING,
     Memory,
     Wanted,
@@ -101,7 +103,7 @@ def extract(
     InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
     related other entities in this index, EndpointError after what came before it is committed.
     """
-    before, with_llm = Wanted.from_plain(store.wanted()), models.llm is not None
+    before, with_llm = Wanted.from_plain(store.note(NOTE)), models.llm is not None
     if not with_llm and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     done, tell = Done(), on_progress or (lambda _done, _total: None)
@@ -111,7 +113,7 @@ def extract(
     _check(models, rules)
     memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
     if with_llm and "pagerank" in wanted.of_llm(GRAPH):
-        finish(store, graph=True)  # for the choice, and to be kept after it
+        finish(store)  # compacted now, it stays so, and so does the graph that the choice computes
     with closing(Corpus(store)) as corpus:
         _settle(corpus, wanted)
         memory = corpus.remembered(memory)
@@ -122,7 +124,7 @@ def extract(
                 ledger.forget_failed()
             consider_failed(store, corpus.snapshot, wanted, memory.known)
         if wanted != before:
-            store.set_wanted(wanted.plain())
+            store.set_note(NOTE, wanted.plain())
         if rules is not None:
             _by_rules(corpus, models, rules, wanted.triples, done, tell)
         tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: _graph_task(corpus, models)}
@@ -165,7 +167,7 @@ def _check(models: Models, rules: Extractor | None) -> None:
 
 
 def _count_waiting(store: Store, done: Done) -> None:
-    with closing(store.snapshot()) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         done.waiting.update(waiting(store, snapshot))
 
 
@@ -203,9 +205,9 @@ class Corpus:
     """The chunks of one generation; extractions that are added meanwhile do not change them."""
 
     def __init__(self, store: Store) -> None:
-        store.claim()  # before rows are numbered: another process might compact
+        store.lock()  # before rows are numbered: another process might compact
         self.store = store
-        self.snapshot = store.snapshot()
+        self.snapshot = open_snapshot(store)
         self.stored = stored_chunks(self.snapshot)
 
     @property

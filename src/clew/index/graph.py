@@ -112,7 +112,7 @@ def import_graph(
     """
     check_recipe(store.recipe, model_recipe(models))
     models, tell = metered(models, meter or Meter()), on_progress or (lambda _: None)
-    store.claim()  # what is done depends on what the store has now
+    store.lock()  # what is done depends on what the store has now
     known = store.hashes()
     named = read.stated.documents()
     n_named = sum(named.values()) - named.pop("", 0)

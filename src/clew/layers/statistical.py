@@ -6,7 +6,6 @@ and one of the index's entities where the keys of both are one.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -16,7 +15,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.salience import entries
+from clew.algo.sketches import digest
 from clew.algo.synonyms import near_pairs
+from clew.derived import CachedArrays, Derived
 from clew.layers.entities import is_key
 from clew.layers.extractions import encoded
 from clew.layers.numbers import Numbers
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.salience import Score
+    from clew.derived import Earlier
     from clew.models import Embedder
     from clew.types import Snapshot
 
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     Rows = NDArray[np.integer]
     Rate = Callable[[Sequence[str]], tuple[csr_array, list[str]]]
 
-KEPT = "statistical"  # what the index keeps them under
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms
 
@@ -72,25 +73,36 @@ def statistical(
     nested: bool = False,
     synonym: float = SYNONYM,
 ) -> Statistical:
-    """Return the statistical entities of a snapshot, computed once unless the index keeps them.
+    """Return the statistical entities of a snapshot, computed once.
 
-    It keeps those of the defaults. `salient_rates` has what decides which terms are salient; its
+    Those of the defaults are cached. `salient_rates` has what decides which terms are salient; its
     `threshold` and `longest` are those of the recipe unless given. Names whose cosine is above
     `synonym` are synonyms. An imported chunk has no salient terms.
     """
     own = terms_of(snapshot)
     threshold = own.threshold if threshold is None else threshold
     longest = own.longest if longest is None else longest
-    settings = score, threshold, longest, nested
-    rate = partial(salient_rates, score=score, threshold=threshold, longest=longest, nested=nested)
+    settings = score, threshold, longest, nested, synonym
+    return snapshot.get(_STATISTICAL, *settings, embedder=embedder)
 
-    def compute() -> Statistical:
-        kept = snapshot.kept(KEPT)
-        if kept is None or settings != _kept_settings(kept) or synonym < SYNONYM:
-            kept = statistical_arrays(snapshot, lambda: embedder, kept, rate=rate, synonym=synonym)
-        return _opened(snapshot, kept, synonym)
 
-    return snapshot.derived(f"statistical {settings} {synonym}", compute)
+def _statistical(
+    snapshot: Snapshot,
+    score: Score,
+    threshold: float,
+    longest: int,
+    nested: bool,  # noqa: FBT001 -- a setting
+    synonym: float,
+    *,
+    embedder: Embedder,
+) -> Statistical:
+    arrays = snapshot.get(STATISTICAL, embedder=lambda: embedder)
+    if (score, threshold, longest, nested) != _settings(arrays) or synonym < SYNONYM:
+        rate = partial(
+            salient_rates, score=score, threshold=threshold, longest=longest, nested=nested
+        )
+        arrays = _arrays(snapshot, lambda: embedder, arrays, rate=rate, synonym=synonym)
+    return _opened(snapshot, arrays, synonym)
 
 
 def terms_of(snapshot: Snapshot) -> Terms:
@@ -98,7 +110,7 @@ def terms_of(snapshot: Snapshot) -> Terms:
     return Terms.of_recipe(snapshot.recipe) or Terms()
 
 
-def _kept_settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
+def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
     """Return what makes those terms salient that arrays hold."""
     terms = Terms()
     if "settings" in arrays:
@@ -107,7 +119,18 @@ def _kept_settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
     return "normalised", terms.threshold, terms.longest, False
 
 
-def statistical_arrays(
+def _computed(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
+    return _arrays(snapshot, embedder)
+
+
+def _updated(snapshot: Snapshot, earlier: Earlier, *, embedder: Callable[[], Embedder]) -> Arrays:
+    """The text of a chunk stays what it is, so equal chunks have equal salient terms."""
+    last = earlier.arrays
+    same = "chunk" in earlier.unchanged and np.array_equal(last["is_text"], snapshot.are_texts())
+    return _arrays(snapshot, embedder, last, same_texts=same)
+
+
+def _arrays(
     snapshot: Snapshot,
     embedder: Callable[[], Embedder],
     last: Arrays | None = None,
@@ -116,10 +139,10 @@ def statistical_arrays(
     rate: Rate | None = None,
     synonym: float = SYNONYM,
 ) -> dict[str, NDArray[Any]]:
-    """Return what `statistical` is made from, as an index keeps it; docs/format.md has the names.
+    """Return what `statistical` is made from; docs/format.md has the names.
 
     From `last`, the arrays of an earlier generation, come the vectors of names that it has, so the
-    `embedder` is called only where there are others; and the synonyms, where these are of the same
+    `embedder` is called where there are others only; and the synonyms, where these are of the same
     vectors. `same_texts` says that the salient terms are its own, too, if what makes them is.
     Without a `rate` that is what the recipe has.
     """
@@ -127,7 +150,7 @@ def statistical_arrays(
     made_by = terms.threshold, terms.longest
     if rate is None:
         rate = partial(salient_rates, threshold=terms.threshold, longest=terms.longest)
-    if last is not None and same_texts and _kept_settings(last)[1:3] == made_by:
+    if last is not None and same_texts and _settings(last)[1:3] == made_by:
         salient = {name: last[name] for name in ("names", "n_bytes", "indptr", "indices", "rates")}
     else:
         salient = _salient_arrays(snapshot, rate)
@@ -137,6 +160,7 @@ def statistical_arrays(
     vectors = _vectors(snapshot, others, embedder, last)
     return {
         **salient,
+        "is_text": snapshot.are_texts(),
         "settings": np.array(made_by, dtype=np.float64),
         "entities": entity,
         "vectors": vectors,
@@ -245,12 +269,6 @@ def _synonym_arrays(
     return found | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
 
 
-def digest(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return 16 bytes that are others where vectors are."""
-    data = np.ascontiguousarray(vectors).reshape(-1).view(np.uint8).data
-    return np.frombuffer(hashlib.blake2b(data, digest_size=16).digest(), dtype=np.uint8)
-
-
 # -- which facts their chunks say ------------------------------------------------------------------
 
 
@@ -303,7 +321,7 @@ def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
     return np.isin(rows * size + columns, stored * size + matrix.indices)
 
 
-# -- what is kept, opened --------------------------------------------------------------------------
+# -- the arrays, opened --------------------------------------------------------------------------
 
 
 def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
@@ -339,3 +357,9 @@ def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
     begins = np.searchsorted(row, np.arange(n_nodes + 1))
     others = members[arrays["others"][kept]]
     return csr_array((arrays["cosines"][kept], others, begins), shape=(n_nodes, n_nodes))
+
+
+_STATISTICAL = Derived("statistical entities", _statistical)
+STATISTICAL = CachedArrays(
+    "statistical", _computed, inputs=("chunk",), update=_updated, embeds=True
+)

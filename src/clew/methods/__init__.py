@@ -9,15 +9,17 @@ same one, but for those that it names in BASELINES. Other packages register meth
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew import plugins
-from clew.errors import UnknownMethod
+from clew.errors import InputError, UnknownMethod
 from clew.types import Limits
 
 if TYPE_CHECKING:
+    from clew.derived import CachedArrays
     from clew.models import Models
     from clew.types import Evidence, Snapshot
 
@@ -30,7 +32,8 @@ class Method(Protocol):
     """A frozen dataclass of parameters that computes evidence from a snapshot."""
 
     layers: ClassVar[frozenset[str]]  # what the index must hold
-    # A class may say besides which of its parameters bound what it returns: limits = Limits(...).
+    # A class may say besides which of its parameters bound what it returns: limits = Limits(...),
+    # and which cached arrays it asks the snapshot for: needs = (ARRAYS, ...).
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         """Return the chunks found, best first, and why. The same input gives the same output."""
@@ -79,6 +82,19 @@ def limits(kind: type[Method]) -> Limits:
     """Return which parameters of a method bound what it returns, none where it does not say."""
     found: Limits = getattr(kind, "limits", Limits())
     return found
+
+
+def needs(*wanted: str) -> list[CachedArrays]:
+    """Return the cached arrays that some methods ask for, all where none is named, each once.
+
+    A method of another package that cannot be loaded has asked for none, unless it is named.
+    """
+    ignored = () if wanted else (InputError,)
+    found: dict[str, CachedArrays] = {}
+    for name in wanted or names():
+        with suppress(*ignored):
+            found |= {each.name: each for each in getattr(load(name), "needs", ())}
+    return [found[name] for name in sorted(found)]
 
 
 def _variants() -> dict[str, type[Method]]:

@@ -41,6 +41,7 @@ class Auto:
     """Some methods, chosen for the index, and their rankings fused."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple", "unit"})
+    needs: ClassVar = (steps.SKETCHES["entity"], steps.SKETCHES["triple"])
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned, and read of each method that counts in chunks

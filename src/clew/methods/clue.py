@@ -19,6 +19,7 @@ from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
+from clew.derived import Derived
 from clew.errors import InputError
 from clew.types import Evidence, Limits, Path, Snapshot, Step
 
@@ -130,7 +131,7 @@ class Clue:
 
 
 def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
-    return snapshot.derived(f"clue {title_links}", lambda: _build_graph(snapshot, title_links))
+    return snapshot.get(_UNIT_GRAPH, title_links)
 
 
 def _build_graph(snapshot: Snapshot, title_links: bool) -> UnitGraph:  # noqa: FBT001
@@ -140,6 +141,9 @@ def _build_graph(snapshot: Snapshot, title_links: bool) -> UnitGraph:  # noqa: F
         unit_entities = csr_array(unit_entities + titles)
         unit_entities.sort_indices()
     return UnitGraph(unit_entities, unit_entities.T.tocsr(), snapshot.layer("unit").vectors)
+
+
+_UNIT_GRAPH = Derived("the graph of units and entities", _build_graph)
 
 
 @dataclass(slots=True)

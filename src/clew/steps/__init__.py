@@ -18,7 +18,15 @@ from clew.steps.linking import (
     same_names,
     similar_entities,
 )
-from clew.steps.nearest import chunk_graph, chunk_ranks, keyword_lengths, near_rows
+from clew.steps.nearest import (
+    KEYWORDS,
+    NEIGHBOURS,
+    SKETCHES,
+    chunk_graph,
+    chunk_ranks,
+    keyword_lengths,
+    near_rows,
+)
 from clew.steps.relevance import Coverage, Relevance
 from clew.steps.scores import (
     Query,
@@ -33,6 +41,9 @@ from clew.steps.scores import (
 )
 
 __all__ = [
+    "KEYWORDS",
+    "NEIGHBOURS",
+    "SKETCHES",
     "Coverage",
     "Linked",
     "Query",

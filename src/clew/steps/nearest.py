@@ -9,29 +9,52 @@ from scipy.sparse import csr_array
 
 from clew.algo import keywords, sketches
 from clew.algo.knn import knn_graph, overlapping, page_ranks
+from clew.derived import CachedArrays, Derived
 from clew.types import Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.derived import Arrays, Earlier
 
-# -- the graph of chunks, and keywords ------------------------------------------------------------
+_K = 2  # neighbours of a chunk, as the methods that use the graph take by default
 
 
-def chunk_graph(snapshot: Snapshot, k: int = 2) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n_chunks, n_chunks) graph of near chunks, as the index keeps it or computed.
+# -- the graph of chunks --------------------------------------------------------------------------
+
+
+def chunk_graph(snapshot: Snapshot, k: int = _K) -> csr_array[Any, tuple[int, int]]:
+    """Return the (n_chunks, n_chunks) graph of near chunks.
 
     Those of an imported graph have no neighbours: their triples say what they are near to.
     """
-    n = len(snapshot.layer("chunk"))
-    kept = snapshot.kept(f"neighbours-{k}")
-    if kept is not None:
-        ones = np.ones(len(kept["indices"]))
-        return csr_array((ones, kept["indices"], kept["indptr"]), shape=(n, n))
-    return snapshot.derived(f"chunk graph {k}", lambda: _chunk_graph(snapshot, k))
+    return snapshot.get(_CHUNK_GRAPH, k)
+
+
+def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
+    """Return the (n_chunks,) PageRank scores in the graph of near chunks, 1 in the mean."""
+    return snapshot.get(_CHUNK_RANKS, k)
 
 
 def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
+    if k != _K:
+        return _computed_graph(snapshot, k)
+    found, n = snapshot.get(NEIGHBOURS), len(snapshot.layer("chunk"))
+    ones = np.ones(len(found["indices"]))
+    return csr_array((ones, found["indices"], found["indptr"]), shape=(n, n))
+
+
+def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
+    return page_ranks(chunk_graph(snapshot, k))
+
+
+def _neighbours(snapshot: Snapshot) -> Arrays:
+    """Terms and vectors of a chunk stay what they are, so equal chunks have an equal graph."""
+    graph = _computed_graph(snapshot, _K)
+    return {"indptr": graph.indptr, "indices": graph.indices}
+
+
+def _computed_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
     is_all = len(rows) == n
@@ -47,18 +70,46 @@ def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
     return csr_array((graph.data, (rows[a], rows[b])), shape=(n, n))
 
 
-def chunk_ranks(snapshot: Snapshot, k: int = 2) -> NDArray[np.float64]:
-    """Return the (n_chunks,) PageRank scores in the graph of near chunks, 1 in the mean."""
-    return snapshot.derived(f"chunk ranks {k}", lambda: page_ranks(chunk_graph(snapshot, k)))
+_CHUNK_GRAPH = Derived("the graph of near chunks", _chunk_graph)
+_CHUNK_RANKS = Derived("ranks in the graph of near chunks", _chunk_ranks)
+NEIGHBOURS = CachedArrays(f"neighbours-{_K}", _neighbours, inputs=("chunk",))
+
+
+# -- keywords -------------------------------------------------------------------------------------
 
 
 def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
     """Return for each term the length of the sum of the vectors of the sentences with it."""
-    kept = snapshot.kept("keywords")
-    if kept is not None:
-        return np.asarray(kept["lengths"])
+    return np.asarray(snapshot.get(KEYWORDS)["lengths"])
+
+
+def _keywords(snapshot: Snapshot) -> Arrays:
     link, vectors = snapshot.link("sentence", "term"), snapshot.layer("sentence").vectors
-    return snapshot.derived("keyword lengths", lambda: keywords.keyword_lengths(link, vectors))
+    return {**_counts(link), "lengths": keywords.keyword_lengths(link, vectors)}
+
+
+def _updated_keywords(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+    if {"sentence", "term"} <= earlier.unchanged:
+        return earlier.arrays
+    link = snapshot.link("sentence", "term")
+    lengths = keywords.updated_lengths(
+        earlier.arrays["lengths"],
+        earlier.arrays["n_sentences"],
+        earlier.rows["sentence"],
+        earlier.rows["term"],
+        link,
+        snapshot.layer("sentence").vectors,
+    )
+    return {**_counts(link), "lengths": lengths}
+
+
+def _counts(link: csr_array) -> Arrays:
+    return {"n_sentences": np.bincount(link.indices, minlength=link.shape[1])}
+
+
+KEYWORDS = CachedArrays(
+    "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords
+)
 
 
 # -- nearest rows ---------------------------------------------------------------------------------
@@ -75,18 +126,32 @@ def near_rows(
     """Return the `k` rows of a layer nearest to each of the (m, d) `vectors`, with their cosines.
 
     Best first, ties by row, cosines to six decimals; where `only`, (n,), is given, none of the
-    other rows. Few of the nearest are missed where the index keeps sketches of the layer, and none
-    elsewhere.
+    other rows. In a layer of more than 100,000 rows a few of the nearest may be missed.
     """
     rows = snapshot.layer(layer).vectors
-    known = snapshot.derived(f"sketches {layer}", lambda: _sketches(snapshot, layer))
-    if known is None:
-        found = sketches.search_all(rows, vectors, k, only=only)
+    if len(rows) > sketches.EXACT_UP_TO:
+        known = snapshot.get(SKETCHES[layer])
+        made = sketches.Sketches(known["axes"], known["codes"])
+        found = sketches.search(made, rows, vectors, k, only=only)
     else:
-        found = sketches.search(known, rows, vectors, k, only=only)
+        found = sketches.search_all(rows, vectors, k, only=only)
     return [list(zip(near.tolist(), cosines.tolist(), strict=True)) for near, cosines in found]
 
 
-def _sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches | None:
-    kept = snapshot.kept(f"sketches-{layer}")
-    return None if kept is None else sketches.Sketches(kept["axes"], kept["codes"])
+def _sketches_of(layer: str) -> CachedArrays:
+    """Return the declaration of the sketches of a layer's vectors."""
+
+    def compute(snapshot: Snapshot) -> Arrays:
+        vectors = snapshot.layer(layer).vectors
+        made = sketches.sketched(vectors)
+        return {"digest": sketches.digest(vectors), "axes": made.axes, "codes": made.codes}
+
+    def update(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+        now = sketches.digest(snapshot.layer(layer).vectors)
+        same = np.array_equal(earlier.arrays["digest"], now)
+        return earlier.arrays if same else compute(snapshot)
+
+    return CachedArrays(f"sketches-{layer}", compute, update=update)
+
+
+SKETCHES = {layer: _sketches_of(layer) for layer in ("entity", "triple")}

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
+from clew.derived import Derived
 from clew.models import Models, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.text.analyze import term_spans, terms
@@ -108,17 +109,22 @@ class Coverage:
     def _words(self) -> _Words:
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
-        link = self._snapshot.link("chunk", "term")
-        df = self._snapshot.derived(
-            "df", lambda: np.bincount(link.indices, minlength=link.shape[1])
-        )
+        df, n_chunks = self._snapshot.get(_DF), len(self._snapshot.layer("chunk"))
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
         counts = np.array([df[row] if row >= 0 else 0 for row in rows], dtype=np.float64)
         return _Words(
             [(start, end) for _, start, end in words],
             rows,
-            np.log1p(link.shape[0] / (counts + 1)),
+            np.log1p(n_chunks / (counts + 1)),
         )
+
+
+def _document_frequencies(snapshot: Snapshot) -> NDArray[np.intp]:
+    link = snapshot.link("chunk", "term")
+    return np.bincount(link.indices, minlength=link.shape[1])
+
+
+_DF = Derived("chunks of terms", _document_frequencies)
 
 
 @dataclass(frozen=True, slots=True)

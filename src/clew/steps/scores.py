@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
+from clew.derived import Derived
 from clew.models import Models, gives_tokens
 from clew.text.analyze import terms
 from clew.types import Snapshot, TokenVectors
@@ -55,7 +56,14 @@ def term_rows(snapshot: Snapshot, text: str) -> list[int]:
 
 def bm25(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
     """Return the snapshot's BM25 weights, computed once."""
-    return snapshot.derived("bm25", lambda: bm25_weights(snapshot.link("chunk", "term")))
+    return snapshot.get(_BM25)
+
+
+def _bm25(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
+    return bm25_weights(snapshot.link("chunk", "term"))
+
+
+_BM25 = Derived("BM25 weights", _bm25)
 
 
 def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:

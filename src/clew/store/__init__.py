@@ -6,12 +6,87 @@ A store is anything that keeps this protocol; `clew.testing` has the suite that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.types import Batch, Scalar, Snapshot
+from clew.types import Batch, Document, Scalar
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+    from clew.store.segments import Blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Everything that is live as one new segment, and which stored rows its numbers stand for."""
+
+    arrays: Mapping[str, NDArray[Any] | Blocks]
+    documents: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+    entities: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    named: list[int]  # the new rows of entities that have a name vector
+
+
+class View(Protocol):
+    """One generation as a store keeps it. Rows are the store's own numbers."""
+
+    recipe: Mapping[str, Scalar]
+    generation: int
+    numbering: int  # another one where stored rows were given numbers anew
+    segments: Sequence[Mapping[str, NDArray[Any]]]  # oldest first; `schema` has their arrays
+
+    def live_documents(self) -> Sequence[tuple[str, int]]:
+        """Return the id and the row of every live document, by id."""
+        ...
+
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        """Return the documents in some rows."""
+        ...
+
+    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        """Return the key in each row of "entity" or "term"."""
+        ...
+
+    def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
+        """Return the row of each key that "document", "entity" or "term" has."""
+        ...
+
+    def count(self, table: str) -> int:
+        """Return how many rows "document", "entity" or "term" has, dead ones among them."""
+        ...
+
+    def aliases(self) -> Mapping[str, str]:
+        """Return which entity key stands for which other key."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Cache(Protocol):
+    """Arrays by name that were computed from a generation. Losing them costs time alone."""
+
+    def names(self) -> list[str]:
+        """Return the names of what is cached, of any generation."""
+        ...
+
+    def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:
+        """Return what is cached of a generation, None where nothing is or it cannot be read."""
+        ...
+
+    def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
+        """Return what is cached of the newest generation that has it."""
+        ...
+
+    def save(self, name: str, generation: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Cache arrays in place of those of earlier generations; nothing where it cannot be."""
+        ...
+
+    def drop(self, before: int) -> None:
+        """Erase what is cached of generations before one."""
+        ...
 
 
 class Store(Protocol):
@@ -42,8 +117,8 @@ class Store(Protocol):
         """Return the positions of those entity keys that have no name vector yet."""
         ...
 
-    def claim(self) -> None:
-        """Become the one writer now, until `close`: nobody else commits, compacts or keeps.
+    def lock(self) -> None:
+        """Become the one writer now, until `close`: nobody else commits or rewrites.
 
         Raises IndexLocked while another process writes.
         """
@@ -57,12 +132,12 @@ class Store(Protocol):
         """
         ...
 
-    def wanted(self) -> Mapping[str, Scalar]:
-        """Return what `set_wanted` kept last, nothing in a new store."""
+    def note(self, name: str) -> Mapping[str, Any]:
+        """Return what `set_note` kept last under a name, nothing where it kept nothing."""
         ...
 
-    def set_wanted(self, wanted: Mapping[str, Scalar]) -> None:
-        """Keep what is to be extracted from the chunks."""
+    def set_note(self, name: str, values: Mapping[str, Any]) -> None:
+        """Keep some values, as JSON has them, such as what is to be extracted from the chunks."""
         ...
 
     def work(self, kind: str) -> Mapping[int, int]:
@@ -96,37 +171,27 @@ class Store(Protocol):
         """Delete documents and what only they supported; return the ids that were there."""
         ...
 
-    def wasted(self) -> float:
-        """Return the share of stored chunks that are dead or outside the largest segment."""
-        ...
+    def rewrite(self, live: Compacted) -> None:
+        """Keep what is live and nothing else, numbered anew: the next generation, and erased rest.
 
-    def freeze(self) -> None:
-        """Save what opening the newest generation would compute."""
-        ...
-
-    def keep(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep what was computed from the newest generation, durable when this returns.
-
-        It was computed from a snapshot that was opened behind `claim`: before, another session
-        may add a generation meanwhile. Raises InputError where the newest one is not frozen,
-        IndexLocked while another process writes.
+        It was computed from a view that was opened behind `lock`.
         """
         ...
 
-    def kept(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return what was kept last under a name, of the newest generation or an earlier one.
-
-        None where nothing is, where it cannot be read, and where a compaction has numbered stored
-        rows anew since.
-        """
-        ...
-
-    def compact(self) -> None:
-        """Rewrite everything that is live as one segment and erase the rest."""
-        ...
-
-    def snapshot(self) -> Snapshot:
+    def view(self) -> View:
         """Return the newest generation, unchanged by later commits."""
+        ...
+
+    def sweep(self) -> None:
+        """Drop what is cached of generations before the last rewriting, which may quote dead text.
+
+        It does so by itself when it becomes the writer.
+        """
+        ...
+
+    @property
+    def cache(self) -> Cache:
+        """Where arrays are cached that can be computed again."""
         ...
 
     def close(self) -> None:

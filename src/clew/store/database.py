@@ -418,17 +418,6 @@ class WriterLock:
         self._connection.close()
 
 
-def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
-    """Return for each alias the last of the names that it leads to, once round a circle at most."""
-    last = {}
-    for key in aliases:
-        seen = [key]
-        while aliases.get(seen[-1], key) not in seen:
-            seen.append(aliases[seen[-1]])
-        last[key] = seen[-1]
-    return last
-
-
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours."""

@@ -2,8 +2,7 @@
 
 index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
 segments/NNN    what one commit added, as arrays; every eight of a size become one
-frozen/NNN      the assembled links of one generation, so that opening is mapping
-frozen/NNN-N    what was computed from a generation and kept
+cached/NAME-N   arrays that were computed from generation N, and can be again
 writer.lock     held while a process writes
 """
 
@@ -11,31 +10,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from clew.errors import InputError, NotAnIndex, StoreError
-from clew.store import compaction, frozen, schema, segments
-from clew.store.assemble import assemble
-from clew.store.database import FILE, Database, Segment, WriterLock, is_blank, resolved
-from clew.store.rows import live_rows
-from clew.store.snapshot import Parts, build
-from clew.types import KINDS, REFERENCES, Batch, Scalar, Snapshot
+from clew.errors import NotAnIndex, StoreError
+from clew.store import schema, segments
+from clew.store.cache import FOLDER as _CACHED
+from clew.store.cache import FileCache
+from clew.store.database import FILE, LOCK, Database, Segment, WriterLock, is_blank
+from clew.types import KINDS, REFERENCES, Batch, Document, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.store.assemble import Assembly
+    from clew.store import Compacted, View
     from clew.store.segments import Arrays, Blocks
 
-T = TypeVar("T")
-
 _SEGMENTS = "segments"
+_FORMER = "frozen"  # where an earlier version kept what it computed
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its files
 _FAN_IN = 8  # segments of one level that are merged into one of the next
 _BESIDE = re.compile(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a file of ours
@@ -45,7 +42,7 @@ _COMPACTED = -1  # the level of a compacted segment, which is never merged
 class EmbeddedStore:
     """A store in a folder. The first write takes the writer's lock and keeps it until `close`.
 
-    Threads may take snapshots and ask for `published` while one of them writes.
+    Threads may take views and ask for the generation while one of them writes.
     """
 
     def __init__(self, folder: Path, database: Database) -> None:
@@ -54,6 +51,7 @@ class EmbeddedStore:
         self._seen_by_readers = Database(folder)
         self._lock: WriterLock | None = None
         self._recipe: dict[str, Scalar] = database.meta("recipe")
+        self.cache = FileCache(folder)
 
     @classmethod
     def create(cls, folder: Path, recipe: Mapping[str, Scalar]) -> Self:
@@ -107,10 +105,6 @@ class EmbeddedStore:
 
     @property
     def generation(self) -> int:
-        return int(self._database.meta("generation"))
-
-    @property
-    def published(self) -> int:
         """The newest generation that is committed; no write that goes on makes this wait."""
         return int(self._seen_by_readers.meta("generation"))
 
@@ -121,7 +115,7 @@ class EmbeddedStore:
         named = self._database.named(keys)
         return [i for i, key in enumerate(keys) if key not in named]
 
-    def claim(self) -> None:
+    def lock(self) -> None:
         self._write_lock()
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
@@ -192,13 +186,13 @@ class EmbeddedStore:
     def _path(self, name: str) -> Path:
         return self._folder / _SEGMENTS / f"{name}{segments.SUFFIX}"
 
-    def wanted(self) -> Mapping[str, Scalar]:
-        return dict(self._database.meta("wanted") or {})
+    def note(self, name: str) -> Mapping[str, Any]:
+        return dict(self._database.meta(name) or {})
 
-    def set_wanted(self, wanted: Mapping[str, Scalar]) -> None:
+    def set_note(self, name: str, values: Mapping[str, Any]) -> None:
         self._write_lock()
         with self._database.transaction():
-            self._database.set_meta("wanted", dict(wanted))
+            self._database.set_meta(name, dict(values))
 
     def work(self, kind: str) -> Mapping[int, int]:
         return self._database.work(kind)
@@ -237,37 +231,12 @@ class EmbeddedStore:
         return gone
 
     def _advance(self) -> int:
-        generation = self.generation + 1
+        generation = int(self._database.meta("generation")) + 1
         self._database.set_meta("generation", generation)
         return generation
 
-    def freeze(self) -> None:
-        """Save the newest generation's links, so that readers map them and compute nothing."""
-        if frozen.load(self._folder, self._database) is not None:
-            return
+    def rewrite(self, live: Compacted) -> None:
         self._write_lock()
-        generation = self.generation
-        assembly = self._assembled(self._database, self._registered(self._database))
-        frozen.save(self._folder, generation, assembly)
-        with self._database.transaction():
-            self._database.set_meta("frozen", generation)
-        self._sweep()
-
-    def keep(self, name: str, arrays: Arrays) -> None:
-        self._write_lock()
-        with self._database.transaction():
-            if self._database.meta("frozen") != self.generation:
-                raise InputError("only what is computed from a frozen generation can be kept")
-            frozen.keep(self._folder, self._database, name, arrays)
-        self._sweep()
-
-    def kept(self, name: str) -> Arrays | None:
-        return frozen.kept(self._folder, self._database, name)
-
-    def compact(self) -> None:
-        self._write_lock()
-        rows = _live_rows(self._database)
-        live = compaction.compacted(self._registered(self._database), rows)
         with self._database.transaction():
             self._database.replace_all(
                 live.documents.tolist(), live.entities.tolist(), live.terms.tolist()
@@ -275,77 +244,47 @@ class EmbeddedStore:
             self._database.replace_work(live.chunks.tolist())
             self._database.set_named(live.named)
             self._database.set_meta("numbering", int(self._database.meta("numbering")) + 1)
-            frozen.forget(self._database)
-            if len(rows):
+            if len(live.documents):
                 self._write(live.arrays, level=_COMPACTED)
-            self._advance()
+            self._database.set_meta("compacted", self._advance())
         self._sweep()
         self._database.vacuum()
-
-    def wasted(self) -> float:
-        return _retried(self._wasted)
-
-    def _wasted(self) -> float:
-        with closing(Database(self._folder)) as database:
-            database.freeze()
-            registered = self._registered(database)
-            owners = [s["chunk.document"] for s in registered if "chunk.document" in s]
-            total = sum(map(len, owners))
-            if not total:
-                return 0.0
-            documents = _live_rows(database)
-            live = np.zeros(database.count("document"), dtype=bool)
-            live[documents] = True
-            dead = _dead_extractions(registered, documents)
-        n_live = sum(int(live[owner].sum()) for owner in owners)
-        return max(1 - max(map(len, owners)) / total, 1 - n_live / total, dead)
 
     def size_bytes(self) -> int:
         """Return how much disk the index takes."""
         return segments.size_bytes(self._folder)
 
-    def snapshot(self) -> Snapshot:
-        return _retried(self._snapshot)
+    def view(self) -> View:
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(segments.MissingSegment):  # a compaction came between
+                return self._view()
+        return self._view()
 
-    def _snapshot(self) -> Snapshot:
+    def _view(self) -> FolderView:
         database = Database(self._folder)
         try:
             database.freeze()
-            registered = self._registered(database)
-            saved = frozen.load(self._folder, database)
-            assembly = saved or self._assembled(database, registered)
-            generation = int(database.meta("generation"))
-            return build(
-                Parts(assembly, registered, database),
-                recipe=self._recipe,
-                generation=generation,
-                kept=lambda name: frozen.kept(self._folder, database, name, generation),
-            )
+            found = [segments.read(self._path(each.name)) for each in database.segments()]
+            return FolderView(database, self._recipe, found)
         except BaseException:
             database.close()
             raise
-
-    def _assembled(self, database: Database, registered: Sequence[Arrays]) -> Assembly:
-        """Return the newest generation that `database` sees, computed."""
-        aliases = resolved(database.aliases())
-        rows = database.rows("entity", sorted({*aliases, *aliases.values()}))
-        pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
-        halved = self._recipe["halvings"] != 0
-        return assemble(registered, _live_rows(database), pairs, halved=halved)
-
-    def _registered(self, database: Database) -> list[Arrays]:
-        return [segments.read(self._path(segment.name)) for segment in database.segments()]
 
     def _write_lock(self) -> None:
         if self._lock is None:
             self._lock = WriterLock(self._folder)
             self._sweep()
+            self.sweep()
+            segments.sweep(self._folder / _FORMER, ())
+
+    def sweep(self) -> None:
+        if self._lock is not None:
+            self.cache.drop(before=self._database.meta("compacted") or 0)
 
     def _sweep(self) -> None:
-        """Delete the files that no transaction registered, or that one has replaced."""
+        """Delete the segments that no transaction registered, or that one has replaced."""
         names = [segment.name for segment in self._database.segments()]
         segments.sweep(self._folder / _SEGMENTS, names)
-        frozen.sweep(self._folder, self._database)
 
     def close(self) -> None:
         self._seen_by_readers.close()
@@ -355,26 +294,38 @@ class EmbeddedStore:
             self._lock = None
 
 
-def _live_rows(database: Database) -> NDArray[np.int64]:
-    """Return the stored rows of the live documents, in the order of their ids."""
-    return np.asarray([row for _, row in database.live_documents()], dtype=np.int64)
+class FolderView:
+    """One generation of a folder: a read transaction, and its segments mapped into memory."""
 
+    def __init__(
+        self, database: Database, recipe: Mapping[str, Scalar], found: Sequence[Arrays]
+    ) -> None:
+        self._database = database
+        self.recipe = recipe
+        self.segments = found
+        self.generation = int(database.meta("generation"))
+        self.numbering = int(database.meta("numbering"))
 
-def _retried(read: Callable[[], T]) -> T:
-    """Return what `read` gives, tried again while compactions take its files away."""
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(segments.MissingSegment):
-            return read()
-    return read()
+    def live_documents(self) -> Sequence[tuple[str, int]]:
+        return self._database.live_documents()
 
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        return self._database.documents(rows)
 
-def _dead_extractions(registered: Sequence[Arrays], documents: NDArray[np.int64]) -> float:
-    """Return the share of extractions that a newer one replaced, or whose chunk is gone."""
-    names = ("document.title_entity", *schema.numbers("chunk")[:1], *schema.numbers("extraction"))
-    table = {name: schema.concatenated(registered, name) for name in names}
-    total = len(table["extraction.chunk"])
-    live = live_rows(table, documents, ("chunk", "extraction")) if total else None
-    return 1 - len(live.rows["extraction"]) / total if live else 0.0
+    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        return self._database.keys(table, rows)
+
+    def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
+        return self._database.rows(table, keys)
+
+    def count(self, table: str) -> int:
+        return self._database.count(table)
+
+    def aliases(self) -> Mapping[str, str]:
+        return self._database.aliases()
+
+    def close(self) -> None:
+        self._database.close()
 
 
 def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
@@ -383,5 +334,6 @@ def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]
 
 
 def _has_foreign_files(folder: Path) -> bool:
-    ours = {"index.sqlite", "writer.lock", _SEGMENTS, "frozen", "embeddings.sqlite", "calls.sqlite"}
+    folders = {_SEGMENTS, _CACHED, _FORMER}
+    ours = {FILE, LOCK, "embeddings.sqlite", "calls.sqlite", *folders}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew import index
+from clew.generation import open_snapshot
 from clew.index import choose
 from clew.index.extract import extract
 from clew.models import (
@@ -82,7 +83,7 @@ def built(
             if triples:
                 rules = Cooccurrence(given.tagger)
                 extract(store, given, choose.Wanted(triples="cooccurrence"), rules=rules)
-            snapshot = store.snapshot()
+            snapshot = open_snapshot(store)
         try:
             yield snapshot
         finally:

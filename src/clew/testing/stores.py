@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew import index
-from clew.errors import IndexLocked, InputError, MissingLayer
+from clew.errors import IndexLocked, MissingLayer
+from clew.generation import compact, open_snapshot, wasted
 from clew.index import choose
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.imported import Statements, imported_batch
@@ -57,10 +58,10 @@ class StoreContract:
     def test_new_store_is_empty(self, open_store: OpenStore) -> None:
         """A new store has its recipe, no document, and a snapshot without rows."""
         store = open_store()
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         assert dict(store.recipe) == dict(self.recipe)
         assert store.hashes() == {}
-        assert store.wasted() == 0
+        assert wasted(store) == 0
         assert [len(layer) for layer in snapshot.layers.values()] == [0] * len(snapshot.layers)
         snapshot.close()
         store.close()
@@ -100,8 +101,8 @@ class StoreContract:
             before = contents(snapshot, vectors=False)
             self._commit(store, *documents[4:])
             store.remove([documents[0].id])
-            store.compact()
-            store.freeze()
+            compact(store)
+            _open_and_close(store)
             assert contents(snapshot, vectors=False) == before
             assert len(snapshot.layer("chunk").vectors) == len(snapshot.layer("chunk"))
         store.close()
@@ -119,7 +120,7 @@ class StoreContract:
         assert store.remove([*ids, "never there"]) == ids
         assert store.generation > generation
         assert not set(ids) & set(store.hashes())
-        assert store.wasted() > 0
+        assert wasted(store) > 0
         generation = store.generation
         assert store.remove(ids) == []
         assert store.revive({documents[0].id: hashes[documents[0].id]}) == []
@@ -142,8 +143,8 @@ class StoreContract:
         assert store.unnamed([*named, "never there"]) == [len(named)]
         store.close()
 
-    def test_compact_and_freeze_change_no_row(self, open_store: OpenStore) -> None:
-        """Compacting and freezing leave every row, text, link and vector as it was."""
+    def test_compacting_changes_no_row(self, open_store: OpenStore) -> None:
+        """Compacting leaves every row, text, link and vector as it was, assembled or not."""
         store = open_store()
         documents = small_documents()
         self._commit(store, *documents[6:])
@@ -152,13 +153,13 @@ class StoreContract:
         with _open(store) as snapshot:
             before = contents(snapshot)
         hashes = dict(store.hashes())
-        for change in (store.freeze, store.compact, store.freeze):
-            change()
+        for change in (_open_and_close, compact, _open_and_close):
+            change(store)
             assert store.hashes() == hashes
             with _open(store) as snapshot:
                 assert contents(snapshot) == before
                 check_consistent(snapshot)
-        assert store.wasted() == 0
+        assert wasted(store) == 0
         store.close()
 
     def test_everything_is_kept(self, open_store: OpenStore) -> None:
@@ -194,8 +195,8 @@ class StoreContract:
         with _open(store) as snapshot:
             assert not len(snapshot.layer("triple"))
         store.revive(hashes)
-        for change in (store.compact, store.freeze):
-            change()
+        for change in (compact, _open_and_close):
+            change(store)
             with _open(store) as snapshot:
                 assert contents(snapshot) == before
         store.close()
@@ -228,8 +229,8 @@ class StoreContract:
             assert chunks == ["Bo Dahl left Verle.", "Mira Toll met Bo Dahl."]
             entities = snapshot.layer("entity")
             assert entities.columns["linkable"][entities.rows(["bo dahl"])].all()
-        for change in (store.compact, store.freeze):
-            change()
+        for change in (compact, _open_and_close):
+            change(store)
             with _open(store) as snapshot:
                 assert contents(snapshot) == before
         store.remove([subject.document.id for subject in subjects])
@@ -245,15 +246,18 @@ class StoreContract:
         with _open(store) as snapshot:
             stored = choose.stored_chunks(snapshot).tolist()
         store.set_work(GRAPH, {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1})
-        store.set_wanted({"triples": "llm"})
-        store.compact()
+        store.set_note("wanted", {"triples": "llm"})
+        store.set_note("another", {"names": ["a", "b"]})
+        compact(store)
         with _open(store) as snapshot:
             stored = choose.stored_chunks(snapshot).tolist()
         assert store.work(GRAPH) == {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1}
         assert store.work(UNITS) == {}
         self._extract(store, "met")
         assert store.work(GRAPH) == {stored[2]: 1, stored[3]: -1}
-        assert store.wanted() == {"triples": "llm"}
+        assert store.note("wanted") == {"triples": "llm"}
+        assert store.note("another") == {"names": ["a", "b"]}
+        assert store.note("never") == {}
         store.close()
 
     def test_what_is_settled_later_is_in_the_recipe(self, open_store: OpenStore) -> None:
@@ -263,7 +267,7 @@ class StoreContract:
         before = dict(store.recipe)
         store.settle({"entity_words": 2})
         assert dict(store.recipe) == {**before, "entity_words": 2}
-        store.compact()
+        compact(store)
         with _open(store) as snapshot:
             assert dict(snapshot.recipe) == {**before, "entity_words": 2}
         store.settle({"entity_words": None})
@@ -290,7 +294,7 @@ class StoreContract:
         store.set_aliases({"bo dahl": "mira toll"})
         with _open(store) as snapshot:
             assert not len(snapshot.layer("triple"))  # it would say something of one thing
-        store.compact()
+        compact(store)
         store.set_aliases({"bo dahl": None})
         with _open(store) as snapshot:
             assert contents(snapshot) == before
@@ -307,14 +311,13 @@ class StoreContract:
         store.commit(graph_batch(extracted, models(), store.unnamed), ())
 
     def test_stored_numbers_stay(self, open_store: OpenStore) -> None:
-        """What is added or removed changes no stored number; a compaction changes the numbering."""
+        """What is added or removed changes no stored number; a rewriting changes the numbering."""
         store = open_store()
         documents = small_documents()
         self._commit(store, *documents[4:8])
         before, numbering = self._numbers(store)
         self._commit(store, *documents[:4])
         store.remove([documents[7].id])
-        store.freeze()
         after, same = self._numbers(store)
         assert same == numbering
         for name, numbers in after.items():
@@ -322,112 +325,91 @@ class StoreContract:
             both = numbers.keys() & before[name].keys()
             assert both
             assert {i: numbers[i] for i in both} == {i: before[name][i] for i in both}
-        store.compact()
+        compact(store)
         assert self._numbers(store)[1] != numbering
         store.close()
 
     @staticmethod
     def _numbers(store: Store) -> tuple[dict[str, dict[str, int]], int]:
-        """Return the stored number of each row of a layer by its id, and the numbering."""
-        with _open(store) as snapshot:
-            ids = {
-                name: snapshot.layer(name).ids(range(len(rows)))
-                for name, rows in snapshot.stored.items()
-            }
-            assert {"chunk", "sentence", "term"} <= ids.keys()
+        """Return the stored number of each chunk, entity and term by its id, and the numbering."""
+        with _open(store) as snapshot, closing(store.view()) as view:
+            chunks = snapshot.layer("chunk")
             numbers = {
-                name: dict(zip(ids[name], rows.tolist(), strict=True))
-                for name, rows in snapshot.stored.items()
+                "chunk": dict(
+                    zip(
+                        chunks.ids(range(len(chunks))),
+                        chunks.columns["number"].tolist(),
+                        strict=True,
+                    )
+                )
             }
-            return numbers, snapshot.numbering
+            for name in ("entity", "term"):
+                ids = snapshot.layer(name).ids(range(_n(snapshot, name)))
+                numbers[name] = dict(view.rows(name, ids))
+                assert view.keys(name, [numbers[name][each] for each in ids]) == ids
+            return numbers, view.numbering
 
-    def test_what_was_computed_is_kept(self, open_store: OpenStore) -> None:
-        """Arrays are kept of a frozen generation, for its snapshots and for later sessions."""
-        import pytest
-
+    def test_cached_arrays(self, open_store: OpenStore) -> None:
+        """Arrays are cached under a name for one generation, and for every session."""
         store = open_store()
-        self._commit(store, small_documents()[0])
-        with pytest.raises(InputError):
-            store.keep("odd", _ODD)
-        store.freeze()
-        assert store.kept("odd") is None
-        with _open(store) as old:
-            store.keep("odd", _ODD)
-            self._check_kept(store, "odd", _ODD, fresh=True)
-            other: dict[str, NDArray[Any]] = {"a": np.zeros((0, 3)), "b": np.ones(2, dtype=bool)}
-            store.keep("even", other)
-            store.keep("odd", other)
-            self._check_kept(store, "odd", other, fresh=True)
-            self._check_kept(store, "even", other, fresh=True)
-            assert store.kept("never") is None
-            assert old.kept("never") is None
-            contents(old)
+        generation = self._commit(store, small_documents()[0])
+        assert store.cache.load("odd", generation) is None
+        assert store.cache.newest("odd") is None
+        store.cache.save("odd", generation, _ODD)
+        other: dict[str, NDArray[Any]] = {"a": np.zeros((0, 3)), "b": np.ones(2, dtype=bool)}
+        store.cache.save("even", generation, other)
         store.close()
         again = open_store()
-        self._check_kept(again, "odd", other, fresh=True)
+        _check_same(again.cache.load("odd", generation), _ODD)
+        _check_same(again.cache.load("even", generation), other)
+        assert {"odd", "even"} <= set(again.cache.names())
+        assert again.cache.load("odd", generation + 1) is None
         again.close()
 
-    def test_what_was_kept_of_an_earlier_generation(self, open_store: OpenStore) -> None:
-        """The store gives it until something newer is kept, or rows get new numbers."""
+    def test_cached_arrays_of_earlier_generations(self, open_store: OpenStore) -> None:
+        """The newest stay until newer ones come, or until those of dead text are dropped."""
         store = open_store()
-        a, b, c = small_documents()[:3]
-        self._commit(store, a, b)
-        store.freeze()
-        store.keep("odd", _ODD)
-        with _open(store) as old:
-            self._commit(store, c)
-            self._check_kept(store, "odd", _ODD, fresh=False)
-            store.remove([a.id])
-            store.freeze()
-            self._check_kept(store, "odd", _ODD, fresh=False)
-            _check_same(old.kept("odd"), _ODD)
-            newer = {"x": np.arange(3.0)}
-            store.keep("odd", newer)
-            self._check_kept(store, "odd", newer, fresh=True)
-        store.compact()
-        assert store.kept("odd") is None
-        store.freeze()
-        assert store.kept("odd") is None
-        store.keep("odd", _ODD)
-        self._check_kept(store, "odd", _ODD, fresh=True)
+        a, b = small_documents()[:2]
+        first = self._commit(store, a, b)
+        store.cache.save("odd", first, _ODD)
+        store.cache.save("even", first, _ODD)
+        store.remove([a.id])
+        second = store.generation
+        _check_same(store.cache.newest("odd"), _ODD)
+        newer = {"x": np.arange(3.0)}
+        store.cache.save("odd", second, newer)
+        _check_same(store.cache.newest("odd"), newer)
+        store.cache.save("odd", first, _ODD)
+        _check_same(store.cache.newest("odd"), newer)
+        compact(store)
+        _check_same(store.cache.newest("even"), _ODD)
+        store.cache.save("odd", store.generation, newer)
+        store.sweep()
+        assert store.cache.newest("even") is None
+        _check_same(store.cache.newest("odd"), newer)
         store.close()
 
-    def test_a_claim_is_until_the_end(self, open_store: OpenStore) -> None:
-        """Behind it nobody else makes a generation: what is computed is kept of its own one."""
+    def test_a_lock_is_until_the_end(self, open_store: OpenStore) -> None:
+        """Behind it nobody else makes a generation: what is built refers to what is there."""
         import pytest
 
         first, second = open_store(), open_store()
         a, b = small_documents()[:2]
         self._commit(first, a)
-        first.freeze()
         first.close()
         first = open_store()
-        first.claim()
+        first.lock()
         batch = self._batch(second, b)
         generation = first.generation
-        for write in (second.claim, lambda: second.commit(batch, ["hash"]), second.compact):
+        for write in (second.lock, lambda: second.commit(batch, ["hash"]), lambda: compact(second)):
             with pytest.raises(IndexLocked):
                 write()
         assert first.generation == generation
-        first.keep("odd", _ODD)
-        self._check_kept(first, "odd", _ODD, fresh=True)
         first.close()
-        second.claim()
+        second.lock()
         second.commit(batch, ["hash"])
         assert list(second.hashes()) == [a.id, b.id]
         second.close()
-
-    @staticmethod
-    def _check_kept(
-        store: Store, name: str, arrays: Mapping[str, NDArray[Any]], *, fresh: bool
-    ) -> None:
-        """Check what the store keeps, and its newest snapshot where that is of its generation."""
-        _check_same(store.kept(name), arrays)
-        with _open(store) as snapshot:
-            if fresh:
-                _check_same(snapshot.kept(name), arrays)
-            else:
-                assert snapshot.kept(name) is None
 
     def test_one_writer(self, open_store: OpenStore) -> None:
         """While one writes, another reads, is refused to write, and may once the first is done."""
@@ -450,11 +432,16 @@ class StoreContract:
 
 @contextmanager
 def _open(store: Store) -> Iterator[Snapshot]:
-    snapshot = store.snapshot()
+    snapshot = open_snapshot(store)
     try:
         yield snapshot
     finally:
         snapshot.close()
+
+
+def _open_and_close(store: Store) -> None:
+    with _open(store):
+        pass
 
 
 _ODD: Mapping[str, NDArray[Any]] = {
@@ -471,12 +458,16 @@ def _check_same(
 
 
 def contents(snapshot: Snapshot, *, vectors: bool = True) -> dict[str, Any]:
-    """Return all that a snapshot holds as plain values; equal ones are equal byte for byte."""
+    """Return all that a snapshot holds as plain values; equal ones are equal byte for byte.
+
+    The numbers that the store has given are left out.
+    """
     held: dict[str, Any] = {"documents": snapshot.documents(range(_n(snapshot, "document")))}
     for name, layer in snapshot.layers.items():
         rows = range(len(layer))
         held[name] = {"ids": layer.ids(rows), "texts": layer.texts(rows)}
-        held[name] |= {column: _bytes(array) for column, array in layer.columns.items()}
+        columns = (pair for pair in layer.columns.items() if pair[0] != "number")
+        held[name] |= {column: _bytes(array) for column, array in columns}
         try:
             held[name]["vectors"] = _bytes(layer.vectors) if vectors and len(layer) else None
             held[name]["tokens"] = [_bytes(layer.tokens(row)) for row in rows]

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clew import index, steps
+from clew.generation import open_snapshot
 from clew.layers.extractions import Extracted, graph_batch
 from clew.methods.bubble.view import View, view_of
 from clew.store.embedded import EmbeddedStore
@@ -38,11 +39,11 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
     """Give the snapshot of a new index of one chunk a document, with these triples."""
     with scratch() as folder, EmbeddedStore.create(folder / "index", RECIPE) as store:
         add(store, [document(name, text) for name, text in texts.items()])
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         chunks = dict(
             zip(
                 snapshot.layer("document").ids(range(len(texts))),
-                snapshot.stored["chunk"].tolist(),
+                snapshot.layer("chunk").columns["number"].tolist(),
                 strict=True,
             )
         )
@@ -63,7 +64,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
         ]
         store.commit(graph_batch(made, models(), store.unnamed), ())
         index.finish(store, lambda: models().embedder)
-        snapshot = store.snapshot()
+        snapshot = open_snapshot(store)
         yield snapshot
         snapshot.close()
 

@@ -18,8 +18,9 @@ from clew.algo.mcmi import Rule, grow
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
 from clew.choosing import CANDIDATES, as_set
+from clew.derived import Derived
 from clew.errors import InputError
-from clew.layers.statistical import KEPT, statistical
+from clew.layers.statistical import STATISTICAL, statistical
 from clew.methods.agrag.evidence import Found, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
@@ -27,7 +28,7 @@ from clew.methods.agrag.view import Contains, Costs, Entities, Graph, graph_of, 
 from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -40,10 +41,6 @@ _BARE = "the index has no triples ('clew index --triples' extracts, 'clew import
 _NO_FACT = "no fact of the graph is about the question"
 _LEAST = {"chunks": 1, "facts": 1, "kept": 1, "longest": 0, "states": 1, "passages": 0, "rounds": 0}
 _MOST = {"passage_factor": 1, "threshold": 1, "synonym": 1, "joint": 1_000}  # all from 0
-_COUNTED = (
-    "the index does not keep its statistical entities, so they were counted for this question: "
-    "'clew compact' keeps them"
-)
 _MOSTLY_EMPTY = 0.9  # a share of the chunks without a statistical entity that is worth a note
 
 
@@ -55,6 +52,7 @@ class Agrag:
     """
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    needs: ClassVar = (STATISTICAL, steps.SKETCHES["triple"])
     limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "agrag"
 
@@ -176,26 +174,29 @@ class Agrag:
         )
         drawn = (self.entities, self.contains, self.verbatim)
         settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
-        graph = snapshot.derived(
-            f"agrag {drawn} {settings}",
-            lambda: graph_of(
-                snapshot,
-                counted,
-                entities=self.entities,
-                contains=self.contains,
-                verbatim=self.verbatim,
-            ),
-        )
-        return counted, graph, tuple(self._missing(snapshot, counted))
+        graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
+        return counted, graph, tuple(self._missing(counted))
 
-    def _missing(self, snapshot: Snapshot, counted: Statistical) -> Iterator[str]:
-        """Yield notes on statistical entities that the index does not keep, or lacks."""
-        if snapshot.kept(KEPT) is None:
-            yield _COUNTED
+    def _missing(self, counted: Statistical) -> Iterator[str]:
+        """Yield a note where the index lacks statistical entities."""
         if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY:
             share = f"{counted.empty:.0%} of the chunks have no statistical entity"
             other = "" if self.score == "normalised" else ", or score=normalised"
             yield f"{share}: take a lower threshold{other}"
+
+
+def _drawn(
+    snapshot: Snapshot,
+    drawn: tuple[Entities, Contains, bool],
+    _settings: tuple[Hashable, ...],  # of the statistical entities
+    *,
+    counted: Statistical,
+) -> Graph:
+    entities, contains, verbatim = drawn
+    return graph_of(snapshot, counted, entities=entities, contains=contains, verbatim=verbatim)
+
+
+_GRAPH = Derived("AGRAG's graph", _drawn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,7 @@ class Bubble:
     """BubbleRAG's retrieval, over texts with triples or over a graph alone."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    needs: ClassVar = (steps.SKETCHES["entity"], steps.SKETCHES["triple"])
     limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "bubble"
 

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.subdivided import Subdivided, subdivided
 from clew.algo.topk import DECIMALS
+from clew.derived import Derived
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ class View:
 
 def view_of(snapshot: Snapshot, query: steps.Query) -> View:
     """Return the graph of all triples of an index, as `query` sees it."""
-    return View(snapshot, query, snapshot.derived("subdivided", lambda: _graph(snapshot)))
+    return View(snapshot, query, snapshot.get(_GRAPH))
 
 
 def _graph(snapshot: Snapshot) -> Subdivided:
@@ -67,9 +68,12 @@ def _graph(snapshot: Snapshot) -> Subdivided:
     return subdivided(n_entities, columns["subject"], columns["object"])
 
 
+_GRAPH = Derived("the graph of all triples", _graph)
+
+
 def entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
     """Return (n_entities, d) vectors of names; of name and description where there is one."""
-    return snapshot.derived("described entities", lambda: _entity_vectors(snapshot))
+    return snapshot.get(_ENTITY_VECTORS)
 
 
 def _entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
@@ -85,3 +89,6 @@ def _entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
     vectors = names.copy()
     vectors[described] = sums[described] / lengths[described, None]
     return vectors
+
+
+_ENTITY_VECTORS = Derived("vectors of described entities", _entity_vectors)

@@ -13,6 +13,7 @@ from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import core_of, core_size
 from clew.algo.local_search import Relations, group_relations
+from clew.derived import Derived
 from clew.layers.relations import Terms
 from clew.types import IMPORTED, SOURCES, Snapshot
 
@@ -55,8 +56,7 @@ class Skeleton:
 
 def skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Return the graph of a core that is a `share` of all chunks, computed once."""
-    key = f"ket skeleton {share} {by} {seed} {k}"
-    return snapshot.derived(key, lambda: _skeleton(snapshot, share, by, seed, k))
+    return snapshot.get(_SKELETON, share, by, seed, k)
 
 
 def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
@@ -83,6 +83,9 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
         told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
     return _build(snapshot, core, told + _free(made_by, core, bare=bare))
+
+
+_SKELETON = Derived("the graph of a core", _skeleton)
 
 
 def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.topk import positive_top_k, top_k
+from clew.derived import Derived
 from clew.methods.ket.rest import NEAR, Candidates
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def restart_of(
 
 def text_graph(snapshot: Snapshot) -> _Graph:
     """Return the graph of sub-chunks and terms, computed once."""
-    return snapshot.derived("ket text graph", lambda: _graph(snapshot))
+    return snapshot.get(_TEXT_GRAPH)
 
 
 def _graph(snapshot: Snapshot) -> _Graph:
@@ -111,6 +112,9 @@ def _graph(snapshot: Snapshot) -> _Graph:
     links = csr_array(link @ diags_array(rarity))
     both: csr_array[Any, tuple[int, int]] = csr_array(block_array([[None, links], [links.T, None]]))  # type: ignore[arg-type]
     return _Graph(transition(both), links, rarity)
+
+
+_TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _graph)
 
 
 def by_walk(snapshot: Snapshot, found: Spread, texts: Texts, pool: int) -> Candidates:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew import steps
+from clew.derived import Derived
 from clew.text import blocks
 
 if TYPE_CHECKING:
@@ -39,12 +40,7 @@ class Texts:
     @property
     def of_chunk(self) -> csr_array:
         """(n_chunks, n) the sub-chunks of each chunk."""
-        return self.snapshot.derived("sub-chunks of chunks", self._of_chunk)
-
-    def _of_chunk(self) -> csr_array:
-        owners, n = self.owners, len(self.owners)
-        shape = (len(self.snapshot.layer("chunk")), n)
-        return csr_array((np.ones(n, dtype=np.float32), (owners, np.arange(n))), shape=shape)
+        return self.snapshot.get(_OF_CHUNK)
 
     def hit(self, row: int, channel: str = "") -> Hit:
         """Return a sub-chunk as a hit."""
@@ -67,3 +63,12 @@ class Texts:
         if all(columns[end][row] == whole[end][chunk] for end in ("start", "end")):
             return steps.chunk_step(self.snapshot, chunk, reason, float(self.cosines[row]))
         return steps.subchunk_step(self.snapshot, row, reason, float(self.cosines[row]))
+
+
+def _of_chunk(snapshot: Snapshot) -> csr_array:
+    owners = snapshot.layer("subchunk").columns["chunk"]
+    n, shape = len(owners), (len(snapshot.layer("chunk")), len(owners))
+    return csr_array((np.ones(n, dtype=np.float32), (owners, np.arange(n))), shape=shape)
+
+
+_OF_CHUNK = Derived("sub-chunks of chunks", _of_chunk)

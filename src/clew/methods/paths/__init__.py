@@ -34,6 +34,7 @@ class Paths:
     """Retrieval over triples: the ends of the ways that say what the question says."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    needs: ClassVar = (steps.SKETCHES["entity"],)
     limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "paths"
 

@@ -11,20 +11,20 @@ import numpy as np
 
 from clew.errors import MissingLayer
 from clew.once import Once
-from clew.store.database import resolved
 from clew.store.schema import TABLES
 from clew.text.keys import name_key
 from clew.text.names import title_span
 from clew.types import Document, Layer, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.store.assemble import Assembly
-    from clew.store.database import Database
-    from clew.store.rows import Rows
+    from clew.generation.assemble import Assembly
+    from clew.generation.cached import Recall
+    from clew.generation.rows import Rows
+    from clew.store import View
     from clew.store.schema import Segment
 
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
@@ -35,8 +35,7 @@ class Parts:
     """A generation's assembly with the open files behind it."""
 
     assembly: Assembly
-    segments: Sequence[Segment]
-    database: Database
+    view: View
     _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
     _columns: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
@@ -44,7 +43,14 @@ class Parts:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """Which entity key stands for which other one."""
-        return resolved(self.database.aliases())
+        return resolved(self.view.aliases())
+
+    @property
+    def dimension(self) -> int:
+        """The dimensions of a vector."""
+        dimension = self.view.recipe["dimension"]
+        assert isinstance(dimension, int)  # noqa: S101 -- a recipe has it from the embedder
+        return dimension
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
         """Return the columns of one layer by their short names."""
@@ -60,17 +66,17 @@ class Parts:
 
     def _read_document(self, row: int) -> Document:
         stored = int(self.assembly.stored["document"][row])
-        return self.database.documents([stored])[0]
+        return self.view.documents([stored])[0]
 
     @cached_property
     def document_rows(self) -> dict[str, int]:
         """The row of each document id."""
-        ids = [document_id for document_id, _ in self.database.live_documents()]
+        ids = [document_id for document_id, _ in self.view.live_documents()]
         return {document_id: row for row, document_id in enumerate(ids)}
 
     def gather(self, name: str, rows: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored `rows`; mapped, not copied, when they are one segment."""
-        parts = [s[name].view(np.float32) for s in self.segments if name in s]
+        parts = [s[name].view(np.float32) for s in self.view.segments if name in s]
         if not parts:
             layer = name.partition(".")[0]
             raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
@@ -100,7 +106,7 @@ class Parts:
         """Return the array of which each stored row of a layer has a range."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
-            self._ragged[name] = Ragged.of(self.segments, name, TABLES[layer].ragged[count])
+            self._ragged[name] = Ragged.of(self.view.segments, name, TABLES[layer].ragged[count])
         return self._ragged[name]
 
 
@@ -306,19 +312,19 @@ class _Keyed(_StoredLayer):
         self._stored = stored
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        return self._parts.database.keys(self._name, [int(self._stored[row]) for row in rows])
+        return self._parts.view.keys(self._name, [int(self._stored[row]) for row in rows])
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return self.ids(rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        found = self._parts.database.rows(self._name, list(dict.fromkeys(ids)))
+        found = self._parts.view.rows(self._name, list(dict.fromkeys(ids)))
         return [int(self._places[found[i]]) if i in found else -1 for i in ids]
 
     @cached_property
     def _places(self) -> Rows:
         """The row of each stored row, -1 where it is not in this generation."""
-        places = np.full(self._parts.database.count(self._name), -1, dtype=np.int64)
+        places = np.full(self._parts.view.count(self._name), -1, dtype=np.int64)
         places[self._stored] = np.arange(len(self._stored))
         return places
 
@@ -359,9 +365,9 @@ class _Entities(_Keyed):
 
     def _vectors(self) -> NDArray[np.float32]:
         """Return (n, d) name vectors; zero for a date that no extraction has."""
-        owners = [s["name.entity"] for s in self._parts.segments if "name.entity" in s]
+        owners = [s["name.entity"] for s in self._parts.view.segments if "name.entity" in s]
         stored = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
-        place = np.full(self._parts.database.count("entity"), -1, dtype=np.int64)
+        place = np.full(self._parts.view.count("entity"), -1, dtype=np.int64)
         place[stored] = np.arange(len(stored))
         has_name = self._columns["linkable"] | self._columns["extracted"]
         wanted = np.where(has_name, place[self._stored], -1)
@@ -467,31 +473,25 @@ class _Descriptions(_StoredLayer):
 class _Profiles(_Descriptions):
     """Descriptions that have a text; a vector is of the entity's name and that text."""
 
-    def __init__(self, parts: Parts, dimension: int) -> None:
+    def __init__(self, parts: Parts) -> None:
         super().__init__(parts, "profile", len(parts.assembly.stored["profile"]))
-        self._dimension = dimension
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return super().texts([int(self._columns["description"][row]) for row in rows])
 
     def _vectors(self) -> NDArray[np.float32]:
         if not len(self):
-            return np.zeros((0, self._dimension), dtype=np.float32)
+            return np.zeros((0, self._parts.dimension), dtype=np.float32)
         return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
 
 
-def build(
-    parts: Parts,
-    *,
-    recipe: Mapping[str, Any],
-    generation: int,
-    kept: Callable[[str], Mapping[str, NDArray[Any]] | None],
-) -> Snapshot:
+def build(parts: Parts, recall: Recall) -> Snapshot:
     """Return the snapshot of an assembled generation."""
     stored = parts.assembly.stored
     documents = _Documents(parts, "document", len(stored["document"]))
     chunks = _Chunks(parts, "chunk", len(stored["chunk"]))
     units = _Units(parts, "unit", len(stored["unit.sentence"]))
+    parts.columns("chunk")["number"] = stored["chunk"]
     links = dict(parts.assembly.links)
     links.setdefault(("subchunk", "term"), links["chunk", "term"])
     layers: dict[str, Layer] = {
@@ -504,22 +504,16 @@ def build(
         "term": _Keyed(parts, "term", stored["term"]),
         "triple": _Triples(parts, "triple", len(stored["triple"])),
         "description": _Descriptions(parts, "description", len(stored["description"])),
-        "profile": _Profiles(parts, int(recipe["dimension"])),
+        "profile": _Profiles(parts),
     }
     return Snapshot(
         document_layer=documents,
         layers=layers,
         links=links,
-        recipe=recipe,
-        generation=generation,
-        stored={
-            "chunk": stored["chunk"],
-            "sentence": stored.get("sentence", stored["unit.sentence"]),
-            "term": stored["term"],
-        },
-        numbering=int(parts.database.meta("numbering")),
-        kept=kept,
-        close=parts.database.close,
+        recipe=parts.view.recipe,
+        generation=parts.view.generation,
+        recall=recall,
+        close=parts.view.close,
     )
 
 
@@ -537,6 +531,17 @@ def _sentences(parts: Parts, units: _Units) -> _Ranges:
         return _Ranges(parts, "sentence", len(parts.assembly.stored["sentence"]))
     columns = {name: units.columns[name] for name in ("chunk", "start", "end")}
     return _SameRanges(units, "sentence", columns)
+
+
+def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
+    """Return for each alias the last of the names that it leads to, once round a circle at most."""
+    last = {}
+    for key in aliases:
+        seen = [key]
+        while aliases.get(seen[-1], key) not in seen:
+            seen.append(aliases[seen[-1]])
+        last[key] = seen[-1]
+    return last
 
 
 def _grouped(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.store.rows import link, places
+from clew.generation.rows import link, places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.store.rows import Live, Rows
+    from clew.generation.rows import Live, Rows
 
 
 @dataclass(frozen=True, slots=True)

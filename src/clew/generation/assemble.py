@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from clew.store import schema
-from clew.store.postings import Postings, Ranges
-from clew.store.rows import (
+from clew.generation.postings import Postings, Ranges
+from clew.generation.rows import (
     Live,
     first_of_equal,
     follow,
@@ -24,15 +24,15 @@ from clew.store.rows import (
     places,
     renumber,
 )
+from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
-    from clew.store.rows import Rows
+    from clew.generation.rows import Rows
     from clew.store.schema import Segment
 
     Table = Mapping[str, NDArray[Any]]
@@ -61,6 +61,36 @@ class Assembly:
     stored: Mapping[str, Rows]
     columns: Mapping[str, NDArray[Any]]
     links: Mapping[tuple[str, str], csr_array]
+
+
+def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
+    """Return an assembly as arrays by name, to be cached."""
+    arrays: dict[str, NDArray[Any]] = {
+        f"stored.{layer}": rows for layer, rows in assembly.stored.items()
+    }
+    arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
+    for (a, b), found in assembly.links.items():
+        for part in ("indptr", "indices", "data"):
+            arrays[f"link.{a}-{b}.{part}"] = getattr(found, part)
+        arrays[f"link.{a}-{b}.shape"] = np.asarray(found.shape)
+    return arrays
+
+
+def from_arrays(arrays: Table) -> Assembly:
+    """Return the assembly that `to_arrays` gave arrays of."""
+    links = {}
+    for name in arrays:
+        if name.startswith("link.") and name.endswith(".indptr"):
+            pair = name.removeprefix("link.").removesuffix(".indptr")
+            a, _, b = pair.partition("-")
+            parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
+            n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
+            links[a, b] = csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
+    return Assembly(_under(arrays, "stored."), _under(arrays, "column."), links)
+
+
+def _under(arrays: Table, prefix: str) -> Columns:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def assemble(

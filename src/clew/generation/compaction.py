@@ -6,13 +6,12 @@ by first occurrence, so the bytes do not depend on how the index came about.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.store import schema
-from clew.store.rows import live_rows, number_entities, places, renumber
+from clew.generation.rows import live_rows, number_entities, places, renumber
+from clew.store import Compacted, schema
 from clew.store.segments import Blocks
 from clew.types import DATE, REFERENCES
 
@@ -21,25 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.store.rows import Live, Rows
+    from clew.generation.rows import Live, Rows
     from clew.store.schema import Segment
 
     Table = Mapping[str, NDArray[Any]]
     Arrays = dict[str, NDArray[Any] | Blocks]
 
 _BLOCK_ROWS = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """The one new segment, and which stored rows its numbers stand for."""
-
-    arrays: Mapping[str, NDArray[Any] | Blocks]
-    documents: Rows
-    chunks: Rows
-    entities: Rows
-    terms: Rows
-    named: list[int]  # the new rows of entities that have a name vector
 
 
 def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:

@@ -1,0 +1,57 @@
+"""What is computed from a generation of an index, declared beside who asks for it.
+
+A declaration is a constant of a module. `snapshot.get(IT)` gives its value, computed once for all
+who ask. Nothing else knows what is computed from an index: no store, and no part that builds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Arrays = Mapping[str, NDArray[Any]]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derived(Generic[T]):
+    """A value that stays in memory as long as its snapshot.
+
+    `compute` gets the snapshot, then the settings that the value is asked for with: other settings,
+    another value. What is given by name besides is needed to compute it and changes nothing.
+    """
+
+    name: str
+    compute: Callable[..., T]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CachedArrays(Derived["Arrays"]):
+    """Arrays that the index keeps on disk once they were computed, and renews at each write.
+
+    They have no settings. `inputs` are the layers whose rows decide them. Where `update` is given
+    it computes them from the snapshot and what was cached of an earlier generation; else that is
+    taken over where the rows of all inputs are the same, and computed anew where not.
+
+    Those that `embeds` is true of are computed with an `embedder`, a function that gives one.
+    """
+
+    inputs: tuple[str, ...] = ()
+    update: Callable[..., Arrays] | None = None
+    embeds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What was cached of an earlier generation."""
+
+    arrays: Arrays
+    # Of each input's rows, (n,), the row that it was then, -1 for one that is new.
+    rows: Mapping[str, NDArray[np.int64]]
+    unchanged: frozenset[str]  # inputs that have the same rows now, in the same order

@@ -1,0 +1,83 @@
+"""Arrays that were computed from a generation and can be computed again, a file under each name.
+
+Nothing breaks where one is missing, damaged, or of another generation. So readers write them too,
+without the writer's lock: a file is whole before it has its name, and whoever computes the arrays
+of one generation computes the same ones. Where the folder cannot be written nothing is cached.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from clew.errors import DamagedIndex, StoreError
+from clew.store import segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.store.segments import Arrays
+
+FOLDER = "cached"
+_FILE = re.compile(rf"([a-z][a-z0-9-]*)-(\d{{6,}}){re.escape(segments.SUFFIX)}")
+
+
+class FileCache:
+    """The cached arrays of an index, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+
+    def names(self) -> list[str]:
+        return sorted({name for name, _, _ in self._files()})
+
+    def load(self, name: str, generation: int) -> Arrays | None:
+        with suppress(DamagedIndex):
+            return segments.read(self._path(name, generation))
+        return None
+
+    def newest(self, name: str) -> Arrays | None:
+        found = sorted(generation for each, generation, _ in self._files() if each == name)
+        return self.load(name, found[-1]) if found else None
+
+    def save(self, name: str, generation: int, arrays: Arrays) -> None:
+        path = self._path(name, generation)
+        if not _FILE.fullmatch(path.name):
+            raise ValueError(f"{name!r} names no file: take small letters, digits and hyphens")
+        if any(each == name and found > generation for each, found, _ in self._files()):
+            return
+        own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
+        with suppress(StoreError, OSError):
+            segments.write(own, arrays)
+            own.replace(path)
+            self._drop(name, generation)
+
+    def drop(self, before: int) -> None:
+        for _, generation, path in self._files():
+            if generation < before:
+                _unlink(path)
+        for path in self._folder.glob("*.tmp"):
+            _unlink(path)
+
+    def _drop(self, name: str, before: int) -> None:
+        for each, generation, path in self._files():
+            if each == name and generation < before:
+                _unlink(path)
+
+    def _path(self, name: str, generation: int) -> Path:
+        return self._folder / f"{name}-{generation:06d}{segments.SUFFIX}"
+
+    def _files(self) -> list[tuple[str, int, Path]]:
+        """Return the name, the generation and the path of each file."""
+        with suppress(OSError):
+            found = ((_FILE.fullmatch(path.name), path) for path in self._folder.iterdir())
+            return [(each[1], int(each[2]), path) for each, path in found if each]
+        return []
+
+
+def _unlink(path: Path) -> None:
+    with suppress(OSError):  # Windows keeps what a reader has open: next time
+        path.unlink()
