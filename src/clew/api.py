@@ -36,7 +36,7 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
-from clew.store.embedded import EmbeddedStore
+from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.keys import name_key
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from clew.index.plan import Plan
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
+    from clew.store import Store
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -85,6 +86,7 @@ def open_index(
     specs: specs.Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
+    store: str = "",
 ) -> Index:
     """Return the index in `folder`; it is made there by the first `add`.
 
@@ -92,8 +94,11 @@ def open_index(
     defaults, which need no key and no download. `settings` decide how a new index is built.
     `prices` are dollars per million tokens, of prompts and of completions, by the LLM's name.
     Every reply of the LLM is recorded in the folder, and none is paid for twice.
+
+    A new index is kept in the folder itself, or by the `store` of another package, NAME or
+    NAME:PLACE, which the folder then names (docs/public.md).
     """
-    return Index(Path(folder), models, specs, settings, prices)
+    return Index(Path(folder), models, specs, settings, prices, store)
 
 
 def _one_at_a_time(
@@ -139,13 +144,15 @@ class Index:
         chosen: specs.Specs | None = None,
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
+        store: str = "",
     ) -> None:
         self.folder = folder
+        self._kept_by = store
         self._prices = prices
         self._given = models
         self._specs = chosen or specs.Specs()
         self._settings = settings
-        self._store: EmbeddedStore | None = None
+        self._store: Store | None = None
         self._models: Models | None = None
         self._llms: dict[str, LLM] = {}  # by spec, those that are not in `_models`
         self._snapshot: Snapshot | None = None
@@ -235,7 +242,7 @@ class Index:
         )
 
     @contextmanager
-    def _billed(self, kind: str, store: EmbeddedStore, meter: Meter) -> Iterator[None]:
+    def _billed(self, kind: str, store: Store, meter: Meter) -> Iterator[None]:
         """Write down what a block cost that changed the index or paid an LLM, whatever ended it."""
         before = store.generation
         try:
@@ -247,13 +254,13 @@ class Index:
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
 
-    def _finish(self, store: EmbeddedStore, meter: Meter) -> None:
+    def _finish(self, store: Store, meter: Meter) -> None:
         with meter.stage("store"):
             self._renew(store, lambda: metered(self.models, meter).embedder)
 
     def _renew(
         self,
-        store: EmbeddedStore,
+        store: Store,
         embedder: Callable[[], Embedder] | None = None,
         *,
         compact: bool | None = None,
@@ -268,7 +275,7 @@ class Index:
 
     def _extract(
         self,
-        store: EmbeddedStore,
+        store: Store,
         wanted: Wanted,
         budget: Budget | None,
         meter: Meter,
@@ -644,7 +651,7 @@ class Index:
         from clew.shown import describe_index, describe_row
 
         if name is None:
-            return describe_index(self._existing(), self.snapshot(), self.spent())
+            return describe_index(self.folder, self._existing(), self.snapshot(), self.spent())
         return describe_row(self.snapshot(), name)
 
     def spent(self) -> Usage | None:
@@ -780,7 +787,7 @@ class Index:
     # -- the store ----------------------------------------------------------------------------
 
     def _exists(self) -> bool:
-        return EmbeddedStore.exists(self.folder)
+        return opening.exists(self.folder)
 
     def _make_folder(self) -> None:
         if self.folder.exists():
@@ -792,13 +799,13 @@ class Index:
                 f"{self.folder} cannot be made ({error.strerror}): name another"
             ) from error
 
-    def _existing(self) -> EmbeddedStore:
+    def _existing(self) -> Store:
         with self._lock:
             if self._store is None:
-                self._store = EmbeddedStore.open(self.folder)
+                self._store = opening.open_store(self.folder)
             return self._store
 
-    def _writable(self) -> EmbeddedStore:
+    def _writable(self) -> Store:
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
             self._make_folder()  # the embedder's cache is in it
@@ -806,7 +813,7 @@ class Index:
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
                 recipe["tagger_spec"] = self._specs.tagger or "rules"
-            self._store = EmbeddedStore.create(self.folder, recipe)
+            self._store = opening.create(self.folder, recipe, self._kept_by)
         store = self._existing()
         if self._settings is not None:
             index.check_recipe(store.recipe, self._settings.recipe(self.models))

@@ -14,7 +14,6 @@ from clew.errors import InputError
 from clew.generation import wasted
 from clew.index.choose import NOTE, waiting
 from clew.layers.aliases import Proposal, propose
-from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import fold
 from clew.text.keys import name_key
 from clew.types import (
@@ -29,20 +28,26 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    from clew.store import Store
 
 _MOST = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed
 _UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made any
 
 
-def describe_index(store: EmbeddedStore, snapshot: Snapshot, spent: Usage | None) -> dict[str, Any]:
+def describe_index(
+    folder: Path, store: Store, snapshot: Snapshot, spent: Usage | None
+) -> dict[str, Any]:
     """Return what the index holds, what it was built with, how big it is and what it cost."""
     return {
-        "folder": str(store.folder),
+        "folder": str(folder),
         "generation": snapshot.generation,
-        "size_bytes": store.size_bytes(),
+        "size_bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         "layers": {name: len(layer) for name, layer in snapshot.layers.items()},
         "extraction": _extraction(store, snapshot),
         "links": {"-".join(pair): int(link.nnz) for pair, link in snapshot.links.items()},
@@ -63,7 +68,7 @@ def _cost(spent: Usage) -> dict[str, Any]:
     }
 
 
-def _extraction(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
+def _extraction(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     """Return what was asked to be extracted, by what how many chunks were, and what waits."""
     described: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
     for kind, n_waiting in waiting(store, snapshot).items():
@@ -79,7 +84,7 @@ def _made_by(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
     return np.where(columns[GRAPH] == IMPORTED, np.uint8(IMPORTED), columns[kind])
 
 
-def describe_aliases(store: EmbeddedStore, snapshot: Snapshot) -> dict[str, Any]:
+def describe_aliases(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     """Return which names stand for others, and pairs of names that may be of one thing.
 
     "merged" is of keys, and "names" has each of these keys as it is first written. A name is

@@ -45,8 +45,8 @@ QUESTIONS = [
 ]
 
 
-def open_with_doubles(folder, *, specs=None, settings=None, prices=None):
-    return open_index(folder, models=models(), specs=specs, settings=settings, prices=prices)
+def open_with_doubles(folder, **named):
+    return open_index(folder, models=models(), **named)
 
 
 @dataclass

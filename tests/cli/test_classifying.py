@@ -34,9 +34,9 @@ def labelled(tmp_path, clew):
 def says(*replies):
     """Return an opener whose LLM says these."""
 
-    def open_with(folder, *, specs=None, settings=None, prices=None):
+    def open_with(folder, **named):
         given = models(llm=ScriptedLLM(*replies))
-        return open_index(folder, models=given, specs=specs, settings=settings, prices=prices)
+        return open_index(folder, models=given, **named)
 
     return open_with
 

@@ -13,8 +13,8 @@ PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
-    "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry --for {PAID} "
-    "--json",
+    "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
+    f"--for {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --index "
@@ -25,7 +25,7 @@ COMMANDS = {
     "methods": "--json",
     "remove": "--index --json",
     "compact": "--index --json",
-    "import-kg": f"{BUILD} --json",
+    "import-kg": f"{BUILD} --store --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",

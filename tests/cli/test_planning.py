@@ -20,9 +20,9 @@ def chat():
 def paying(clew, chat):
     """Return a function that runs the command line with an LLM that bills."""
 
-    def with_llm(folder, *, specs=None, settings=None, prices=None):
+    def with_llm(folder, **named):
         llm = models(llm=chat)
-        return open_index(folder, models=llm, specs=specs, settings=settings, prices=prices)
+        return open_index(folder, models=llm, **named)
 
     return lambda *arguments: clew(*arguments, obj=with_llm)
 
@@ -101,9 +101,9 @@ def test_plan_without_an_llm_says_what_is_unknown(clew, articles):
 def test_price_makes_dollars(clew, articles, chat):
     """A price given on the command line is the one that counts."""
 
-    def with_llm(folder, *, specs=None, settings=None, prices=None):
+    def with_llm(folder, **named):
         llm = models(llm=chat)
-        return open_index(folder, models=llm, specs=specs, settings=settings, prices=prices)
+        return open_index(folder, models=llm, **named)
 
     result = clew("plan", articles, "--price", "reads=1000000,0", "--json", obj=with_llm)
     estimate = json.loads(result.output)["estimates"][0]

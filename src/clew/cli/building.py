@@ -21,7 +21,9 @@ from clew.cli.options import (
     gathered,
     index_option,
     json_option,
+    listed,
     paid_options,
+    store_option,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED
@@ -74,6 +76,14 @@ extraction_options = gathered(
         "again": click.option(
             "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
         ),
+        "methods": click.option(
+            "--for",
+            "methods",
+            metavar="NAMES",
+            callback=lambda _context, _option, text: None if text is None else listed(text),
+            help="Methods that every run prepares the index for, such as ket,agrag. [default: "
+            "those that it was asked by]",
+        ),
     },
     "extraction",
     dict,
@@ -84,13 +94,8 @@ extraction_options = gathered(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("--into", "Folder of the index; made if it is not there.")
 @build_options
+@store_option
 @extraction_options
-@click.option(
-    "--for",
-    "made_for",
-    metavar="NAMES",
-    help="Methods that every run prepares the index for, such as ket,agrag. [default: those asked]",
-)
 @paid_options
 @json_option
 @click.pass_obj
@@ -100,8 +105,8 @@ def index(
     paths: tuple[str, ...],
     folder: Path,
     build: Build,
+    store: str,
     extraction: Mapping[str, Any],
-    made_for: str | None,
     paid: Paid,
     as_json: bool,
 ) -> None:
@@ -119,15 +124,14 @@ def index(
     """
     specs = replace(build.specs, llm=paid.llm)
     with (
-        opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened,
+        opener(
+            folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
+        ) as opened,
         documents_done() as (on_progress, on_chunks),
     ):
         added = opened.add(
             list(paths),
             **extraction,
-            methods=None
-            if made_for is None
-            else [name.strip() for name in made_for.split(",") if name.strip()],
             budget=paid.budget,
             on_progress=on_progress,
             on_chunks=on_chunks,
@@ -152,9 +156,12 @@ def index(
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option("--into", "Folder of the index; made if it is not there.")
 @build_options
+@store_option
 @json_option
 @click.pass_obj
-def import_graph(opener: Opener, *, file: Path, folder: Path, build: Build, as_json: bool) -> None:
+def import_graph(
+    opener: Opener, *, file: Path, folder: Path, build: Build, store: str, as_json: bool
+) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
 
     FILE has triples: TSV, CSV or JSON Lines, or N-Triples and Turtle with an extra package. What it
@@ -166,7 +173,7 @@ def import_graph(opener: Opener, *, file: Path, folder: Path, build: Build, as_j
     command goes on.
     """
     with (
-        opener(folder, specs=build.specs, settings=build.settings) as opened,
+        opener(folder, specs=build.specs, settings=build.settings, store=store) as opened,
         documents_done() as (on_progress, _),
     ):
         done = opened.import_graph(file, on_progress=on_progress)

@@ -45,6 +45,7 @@ class Opener(Protocol):
         specs: Specs | None = None,
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
+        store: str = "",
     ) -> Index: ...
 
 
@@ -54,11 +55,12 @@ def open_index(
     specs: Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
+    store: str = "",
 ) -> Index:
     """Return the index in `folder` with the models that `specs` name."""
     from clew import api
 
-    return api.open_index(folder, specs=specs, settings=settings, prices=prices)
+    return api.open_index(folder, specs=specs, settings=settings, prices=prices, store=store)
 
 
 def index_option(name: str = "--index", purpose: str = "Folder of the index.") -> Decorator:
@@ -270,6 +272,14 @@ build_options = gathered(
     },
     "build",
     _build,
+)
+
+
+store_option = click.option(
+    "--store",
+    metavar="SPEC",
+    default="",
+    help="A package that keeps the index, NAME or NAME:PLACE. [default: the folder itself]",
 )
 
 

@@ -16,14 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from clew.errors import NotAnIndex, StoreError
 from clew.store import schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
 from clew.store.database import FILE, LOCK, Database, Segment, WriterLock, is_blank
-from clew.types import KINDS, REFERENCES, Batch, Document, Scalar
+from clew.types import KINDS, Batch, Document, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from clew.store import Compacted, View
     from clew.store.segments import Arrays, Blocks
 
+NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
 _FORMER = "frozen"  # where an earlier version kept what it computed
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its files
@@ -122,7 +121,14 @@ class EmbeddedStore:
         self._write_lock()
         self._merge()
         with self._database.transaction():
-            arrays = self._placed(batch)
+            keys = {
+                "entity": self._database.add_keys("entity", batch.entities),
+                "term": self._database.add_keys("term", batch.terms),
+            }
+            first = Counter(document=self._database.count("document"))
+            for segment in self._database.segments():
+                first.update(segment.counts)
+            arrays = schema.placed(batch, keys, first)
             self._write(arrays, level=0)
             self._database.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
@@ -134,29 +140,6 @@ class EmbeddedStore:
         for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
             done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
             self._database.drop_work(kind, done.tolist())
-
-    def _placed(self, batch: Batch) -> dict[str, NDArray[Any]]:
-        """Return the batch's columns with the store's rows; adds its entities and terms."""
-        rows = {
-            "entity": np.asarray(self._database.add_keys("entity", batch.entities), np.int32),
-            "term": np.asarray(self._database.add_keys("term", batch.terms), np.int32),
-        }
-        first = Counter(document=self._database.count("document"))
-        for segment in self._database.segments():
-            first.update(segment.counts)
-        arrays: dict[str, NDArray[Any]] = {}
-        for name, column in batch.columns.items():
-            layer = REFERENCES.get(name)
-            if name == "extraction.chunk" and batch.documents:
-                layer = "chunk"
-            if layer in rows:
-                local = column.astype(np.int64)
-                arrays[name] = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
-            elif layer is not None:
-                arrays[name] = (column.astype(np.int64) + first[layer]).astype(np.int32)
-            else:
-                arrays[name] = column
-        return arrays
 
     def _write(self, arrays: Mapping[str, NDArray[Any] | Blocks], *, level: int) -> None:
         """Write a segment and register it, inside a transaction."""
@@ -250,10 +233,6 @@ class EmbeddedStore:
         self._sweep()
         self._database.vacuum()
 
-    def size_bytes(self) -> int:
-        """Return how much disk the index takes."""
-        return segments.size_bytes(self._folder)
-
     def view(self) -> View:
         for _ in range(_ATTEMPTS - 1):
             with suppress(segments.MissingSegment):  # a compaction came between
@@ -328,12 +307,7 @@ class FolderView:
         self._database.close()
 
 
-def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return rows[positions], any value where a position is -1."""
-    return np.asarray(rows[np.maximum(positions, 0)]) if len(rows) else positions
-
-
 def _has_foreign_files(folder: Path) -> bool:
     folders = {_SEGMENTS, _CACHED, _FORMER}
-    ours = {FILE, LOCK, "embeddings.sqlite", "calls.sqlite", *folders}
+    ours = {FILE, LOCK, NAMED_IN, "embeddings.sqlite", "calls.sqlite", *folders}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.types import REFERENCES
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from clew.types import Batch
 
     Segment = Mapping[str, NDArray[Any]]
 
@@ -115,3 +119,32 @@ def table(segments: Sequence[Segment]) -> dict[str, NDArray[Any]]:
     """Return every column of numbers, of all segments end to end."""
     names = ["document.title_entity", *(name for layer in TABLES for name in numbers(layer))]
     return {name: concatenated(segments, name) for name in names}
+
+
+def placed(
+    batch: Batch, keys: Mapping[str, Sequence[int]], first: Mapping[str, int]
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a batch as a store keeps them, referring to rows by its own numbers.
+
+    `keys` are the rows of the batch's entities and terms; `first` says of each other layer, and of
+    documents, how many rows there were before, none where it says nothing.
+    """
+    rows = {table: np.asarray(found, np.int32) for table, found in keys.items()}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, column in batch.columns.items():
+        layer = REFERENCES.get(name)
+        if name == "extraction.chunk" and batch.documents:
+            layer = "chunk"
+        if layer in rows:
+            local = column.astype(np.int64)
+            arrays[name] = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
+        elif layer is not None:
+            arrays[name] = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
+        else:
+            arrays[name] = column
+    return arrays
+
+
+def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
+    """Return rows[positions], any value where a position is -1."""
+    return np.asarray(rows[np.maximum(positions, 0)]) if len(rows) else positions

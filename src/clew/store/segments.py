@@ -53,6 +53,11 @@ class Blocks:
     def nbytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
+    def whole(self) -> NDArray[Any]:
+        """Return the array in memory, for a store that writes no pieces."""
+        pieces = [np.zeros((0, *self.shape[1:]), self.dtype), *self.pieces]
+        return np.concatenate(pieces).astype(self.dtype, copy=False)
+
 
 def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
     """Write `arrays` as the new segment `path`, durable when this returns.
@@ -161,11 +166,6 @@ def sweep(folder: Path, keep: Iterable[str]) -> None:
             if path.name not in kept:
                 with suppress(OSError):  # Windows keeps what a reader has open: next time
                     path.unlink()
-
-
-def size_bytes(folder: Path) -> int:
-    """Return how much disk a folder's files take."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _sync_folder(folder: Path) -> None:

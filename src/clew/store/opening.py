@@ -1,0 +1,93 @@
+"""Open the store of an index: the folder itself, or one of another package.
+
+Which package, and where its store is, stands in a file of the folder, beside the ledger and the
+cached embeddings, so that whoever has the folder opens the same index.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from clew import plugins
+from clew.errors import InputError, NotAnIndex, StoreError
+from clew.store.embedded import NAMED_IN, EmbeddedStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.store import Store
+    from clew.types import Scalar
+
+
+class StoreKind(Protocol):
+    """What a package registers under `clew.stores`; `place` is what stands behind NAME: in a spec.
+
+    Where nothing does it is the folder of the index.
+    """
+
+    def exists(self, place: str) -> bool:
+        """Say whether an index is there."""
+        ...
+
+    def create(self, place: str, recipe: Mapping[str, Scalar]) -> Store:
+        """Make an index there, or open the one that is."""
+        ...
+
+    def open(self, place: str) -> Store:
+        """Open the index there. Raises NotAnIndex where there is none."""
+        ...
+
+
+def exists(folder: Path) -> bool:
+    """Say whether `folder` is an index's."""
+    spec = _named_in(folder)
+    if spec is None:
+        return EmbeddedStore.exists(folder)
+    kind, place = _kind(spec, folder)
+    return kind.exists(place)
+
+
+def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
+    """Make the index of a folder, kept by what `spec` names, else by the folder itself."""
+    spec = _named_in(folder) or spec
+    if not spec:
+        return EmbeddedStore.create(folder, recipe)
+    kind, place = _kind(spec, folder)
+    made = kind.create(place, recipe)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / NAMED_IN).write_text(f"{spec}\n", encoding="utf-8")
+    except OSError as error:
+        made.close()
+        raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
+    return made
+
+
+def open_store(folder: Path) -> Store:
+    """Open the store of an index. Raises NotAnIndex where there is none."""
+    spec = _named_in(folder)
+    if spec is None:
+        return EmbeddedStore.open(folder)
+    kind, place = _kind(spec, folder)
+    return kind.open(place)
+
+
+def _kind(spec: str, folder: Path) -> tuple[StoreKind, str]:
+    name, _, place = spec.partition(":")
+    kind: StoreKind | None = plugins.find("stores", name)
+    if kind is None:
+        have = ", ".join(plugins.registered("stores")) or "none is installed"
+        raise InputError(f"no package brings a store {name!r} ({have}): install the one that does")
+    return kind, place or str(folder)
+
+
+def _named_in(folder: Path) -> str | None:
+    """Return the spec of the store that a folder names, None where it names none."""
+    path = folder / NAMED_IN
+    try:
+        return path.read_text(encoding="utf-8").strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error
