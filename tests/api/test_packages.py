@@ -130,7 +130,7 @@ def test_a_store_of_another_package(package, tmp_path):
             index.merge(*index.snapshot().layer("entity").texts([0, 1]))
             index.compact()
             assert index.show()["layers"]["document"] == len(documents) - 1
-            assert len(index.aliases()["aliases"]) == 1
+            assert len(index.aliases()["merged"]) == 1
     assert (folder / "store.txt").read_text(encoding="utf-8") == f"memory:{tmp_path}/shelf\n"
     assert not (folder / "index.sqlite").exists()
 
