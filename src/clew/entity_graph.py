@@ -152,12 +152,12 @@ def seed_entities(
     ]
     seeds: Seeds = {link.row: (link.score, link.reason) for link in linked}
     named = frozenset(seeds)
-    scores = steps.dense_scores(snapshot, "unit", asked)
     units = snapshot.link("unit", "entity")
-    for unit in positive_top_k(scores, n_units):
-        for entity in neighbours(units, int(unit)).tolist():
+    rows, cosines = steps.nearest(snapshot, "unit", asked, n_units)
+    for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
+        for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
             weight, reason = seeds.get(entity, (0.0, "in a sentence near the question"))
-            seeds[entity] = (weight + float(scores[unit]), reason)
+            seeds[entity] = (weight + cosine, reason)
     return seeds, named, notes
 
 

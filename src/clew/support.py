@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
-from clew.algo.topk import top_k
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
@@ -154,8 +153,8 @@ class Signs:
 
     @property
     def _nearest(self) -> NDArray[np.float32]:
-        scores = steps.dense_scores(self._snapshot, "chunk", self._asked)
-        return self._coverage.of("chunk", top_k(scores, _READ).tolist())
+        rows, _ = steps.nearest(self._snapshot, "chunk", self._asked, _READ)
+        return self._coverage.of("chunk", rows.tolist())
 
     def _share(self, matches: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the means of (..., m) matches, weighted by how rare each token or word is."""

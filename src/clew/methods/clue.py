@@ -66,7 +66,7 @@ class Clue:
         relevance = steps.Relevance(snapshot, models, asked)
         graph = _graph(snapshot, title_links=self.title_links)
         linked, notes = self._linked(query, snapshot, models)
-        anchored = top_k(steps.dense_scores(snapshot, "unit", asked), self.k).tolist()
+        anchored = steps.nearest(snapshot, "unit", asked, self.k)[0].tolist()
         seeds = {link.row for link in linked}
         if self.unit_anchoring:
             seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
@@ -79,9 +79,8 @@ class Clue:
             seed_units=anchored if self.unit_anchoring and self.seed_units else (),
         )
         if not sets:
-            scores = steps.dense_scores(snapshot, "chunk", asked)
             notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
-            return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=notes)
+            return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, notes)
         support = _supports(snapshot, sets)
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
         rows, scores = self._ranked(relevance, support, wanted)

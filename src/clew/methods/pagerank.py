@@ -54,8 +54,7 @@ class PageRank:
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not restart.any():
             notes += ("nothing to start from: the chunks nearest to the query instead",)
-            scores = steps.dense_scores(snapshot, "chunk", asked)
-            return steps.ranked(snapshot, query, "pagerank", scores, self.chunks, notes=notes)
+            return steps.nearest_chunks(snapshot, asked, "pagerank", self.chunks, notes)
         influence = personalized_pagerank(
             graph.transition, restart, damping=self.damping, tolerance=_TOLERANCE
         )

@@ -83,8 +83,7 @@ class Walk:
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not restart.any():
             notes += ("nothing to start from: the chunks nearest to the query instead",)
-            scores = steps.dense_scores(snapshot, "chunk", asked)
-            return steps.ranked(snapshot, query, "walk", scores, self.chunks, notes=notes)
+            return steps.nearest_chunks(snapshot, asked, "walk", self.chunks, notes)
         words = self.hybrid * _sameness(snapshot) * hybrid
         chooser = _Chooser(snapshot, steps.Coverage(snapshot, asked), graph, named, words, self)
         spread, chosen = self._walked(graph, restart, seeds, chooser)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from clew.algo.topk import positive_top_k, top_k
+from clew.steps.scores import Query, nearest
 from clew.types import Evidence, Hit, Snapshot, Step
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ def ranked(
     rows = positive_top_k(scores, k) if positive else top_k(scores, k)
     found = hits(snapshot, rows, scores[rows])
     return Evidence(query=query, method=method, hits=found, notes=notes)
+
+
+def nearest_chunks(
+    snapshot: Snapshot, query: Query, method: str, k: int, notes: tuple[str, ...]
+) -> Evidence:
+    """Return the `k` chunks nearest to the query as evidence without paths."""
+    rows, cosines = nearest(snapshot, "chunk", query, k)
+    found = hits(snapshot, rows, cosines)
+    return Evidence(query=query.text, method=method, hits=found, notes=notes)
 
 
 def hits(

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from clew.algo.bm25 import bm25_scores, bm25_weights
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
+from clew.algo.topk import top_k
 from clew.derived import Derived
 from clew.models import Models, gives_tokens
 from clew.text.analyze import terms
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+
+_BLOCK_ROWS = 2**16  # whose vectors are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,44 @@ def read_query(models: Models, text: str) -> Query:
 
 
 def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.float64]:
-    """Return the (n,) cosines of a layer's rows to the query."""
-    return np.asarray(snapshot.layer(layer).vectors @ query.vector, dtype=np.float64)
+    """Return the (n,) cosines of all rows of a layer to the query.
+
+    For rankings of everything: a method that needs the nearest rows asks for `nearest`, and for the
+    scores of rows that it has for `cosines_of`. The vectors are read some rows at a time.
+    """
+    vectors = snapshot.layer(layer).vectors
+    scores = np.empty(len(vectors))
+    for start in range(0, len(vectors), _BLOCK_ROWS):
+        scores[start : start + _BLOCK_ROWS] = vectors[start : start + _BLOCK_ROWS] @ query.vector
+    return scores
+
+
+def nearest(
+    snapshot: Snapshot,
+    layer: str,
+    query: Query,
+    k: int,
+    *,
+    only: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the `k` rows of a layer nearest to the query, best first, and their cosines.
+
+    Ties go by row. Where `only`, (n,), is given, none of the other rows.
+    """
+    scores = dense_scores(snapshot, layer, query)
+    if only is None:
+        best = top_k(scores, k)
+    else:
+        among = np.flatnonzero(only)
+        best = among[top_k(scores[among], k)]
+    return best, scores[best]
+
+
+def cosines_of(
+    snapshot: Snapshot, layer: str, query: Query, rows: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return the (len(rows),) cosines of some rows of a layer to the query."""
+    return np.asarray(snapshot.layer(layer).vectors[rows] @ query.vector, dtype=np.float64)
 
 
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:

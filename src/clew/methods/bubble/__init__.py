@@ -14,7 +14,6 @@ import numpy as np
 
 from clew import steps
 from clew.algo.bubble import Ranked, diverse, expand, ranked
-from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
 from clew.methods.bubble.analysis import analyse
@@ -97,8 +96,9 @@ class Bubble:
         asked = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
             hybrid = self._hybrid(snapshot, asked)
-            scores = steps.dense_scores(snapshot, "chunk", asked) if hybrid is None else hybrid
-            return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(_BARE,))
+            if hybrid is None:
+                return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, (_BARE,))
+            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_BARE,))
         retrieved, scores = self._retrieved(snapshot, asked)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
@@ -152,12 +152,9 @@ class Bubble:
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the chunks of texts that are nearest to the query, and their cosines."""
-        texts = np.flatnonzero(snapshot.are_texts())
-        if not len(texts):
-            return [], np.zeros(0)
-        cosines = steps.dense_scores(snapshot, "chunk", query)[texts]
-        best = top_k(cosines, min(self.shown, self.chunks))
-        return texts[best].tolist(), cosines[best]
+        n = min(self.shown, self.chunks)
+        rows, cosines = steps.nearest(snapshot, "chunk", query, n, only=snapshot.are_texts())
+        return rows.tolist(), cosines
 
     def _hybrid(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64] | None:
         """Return the (n_chunks,) scores that texts are ranked by beside the graph's order."""

@@ -46,7 +46,7 @@ class Skeleton:
 
         An entity's vector is the mean of those of its descriptions, else that of its name.
         """
-        names = steps.dense_scores(snapshot, "entity", query)[self.entities]
+        names = steps.cosines_of(snapshot, "entity", query, self.entities)
         if not self.profiles.nnz:
             return names
         said = steps.dense_scores(snapshot, "profile", query)

@@ -1,0 +1,37 @@
+"""Which modules rank all rows of a layer; others ask for the nearest, or for rows they have."""
+
+from pathlib import Path
+
+import pytest
+
+import clew
+
+PACKAGE = Path(clew.__file__).parent
+# Those of baselines that are such rankings, and two that sum over everything by definition.
+RANKS_ALL = {
+    "methods/dense.py",
+    "methods/ket/__init__.py",  # sub-chunks fill a budget of tokens, however many that takes
+    "methods/ket/rest.py",  # a keyword's vector is the sum of all its sentences
+    "methods/ket/skeleton.py",  # an entity's is that of all its descriptions
+    "methods/ket/text_walk.py",  # of sentences, as keywords
+    "methods/agrag/view.py",  # the paper's costs (Eq. 14) of any chunk that the tree may reach
+    "steps/__init__.py",
+    "steps/scores.py",
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "allowed"),
+    [
+        ("dense_scores", RANKS_ALL),
+        ("lexical_scores", {"methods/bm25.py", "steps/__init__.py", "steps/scores.py"}),
+    ],
+)
+def test_full_rankings(function, allowed):
+    """Whoever is not allowed to, does not; whoever is, does."""
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if function in path.read_text(encoding="utf-8")
+    }
+    assert found == allowed
