@@ -26,7 +26,7 @@ from clew.types import Document
 SYSTEMS = ("text_rag", "knng_rag", "keyword_rag", "skeleton_rag", "ket_rag_u", "ket_rag_p", "ket")
 CUTS = {
     "low": Chunking(size=1200, overlap=0),
-    "low, halved": Chunking(size=1200, overlap=0, halvings=3),
+    "low, halved": Chunking(size=1200, overlap=0, subchunk_depth=3),
     "high": Chunking(size=150, overlap=0),
 }
 

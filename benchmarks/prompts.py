@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.packing import packs
 from clew.layers.salient import salient_terms
 from clew.layers.units import read_units, units_prompt

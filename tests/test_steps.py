@@ -1,4 +1,4 @@
-"""The graph of near chunks, as a snapshot gives it, and two rankings together."""
+"""The k-nearest-neighbour graph of chunks, as a snapshot gives it, and two rankings together."""
 
 import numpy as np
 from hypothesis import given

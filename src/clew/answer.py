@@ -9,7 +9,7 @@ from clew.context import build_context
 from clew.models import Models, Prompt
 from clew.prompts import prompt
 from clew.quotes import quotes as chosen_quotes
-from clew.steps import bought
+from clew.steps import reply_to
 from clew.types import Answer, Citation, Context, DirectAnswer, Evidence, Passage, Snapshot
 
 MAX_ANSWER_TOKENS = 512
@@ -56,7 +56,7 @@ def answer(
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     if models.llm is not None:
         told = evidence.support if min_support > 0 else None
-        reply = bought(models.llm, _prompt(question, context, evidence.prompt, max_tokens, told))
+        reply = reply_to(models.llm, _prompt(question, context, evidence.prompt, max_tokens, told))
         text = after_marker(reply.text)
         if told is not None and not reply.error and text.strip(".!").casefold() == _UNKNOWN:
             return _refused(question, context, evidence)

@@ -22,7 +22,7 @@ from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.prompts import prompt
-from clew.steps import bought
+from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.labels import label_key
 from clew.text.normalize import collapse
@@ -129,7 +129,7 @@ def classify(
     classified = replace(classified, notes=notes)
     if request is None:
         return classified
-    return _chosen(classified, bought(models.llm, request), rows, known)
+    return _chosen(classified, reply_to(models.llm, request), rows, known)
 
 
 def _chosen(classified: Classified, reply: Reply, rows: Sequence[int], known: Labels) -> Classified:

@@ -78,7 +78,7 @@ class DamagedIndex(StoreError):
 
 
 class BudgetSpent(ClewError):
-    """The next request to a model might exceed the budget; what was bought is recorded."""
+    """The next request to a model might exceed the budget; what was paid for is recorded."""
 
 
 class ModelError(ClewError):

@@ -1,4 +1,4 @@
-"""The graph of near chunks and its core: a worked example, brute force, and networkx."""
+"""The k-nearest-neighbour graph and its core: a worked example, brute force, and networkx."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Indexing with an LLM from Python: what a plan says, what is bought, and what a budget stops."""
+"""Indexing with an LLM from Python: what a plan says, what is paid, and what a budget stops."""
 
 import json
 import math
@@ -94,12 +94,12 @@ def test_a_plan_of_what_is_indexed_knows_the_core(folder, share):
 
 
 def test_a_plan_of_an_index_keeps_its_chunks(folder):
-    """Another size or overlap is refused, naming both; halvings change no plan."""
+    """Another size or overlap is refused, naming both; subchunk_depth change no plan."""
     documents = small_documents()
     with opened(folder, ReadsChat()) as index:
         index.add(documents)
         plan = index.plan(documents)
-    with opened(folder, ReadsChat(), settings=_cut(halvings=2)) as index:
+    with opened(folder, ReadsChat(), settings=_cut(subchunk_depth=2)) as index:
         assert index.plan(documents) == plan
     for cut, theirs in ((_cut(size=128), "128 and 32"), (_cut(overlap=16), "256 and 16")):
         with (
@@ -132,7 +132,7 @@ def test_a_plan_names_methods_that_there_are(folder):
 
 
 def test_a_plan_leaves_out_what_the_ledger_has(folder):
-    """What was bought is not planned for again, and is not bought again."""
+    """What was paid is not planned for again, and is not paid again."""
     with opened(folder, ReadsChat()) as index:
         index.add(small_documents()[:5], **BOTH)
         plan = index.plan(small_documents())
@@ -236,9 +236,9 @@ def test_a_core_is_kept_as_the_wish(folder):
         assert added.extracted.llm[GRAPH] == math.ceil(0.6 * added.n_chunks) - 3
         assert index.show()["extraction"]["wanted"]["core"] == 0.6
         assert index.show()["extraction"]["graph"]["waiting"] == 0
-        bought = 3 + added.extracted.llm[GRAPH]
+        paid = 3 + added.extracted.llm[GRAPH]
         assert index.add(documents, core=0.0).extracted.n_chunks == 0
-        assert index.add(documents, core=1.0).extracted.llm[GRAPH] == added.n_chunks - bought
+        assert index.add(documents, core=1.0).extracted.llm[GRAPH] == added.n_chunks - paid
 
 
 @pytest.mark.parametrize("triples", ["none", "parse", "cooccurrence"])

@@ -211,7 +211,7 @@ def test_everything_shown_is_plain(index):
 
 def test_every_stop_of_a_thread_can_be_shown(tmp_path):
     """What the evidence names can be looked up by that name: parts, terms, triples, entities."""
-    settings = Settings(chunking=Chunking(size=24, overlap=0, halvings=1))
+    settings = Settings(chunking=Chunking(size=24, overlap=0, subchunk_depth=1))
     with clew.open(tmp_path / "my.clew", models=models(), settings=settings) as index:
         index.add(small_documents(), triples="cooccurrence")
         shown = {}

@@ -76,7 +76,7 @@ def test_paid_vectors_are_cached_and_local_ones_are_not(tmp_path):
 
 
 def test_every_kind_of_llm(tmp_path):
-    """An endpoint, the model in this process, or a file; what is bought is written down."""
+    """An endpoint, the model in this process, or a file; what is paid is written down."""
     ledger, budget = Ledger(tmp_path / "ledger.sqlite"), Budget(tokens=10)
     llm = load_llm("openai:gpt", ledger=ledger, budget=budget, prices={"gpt": (1.0, 2.0)})
     assert isinstance(llm.chat, OpenAIChat)

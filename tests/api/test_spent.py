@@ -182,7 +182,7 @@ def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
 
 
 def test_a_budget_says_what_it_refused(folder):
-    """Whoever bounds several steps can tell that one of them was not bought."""
+    """Whoever bounds several steps can tell that one of them was not paid."""
     budget = Budget(5)
     llm = recorded(ScriptedChat(lambda *_: "x"), budget=budget)
     with open_index(folder, models=models(llm=llm)) as index:

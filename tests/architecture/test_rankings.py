@@ -11,7 +11,7 @@ PACKAGE = Path(clew.__file__).parent
 RANKS_ALL = {
     "methods/dense.py",
     "methods/ket/__init__.py",  # sub-chunks fill a budget of tokens, however many that takes
-    "methods/ket/rest.py",  # a keyword's vector is the sum of all its sentences
+    "methods/ket/text_candidates.py",  # a keyword's vector is the sum of all its sentences
     "methods/ket/skeleton.py",  # an entity's is that of all its descriptions
     "methods/ket/text_walk.py",  # of sentences, as keywords
     "methods/agrag/view.py",  # the paper's costs (Eq. 14) of any chunk that the tree may reach

@@ -8,7 +8,7 @@ import pytest
 
 from clew.cli import main
 
-BUILD = "--into --chunk-size --chunk-overlap --halvings --embedder --tagger"
+BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker"

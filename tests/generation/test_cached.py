@@ -15,6 +15,7 @@ from clew.index import extract as extraction
 from clew.index.choose import Wanted
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.statistical import STATISTICAL, statistical
+from clew.steps import neighbours
 from clew.store.embedded import EmbeddedStore
 from clew.types import Extraction, Triple
 from tests.index.build import MODELS, add, create, document, scratch
@@ -193,10 +194,8 @@ def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
     The commits are so small that `finish` compacts, which it does before the choice only.
     """
     graphs = []
-    real = steps.nearest.knn_graph
-    monkeypatch.setattr(
-        steps.nearest, "knn_graph", lambda *a, **b: graphs.append(1) or real(*a, **b)
-    )
+    real = neighbours.knn_graph
+    monkeypatch.setattr(neighbours, "knn_graph", lambda *a, **b: graphs.append(1) or real(*a, **b))
     for each in DOCUMENTS:
         add(store, [each])
     llm = testing.ScriptedLLM(*["no graph at all"] * len(DOCUMENTS))

@@ -380,18 +380,18 @@ def test_recipe_names_what_decides_rows():
         "chunk_size": 256,
         "dimension": 64,
         "embedder": "hash-tokens-64",
-        "halvings": 0,
+        "subchunk_depth": 0,
         "tagger": "rules-1",
         "vectors": "late",
     }
     plain = testing.models(testing.HashEmbedder())
     assert index.Settings().recipe(plain)["vectors"] == index.SEPARATE
-    cut = Chunking(size=40, overlap=4, halvings=2)
+    cut = Chunking(size=40, overlap=4, subchunk_depth=2)
     assert index.chunking(index.Settings(chunking=cut).recipe(MODELS)) == cut
 
 
 def test_other_halvings_are_refused():
     """How often chunks are halved is settled when an index is made."""
-    wanted = index.Settings(chunking=Chunking(halvings=1)).recipe(MODELS)
-    with pytest.raises(RecipeMismatch, match="the halvings 0, not 1"):
+    wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).recipe(MODELS)
+    with pytest.raises(RecipeMismatch, match="the subchunk_depth 0, not 1"):
         index.check_recipe(RECIPE, wanted)

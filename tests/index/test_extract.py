@@ -211,7 +211,7 @@ class StopsAfter(Reads):
             on_reply(i, replies[-1])
         return replies
 
-    def untold(self):
+    def unreported(self):
         return None
 
 
@@ -447,7 +447,7 @@ def test_new_documents_fill_the_core(store):
     """Of new chunks those are read that the core lacks, of most rank among all; the old stay."""
     run(store, HALF)
     old = _ids(store)
-    bought = {old[row] for row in of_llm(store)}
+    paid = {old[row] for row in of_llm(store)}
     llm = Reads()
     add(store, later(9))
     run(store, HALF, llm=llm)
@@ -457,7 +457,7 @@ def test_new_documents_fill_the_core(store):
     ranks = steps.chunk_ranks(snapshot)
     snapshot.close()
     best = sorted(new, key=lambda row: (-round(ranks[row] * len(ids), 6), row))[:4]
-    assert {ids[row] for row in now} == bought | {ids[row] for row in best}
+    assert {ids[row] for row in now} == paid | {ids[row] for row in best}
     assert n_read(llm) == 4  # with the 12 of 23 that were read they are half of 32
 
 
@@ -480,7 +480,7 @@ def test_a_core_is_its_share_however_documents_come(share, by, sizes):
 @given(st.data())
 @settings(max_examples=12)
 def test_a_core_does_not_creep_up(data):
-    """Whatever is removed, changed and comes back, nothing is bought beyond the share."""
+    """Whatever is removed, changed and comes back, nothing is paid beyond the share."""
     wanted = replace(HALF, core=0.25)
     some = st.sets(st.sampled_from([d.id for d in documents(n=16)]), min_size=1)
     with scratch() as folder, create(folder / "index") as store:
@@ -537,7 +537,7 @@ def test_recorded_triples_are_not_of_the_core(store, tmp_path):
 
 
 def test_another_core_keeps_what_is_paid(store):
-    """A wish for another core chooses anew among all chunks, and only what is new is bought."""
+    """A wish for another core chooses anew among all chunks, and only what is new is paid."""
     run(store, replace(HALF, core=0.3))
     paid = set(of_llm(store))
     for wanted, core in (

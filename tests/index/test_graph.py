@@ -232,7 +232,7 @@ def test_a_chunk_is_the_mean_of_its_triples(store, folder):
 
 def test_chunks_are_not_halved(folder):
     """Where other chunks are halved, one of a graph is its own only part."""
-    recipe = index.Settings(chunking=Chunking(size=64, halvings=1)).recipe(MODELS)
+    recipe = index.Settings(chunking=Chunking(size=64, subchunk_depth=1)).recipe(MODELS)
     with EmbeddedStore.create(folder / "index", recipe) as store:
         add(store, [Document(id="oslo", text="Oslo lies on a fjord. " * 12)])
         take(store, write(folder / "ships.jsonl", *SHIPS))

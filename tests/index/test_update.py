@@ -44,17 +44,17 @@ def version(name, number):
 
 
 @lru_cache(maxsize=1000)
-def fresh(wanted, late, halvings):
+def fresh(wanted, late, depth):
     """Return a fresh build's contents, and its segments' bytes when it is compacted."""
-    with scratch() as folder, EmbeddedStore.create(folder, recipe(late, halvings)) as store:
+    with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
         index.add(store, [version(name, number) for name, number in wanted], MODELS)
         built = contents(store)
         compact(store)
         return built, list(files(folder, "segments").values())
 
 
-def recipe(late, halvings=0):
-    cut = Chunking(size=12, overlap=4, halvings=halvings)
+def recipe(late, depth=0):
+    cut = Chunking(size=12, overlap=4, subchunk_depth=depth)
     vectors = index.LATE if late else index.SEPARATE
     return index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
 
@@ -63,27 +63,29 @@ def recipe(late, halvings=0):
 @given(
     actions=st.lists(ACTIONS, min_size=2, max_size=12),
     late=st.booleans(),
-    halvings=st.integers(0, 2),
+    depth=st.integers(0, 2),
 )
 @example(
     actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)],
     late=True,
-    halvings=1,
+    depth=1,
 )
 @example(
-    actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)], late=True, halvings=0
+    actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)],
+    late=True,
+    depth=0,
 )
-@example(actions=[("add", {"empty": 1}), ("add", {"empty": 0})], late=False, halvings=2)
-@example(actions=[("add", {"1912": 0, "lower": 0}), ("remove", ["1912"])], late=True, halvings=0)
+@example(actions=[("add", {"empty": 1}), ("add", {"empty": 0})], late=False, depth=2)
+@example(actions=[("add", {"1912": 0, "lower": 0}), ("remove", ["1912"])], late=True, depth=0)
 @example(
     actions=[("add", {"bo": 0}), ("remove", ["bo"]), ("compact", None), ("add", {"bo": 0})],
     late=True,
-    halvings=1,
+    depth=1,
 )
-def test_update_equals_fresh_build(actions, late, halvings):
+def test_update_equals_fresh_build(actions, late, depth):
     """Whatever was added, changed, removed and compacted, the rest is as if built at once."""
     with scratch() as folder:
-        store = EmbeddedStore.create(folder, recipe(late, halvings))
+        store = EmbeddedStore.create(folder, recipe(late, depth))
         wanted = {}
         for action, value in actions:
             if action == "add":
@@ -100,7 +102,7 @@ def test_update_equals_fresh_build(actions, late, halvings):
             else:
                 {"compact": compact, "freeze": contents}[action](store)
         key = tuple(sorted(wanted.items()))
-        built, segments = fresh(key, late, halvings)
+        built, segments = fresh(key, late, depth)
         assert contents(store) == built
         open_snapshot(store).close()
         assert contents(store) == built

@@ -12,8 +12,8 @@ DOCUMENTS = [
 ]
 
 
-def cut(size=256, halvings=0):
-    return chunks.cut(DOCUMENTS, Chunking(size=size, overlap=0, halvings=halvings))
+def cut(size=256, subchunk_depth=0):
+    return chunks.cut(DOCUMENTS, Chunking(size=size, overlap=0, subchunk_depth=subchunk_depth))
 
 
 def test_chunk_columns():
@@ -100,18 +100,18 @@ def test_nothing_is_counted_of_nothing():
 
 def test_subchunk_columns():
     """The parts of a chunk tile it, and have the tokens of their own text."""
-    columns = chunks.subchunk_columns(cut(size=16, halvings=1))
+    columns = chunks.subchunk_columns(cut(size=16, subchunk_depth=1))
     assert columns["subchunk.chunk"].tolist() == [0, 0, 1, 2]
     assert columns["subchunk.start"].tolist() == [0, 16, 0, 0]
     assert columns["subchunk.end"].tolist() == [16, 30, 11, 9]
     texts = ["Ice came. Ice\nst", "ayed. It went.", "Ice stayed.", "Ice came."]
-    assert [text for _, text in cut(size=16, halvings=1).part_texts()] == texts
+    assert [text for _, text in cut(size=16, subchunk_depth=1).part_texts()] == texts
     assert columns["subchunk.n_tokens"].tolist() == [tokens.count(text) for text in texts]
 
 
 def test_titled_parts():
     """A part that is embedded by itself is read behind the title, unless it begins with it."""
-    assert cut(size=16, halvings=1).titled_parts() == [
+    assert cut(size=16, subchunk_depth=1).titled_parts() == [
         "Ice age\nIce came. Ice\nst",
         "Ice age\nayed. It went.",
         "Ice stayed.",
@@ -120,8 +120,8 @@ def test_titled_parts():
 
 
 def test_whole_chunks_have_no_parts():
-    """Without halvings there are no columns of parts; with them, none without chunks."""
+    """Without subchunk_depth there are no columns of parts; with them, none without chunks."""
     assert chunks.subchunk_columns(cut()) == {}
     assert cut().part_texts() == []
-    nothing = chunks.subchunk_columns(chunks.cut([], Chunking(halvings=2)))
+    nothing = chunks.subchunk_columns(chunks.cut([], Chunking(subchunk_depth=2)))
     assert [len(column) for column in nothing.values()] == [0] * 4

@@ -22,7 +22,7 @@ def pieces():
 
 @pytest.fixture
 def halved():
-    return chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0, halvings=1))
+    return chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0, subchunk_depth=1))
 
 
 def test_late_chunk_vectors_are_of_titled_texts(pieces):
@@ -111,7 +111,7 @@ def test_separate_parts(halved):
 
 def test_nothing():
     """No documents give no rows of the right width."""
-    nothing = chunks.cut([], Chunking(halvings=1))
+    nothing = chunks.cut([], Chunking(subchunk_depth=1))
     for columns in (
         vectors.late_columns(nothing, EMBEDDER),
         vectors.separate_columns(nothing, EMBEDDER),

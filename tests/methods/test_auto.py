@@ -145,7 +145,7 @@ def test_more_chunks_than_any_ranking_are_not_lost(snapshot):
 def test_parts_of_a_chunk_are_that_chunk():
     """`ket` finds halves: each chunk comes once and whole, with the thread to its first half."""
     question = "Who built the robot?"
-    with searched(robots(), size=24, halvings=1) as halved:
+    with searched(robots(), size=24, subchunk_depth=1) as halved:
         parts = alone(halved, "ket", question)
         found = ask(halved, question, fused="ket,bm25")
     assert any(step.layer == "subchunk" for path in parts.paths for step in path.steps)

@@ -47,11 +47,11 @@ def robots():
 
 
 @contextmanager
-def searched(documents, *, triples=True, size=256, halvings=0):
+def searched(documents, *, triples=True, size=256, subchunk_depth=0):
     """Give the snapshot of a new index, with triples by co-occurrence unless told otherwise."""
     given_models = models()
     with scratch() as folder:
-        chunking = Chunking(size=size, overlap=0, halvings=halvings)
+        chunking = Chunking(size=size, overlap=0, subchunk_depth=subchunk_depth)
         recipe = Settings(chunking=chunking).recipe(given_models)
         with EmbeddedStore.create(folder / "index", recipe) as store:
             add(store, documents, given_models)
@@ -71,7 +71,7 @@ def index():
 
 @pytest.fixture(scope="module")
 def halved():
-    with searched(robots(), size=24, halvings=1) as snapshot:
+    with searched(robots(), size=24, subchunk_depth=1) as snapshot:
         yield snapshot
 
 

@@ -144,7 +144,7 @@ class Moody:
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, kept):
-    """A run that ends anywhere, even in the middle of a repair, reports all that it bought."""
+    """A run that ends anywhere, even in the middle of a repair, reports all that it paid."""
     ledger = Ledger(tmp_path_factory.mktemp("usage") / "ledger.sqlite") if kept else None
     chat = ScriptedChat(Moody(seed), concurrency=concurrency, price=(1.0, 1.0))
     chat.count_tokens = lambda *_: 90
@@ -232,7 +232,7 @@ def keep_within(server, folder, run):
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(run=runs)
 def test_no_run_exceeds_its_budget_and_further_ones_finish(server, tmp_path_factory, run):
-    """Whatever the budgets, sizes, threads and faults; what was bought is bought once."""
+    """Whatever the budgets, sizes, threads and faults; what was paid is paid once."""
     keep_within(server, tmp_path_factory.mktemp("budget"), run)
 
 

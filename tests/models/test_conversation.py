@@ -52,11 +52,11 @@ def test_a_reply_is_checked_and_repaired_once():
 def test_what_is_recorded_is_not_asked_again(ledger):
     """A second run, of another process, costs nothing and gives the same."""
     first = ScriptedChat(lambda _, turns: GOOD if turns else "Nobile")
-    [bought] = Conversation(first, ledger=ledger).complete([ASKED])
+    [paid] = Conversation(first, ledger=ledger).complete([ASKED])
     second = ScriptedChat(lambda *_: pytest.fail("asked again"), price=None)
     [reply] = Conversation(second, ledger=Ledger(ledger.path)).complete([ASKED])
-    assert (reply.text, reply.data, reply.error) == (bought.text, bought.data, bought.error)
-    assert (bought.calls, bought.recorded, reply.calls, reply.recorded) == (2, 0, 0, 2)
+    assert (reply.text, reply.data, reply.error) == (paid.text, paid.data, paid.error)
+    assert (paid.calls, paid.recorded, reply.calls, reply.recorded) == (2, 0, 0, 2)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (0, 0, 0.0)
 
 
@@ -81,7 +81,7 @@ def test_a_reply_is_on_disk_before_the_next_turn(ledger):
 
 
 def test_failures_are_kept_until_they_are_forgotten(ledger):
-    """Two bad replies are not bought a third time; `forget_failed` gives another chance."""
+    """Two bad replies are not paid a third time; `forget_failed` gives another chance."""
     chat = ScriptedChat(lambda *_: "never")
     llm = Conversation(chat, ledger=ledger)
     first, again = llm.complete([ASKED]), llm.complete([ASKED])
@@ -157,7 +157,7 @@ def test_a_refusal_is_told_once_another_prompt_is_taken():
 
 
 def test_a_refused_repair_keeps_what_was_paid(ledger):
-    """The first turn was bought, so the prompt itself was taken."""
+    """The first turn was paid, so the prompt itself was taken."""
     chat = ScriptedChat(lambda _, turns: PromptRefused("too long") if turns else "Nobile")
     [reply] = Conversation(chat, ledger=ledger).complete([ASKED])
     assert (reply.text, reply.error, reply.calls) == ("Nobile", "too long", 1)
@@ -228,7 +228,7 @@ def test_replies_are_told_before_an_error_ends_the_batch(ledger):
         0: ("ice", 1, 0),
         1: ("ice", 1, 0),
     }
-    assert llm.untold() is None
+    assert llm.unreported() is None
     assert [r.recorded for r in llm.complete(prompts(2))] == [1, 1]
 
 
@@ -251,16 +251,16 @@ def test_half_a_conversation_is_untold_once(ledger, kept):
         lambda _, turns: EndpointError("gone") if turns else "Nobile, I think", price=(1e6, 0.0)
     )
     llm = Conversation(chat, ledger=ledger if kept else None)
-    assert llm.untold() is None
+    assert llm.unreported() is None
     with pytest.raises(EndpointError):
         llm.complete([ASKED], on_reply=lambda *_: pytest.fail("there is no reply"))
-    rest = llm.untold()
+    rest = llm.unreported()
     assert (rest.text, rest.calls, rest.recorded) == ("", 1, 0)
     assert (rest.prompt_tokens, rest.completion_tokens, rest.cost_usd) == (2, 3, 2.0)
-    assert llm.untold() is None
+    assert llm.unreported() is None
     with pytest.raises(EndpointError):
         llm.complete([ASKED])
-    assert (llm.untold() is None) is kept
+    assert (llm.unreported() is None) is kept
 
 
 def test_what_cannot_be_written_down_is_untold(ledger, monkeypatch):
@@ -273,7 +273,7 @@ def test_what_cannot_be_written_down_is_untold(ledger, monkeypatch):
     monkeypatch.setattr(Ledger, "record", full)
     with pytest.raises(StoreError):
         llm.complete(prompts(1))
-    assert llm.untold().calls == 1
+    assert llm.unreported().calls == 1
 
 
 def test_how_long_a_call_took_is_recorded(ledger):

@@ -205,7 +205,7 @@ def test_a_recorded_llm_stays_one(tmp_path):
         llm.complete([Prompt(user="one"), Prompt(user="two")], on_reply=told.__setitem__)
     assert {i: reply.text for i, reply in told.items()} == {0: "ice"}
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
-    assert llm.untold() is None
+    assert llm.unreported() is None
 
 
 def test_what_an_error_leaves_untold_is_counted():

@@ -11,7 +11,7 @@ import fastjsonschema
 import pytest
 
 import clew
-from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.relations import read_relations, relations_prompt
 from clew.layers.units import read_units, units_prompt
 from clew.prompts import prompt

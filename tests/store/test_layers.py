@@ -11,14 +11,14 @@ from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
-from clew.text.halving import halves
 from clew.text.normalize import title_head
+from clew.text.subchunks import halves
 from clew.types import Described, Extraction, Triple
 from tests.index.build import MODELS, add, contents, create, document, files, indexed, scratch
 
 ICE = document("a", "Ice grew. Boats left early.", title="Ice age")
 BOATS = document("b", "Boats sank. Ice grew. Ice, ice and snow.")
-HALVED = index.Settings(chunking=Chunking(size=10, overlap=4, halvings=1))
+HALVED = index.Settings(chunking=Chunking(size=10, overlap=4, subchunk_depth=1))
 LAYERS = ("subchunk", "sentence", "subchunk-term", "sentence-term", "profile")
 
 
@@ -118,7 +118,7 @@ def test_sentences_stay_where_an_llm_made_units(store):
 
 
 def test_whole_chunks_are_their_own_subchunks():
-    """Without halvings the sub-chunks are the chunks: vectors, texts and link."""
+    """Without subchunk_depth the sub-chunks are the chunks: vectors, texts and link."""
     with indexed(BOATS, ICE) as (snapshot, _):
         chunks, subchunks = snapshot.layer("chunk"), snapshot.layer("subchunk")
         assert all_of(subchunks) == all_of(chunks)
@@ -181,11 +181,11 @@ TEXTS = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
     texts=st.lists(TEXTS, min_size=1, max_size=3),
     size=st.integers(4, 30),
     overlap=st.integers(0, 10),
-    halvings=st.integers(0, 2),
+    subchunk_depth=st.integers(0, 2),
 )
-def test_terms_are_those_that_begin_in_a_range(texts, size, overlap, halvings):
+def test_terms_are_those_that_begin_in_a_range(texts, size, overlap, subchunk_depth):
     """The links are what counting the terms of every chunk one by one gives."""
-    cut = Chunking(size=size, overlap=min(overlap, size - 1), halvings=halvings)
+    cut = Chunking(size=size, overlap=min(overlap, size - 1), subchunk_depth=subchunk_depth)
     documents = [document(f"d{i}", text, title=text[:9]) for i, text in enumerate(texts)]
     with indexed(*documents, settings=index.Settings(chunking=cut)) as (snapshot, _):
         chunks = snapshot.layer("chunk")
@@ -196,7 +196,7 @@ def test_terms_are_those_that_begin_in_a_range(texts, size, overlap, halvings):
             places.append([(term, begin + start) for term, start, _ in term_spans(text)])
             head = title_head(held[owner].title, text)
             of_title.append([term for term, _, _ in term_spans(head)])
-            ranges = halves(held[owner].text, begin, end, halvings, size)
+            ranges = halves(held[owner].text, begin, end, subchunk_depth, size)
             parts += [(row, start, stop) for start, stop in ranges]
 
         def inside(chunk, start, end):
@@ -212,7 +212,7 @@ def test_terms_are_those_that_begin_in_a_range(texts, size, overlap, halvings):
         for found, (chunk, start, end) in zip(terms_of(snapshot, "subchunk"), parts, strict=True):
             own = inside(chunk, start, end)
             anywhere = {term for term, _ in places[chunk]}
-            titled = of_title[chunk] if halvings == 0 else set(of_title[chunk]) - anywhere
+            titled = of_title[chunk] if subchunk_depth == 0 else set(of_title[chunk]) - anywhere
             expected = [*own, *titled]
             assert found == {term: expected.count(term) for term in expected}
 
@@ -274,11 +274,11 @@ def test_a_newer_extraction_has_its_own_profiles(store):
         assert contents(store) == before
 
 
-@pytest.mark.parametrize("halvings", [0, 1])
+@pytest.mark.parametrize("subchunk_depth", [0, 1])
 @pytest.mark.parametrize("vectors", [index.LATE, index.SEPARATE])
-def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, halvings):
+def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, subchunk_depth):
     """With units and descriptions, after removals, replacements and many commits."""
-    cut = Chunking(size=16, overlap=8, halvings=halvings)
+    cut = Chunking(size=16, overlap=8, subchunk_depth=subchunk_depth)
     recipe = index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
     documents = [document(f"d{i}", f"Bo Dahl saw {i} ships. Then ice came. He left Bakken in {i}.")
                  for i in range(6)]  # fmt: skip

@@ -221,13 +221,13 @@ class Build:
 def _build(
     chunk_size: int | None,
     chunk_overlap: int | None,
-    halvings: int | None,
+    subchunk_depth: int | None,
     embedder: str | None,
     tagger: str | None,
 ) -> Build:
     from clew.specs import Specs
 
-    settings = _settings(size=chunk_size, overlap=chunk_overlap, halvings=halvings)
+    settings = _settings(size=chunk_size, overlap=chunk_overlap, subchunk_depth=subchunk_depth)
     return Build(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
@@ -255,8 +255,8 @@ build_options = gathered(
             metavar="N",
             help="Tokens that a chunk repeats from the one before.",
         ),
-        "halvings": click.option(
-            "--halvings",
+        "subchunk_depth": click.option(
+            "--subchunk-depth",
             type=click.IntRange(min=0),
             metavar="N",
             help="How often a chunk is halved into sub-chunks, to which keywords lead.",

@@ -48,7 +48,7 @@ def _assembled(view: View) -> Assembly:
     aliases = resolved(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
-    halved = view.recipe["halvings"] != 0
+    halved = view.recipe["subchunk_depth"] != 0
     return assemble.assemble(view.segments, _live(view), pairs, halved=halved)
 
 

@@ -46,7 +46,7 @@ class Settings:
             **model_recipe(models),
             "chunk_overlap": self.chunking.overlap,
             "chunk_size": self.chunking.size,
-            "halvings": self.chunking.halvings,
+            "subchunk_depth": self.chunking.subchunk_depth,
             "vectors": LATE if late else SEPARATE,
         }
 
@@ -169,7 +169,7 @@ def chunking(recipe: Mapping[str, Scalar]) -> Chunking:
     return Chunking(
         size=_int(recipe, "chunk_size"),
         overlap=_int(recipe, "chunk_overlap"),
-        halvings=_int(recipe, "halvings"),
+        subchunk_depth=_int(recipe, "subchunk_depth"),
     )
 
 

@@ -21,7 +21,7 @@ from clew import steps
 from clew.algo.knn import core_of, core_size
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.packing import packs, parts
 from clew.layers.relations import LEAST, Terms, read_relations, relations_prompt
 from clew.layers.salient import LONGEST, THRESHOLD
@@ -79,7 +79,7 @@ class Wanted:
     seed: int = 0  # of the value "random", and of a core by "random"
     triples: str = "none"  # by "llm", "parse" (of the dependencies) or "cooccurrence"
     core: float = 1.0  # share of the chunks whose triples an LLM extracts [β of KET-RAG]
-    core_by: str = "pagerank"  # of the graph of near chunks, or "random": what chooses the core
+    core_by: str = "pagerank"  # what chooses it, in the k-nearest-neighbour graph; or "random"
     entities: str = "llm"  # that an LLM relates: its own, or the chunk's "statistical" ones
     entity_threshold: float = THRESHOLD  # of the rate of statistical entities [τ of AGRAG]
     entity_words: int = LONGEST  # of a statistical entity, at most [b]

@@ -32,7 +32,7 @@ from clew.index.choose import (
     waiting,
 )
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
-from clew.layers.graph import graph_prompt, read_graph
+from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.recorded import placed
 from clew.layers.relations import Terms, read_relations, relations_prompt, statistical_terms
 from clew.layers.salient import hints

@@ -25,7 +25,7 @@ from clew.index.choose import (
     to_ask,
 )
 from clew.index.extract import completed
-from clew.layers import chunks, graph, relations, units
+from clew.layers import chunks, graph_extraction, relations, units
 from clew.layers.packing import packs
 from clew.layers.salient import hints
 from clew.layers.selection import chosen, chunk_values
@@ -222,7 +222,7 @@ class _Reckoner:
             UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
             GRAPH: self._relations_prompt if corpus.terms else self._graph_prompt,
         }
-        of_graph = relations.expected_tokens if corpus.terms else graph.expected_tokens
+        of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
         self._known = {kind: memory.known(kind, corpus.texts) for kind in self._prompts}
         self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
@@ -267,7 +267,9 @@ class _Reckoner:
 
     def _graph_prompt(self, rows: Sequence[int]) -> Prompt:
         texts, hints = self._corpus.texts, self._corpus.hints if rows else []
-        return graph.graph_prompt([texts[row] for row in rows], [hints[row] for row in rows])
+        return graph_extraction.graph_prompt(
+            [texts[row] for row in rows], [hints[row] for row in rows]
+        )
 
     def _relations_prompt(self, rows: Sequence[int]) -> Prompt:
         texts = [self._corpus.texts[row] for row in rows]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from clew.text import tokens
 from clew.text.chunking import Chunking, Window, chunk
-from clew.text.halving import halves
 from clew.text.normalize import collapse, title_head
+from clew.text.subchunks import halves
 from clew.types import Document
 
 Columns = dict[str, NDArray[np.generic]]
@@ -60,10 +60,10 @@ def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
         for window in chunk(document.text, document.body_start, chunking):
             owners.append(d)
             windows.append(window)
-            if chunking.halvings:
+            if chunking.subchunk_depth:
                 place = window.start, window.end
-                parts.append(halves(document.text, *place, chunking.halvings, chunking.size))
-    return Chunks(documents, owners, windows, parts if chunking.halvings else None)
+                parts.append(halves(document.text, *place, chunking.subchunk_depth, chunking.size))
+    return Chunks(documents, owners, windows, parts if chunking.subchunk_depth else None)
 
 
 def chunk_columns(chunks: Chunks) -> Columns:

@@ -249,7 +249,7 @@ def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Ints]
         chunk += [len(windows) + window for window in of_triple]
         owners += [place] * len(found)
         windows += found
-    parts = [[(w.start, w.end)] for w in windows] if chunking.halvings else None
+    parts = [[(w.start, w.end)] for w in windows] if chunking.subchunk_depth else None
     documents = [subject.document for subject in subjects]
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
 

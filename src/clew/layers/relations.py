@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
 from clew.layers.entities import is_key
-from clew.layers.graph import named_rows, short_predicate, without_article
+from clew.layers.graph_extraction import named_rows, short_predicate, without_article
 from clew.layers.packing import closed, line, numbered, parts, reply_schema
 from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
 from clew.prompts import prompt

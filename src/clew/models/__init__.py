@@ -235,7 +235,7 @@ OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
 
 
 class RecordedLLM(LLM, Protocol):
-    """An LLM that tells what it bought even where an error ends the batch."""
+    """An LLM that tells what it paid for even where an error ends the batch."""
 
     def complete(
         self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
@@ -248,8 +248,8 @@ class RecordedLLM(LLM, Protocol):
         """
         ...
 
-    def untold(self) -> Reply | None:
-        """Return what was bought in conversations that did not end, summed up and told once.
+    def unreported(self) -> Reply | None:
+        """Return what was paid for in conversations that did not end, summed up and told once.
 
         It has no text. None for nothing.
         """
@@ -257,8 +257,8 @@ class RecordedLLM(LLM, Protocol):
 
 
 def is_recorded(llm: LLM) -> TypeGuard[RecordedLLM]:
-    """Say whether an LLM tells what it bought where an error ends a batch."""
-    return hasattr(llm, "untold")
+    """Say whether an LLM tells what it paid for where an error ends a batch."""
+    return hasattr(llm, "unreported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

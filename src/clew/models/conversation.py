@@ -1,4 +1,4 @@
-"""A chat as an LLM: replies checked, repaired once, recorded, and bought within a budget."""
+"""A chat as an LLM: replies checked, repaired once, recorded, and paid for within a budget."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Conversation:
     """An LLM that asks `chat`: a conversation of at most two turns for each prompt.
 
     A reply that `ledger` knows is not asked for again, and a new one is on disk before it is
-    used. `budget` bounds what is bought. `prices` count before the chat's own price.
+    used. `budget` bounds what is paid for. `prices` count before the chat's own price.
     """
 
     chat: Chat
@@ -51,8 +51,8 @@ class Conversation:
     budget: Budget | None = None
     prices: Mapping[str, Price] | None = None  # by model, the first word of the chat's name
     repairs: int = 1  # how often a reply that breaks its schema is asked for again
-    # Turns that were bought in conversations that did not end.
-    _untold: list[Turn] = field(default_factory=list, init=False, repr=False, compare=False)
+    # Turns that were paid for in conversations that did not end.
+    _unreported: list[Turn] = field(default_factory=list, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(
         default_factory=threading.Lock, init=False, repr=False, compare=False
     )
@@ -96,12 +96,12 @@ class Conversation:
             batch.run(hold, rows, self.chat.concurrency)
         return replies.in_order()
 
-    def untold(self) -> Reply | None:
-        """Return what was bought in conversations that did not end, and forget it."""
+    def unreported(self) -> Reply | None:
+        """Return what was paid for in conversations that did not end, and forget it."""
         with self._lock:
-            bought = tuple(self._untold)
-            self._untold.clear()
-        return replace(_reply(bought, bought), text="") if bought else None
+            paid = tuple(self._unreported)
+            self._unreported.clear()
+        return replace(_reply(paid, paid), text="") if paid else None
 
     def _takes(self, prompt: Prompt) -> bool:
         """Say whether a call shows that the endpoint takes prompts of this kind."""
@@ -142,23 +142,23 @@ class Conversation:
             return None
 
     def _converse(self, prompt: Prompt, stop: threading.Event) -> _Outcome:
-        bought: list[Turn] = []
+        paid: list[Turn] = []
         try:
-            return self._talk(prompt, stop, bought)
+            return self._talk(prompt, stop, paid)
         except BaseException:
             with self._lock:
-                self._untold.extend(bought)
+                self._unreported.extend(paid)
             raise
 
-    def _talk(self, prompt: Prompt, stop: threading.Event, bought: list[Turn]) -> _Outcome:
-        """Hold a conversation, and add the turns that it buys to `bought`."""
+    def _talk(self, prompt: Prompt, stop: threading.Event, paid: list[Turn]) -> _Outcome:
+        """Hold a conversation, and add the turns that it buys to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
         data, fault, refusal = None, "", None
         while not turns or (fault and prompt.schema is not None and len(turns) <= self.repairs):
             request = Request(self.name, prompt, tuple(turns))
             try:
-                turn = self._turn(request, stop, bought)
+                turn = self._turn(request, stop, paid)
             except PromptRefused as error:
                 data, fault, refusal = None, str(error), error
                 break
@@ -167,11 +167,11 @@ class Conversation:
             turns.append(replace(turn, fault=fault))
         if fault and turns and self.ledger is not None:
             self.ledger.mark_failed(requests)
-        reply = replace(_reply(turns, bought), data=data, error=fault)
+        reply = replace(_reply(turns, paid), data=data, error=fault)
         return _Outcome(reply, None if turns else refusal)
 
-    def _turn(self, request: Request, stop: threading.Event, bought: list[Turn]) -> Turn:
-        """Return the reply that counts: what the ledger has, else what is bought now."""
+    def _turn(self, request: Request, stop: threading.Event, paid: list[Turn]) -> Turn:
+        """Return the reply that counts: what the ledger has, else what is paid for now."""
         known = None if self.ledger is None else self.ledger.recall(request)
         if known is not None:
             return known
@@ -180,7 +180,7 @@ class Conversation:
         turn = self._buy(request, stop)
         billed = self._bill(turn)
         turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
-        bought.append(turn)
+        paid.append(turn)
         return turn if self.ledger is None else self.ledger.record(request, turn)
 
     def _buy(self, request: Request, stop: threading.Event) -> Turn:
@@ -325,15 +325,15 @@ def _text(reply: Reply, prompt: Prompt) -> str:
     return reply.text if data == reply.data else json.dumps(reply.data)
 
 
-def _reply(turns: Sequence[Turn], bought: Sequence[Turn]) -> Reply:
-    """Return the last turn's text, and what the bought ones cost."""
-    n_calls = sum(turn.calls for turn in bought)
-    costs = [turn.cost_usd for turn in bought if turn.cost_usd is not None]
+def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
+    """Return the last turn's text, and what those that were paid for cost."""
+    n_calls = sum(turn.calls for turn in paid)
+    costs = [turn.cost_usd for turn in paid if turn.cost_usd is not None]
     return Reply(
         text=turns[-1].text if turns else "",
-        prompt_tokens=sum(turn.prompt_tokens or 0 for turn in bought),
-        completion_tokens=sum(turn.completion_tokens or 0 for turn in bought),
-        cost_usd=sum(costs) if len(costs) == len(bought) else None,
+        prompt_tokens=sum(turn.prompt_tokens or 0 for turn in paid),
+        completion_tokens=sum(turn.completion_tokens or 0 for turn in paid),
+        cost_usd=sum(costs) if len(costs) == len(paid) else None,
         calls=n_calls,
         recorded=sum(turn.calls for turn in turns) - n_calls,
     )

@@ -199,7 +199,7 @@ class Ledger:
     # -- sums ---------------------------------------------------------------------------------
 
     def totals(self) -> dict[tuple[str, str], Total]:
-        """Return what was bought, by model and version of the prompt."""
+        """Return what was paid for, by model and version of the prompt."""
         question = """SELECT model, version, total(calls), total(fault != ''), total(prompt_tokens),
             total(completion_tokens), total(cost_usd), count(cost_usd) = count(*)
             FROM call GROUP BY model, version ORDER BY model, version"""

@@ -211,11 +211,11 @@ class _RecordedLLM(_LLM):
             try:
                 return self.inner.complete(prompts, on_reply=told)
             except BaseException:
-                self.untold()
+                self.unreported()
                 raise
 
-    def untold(self) -> Reply | None:
-        rest = self.inner.untold()
+    def unreported(self) -> Reply | None:
+        rest = self.inner.unreported()
         if rest is not None:
             self.meter.add(rest)
         return rest

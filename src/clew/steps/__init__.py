@@ -13,13 +13,13 @@ from clew.steps.evidence import (
 )
 from clew.steps.linking import (
     Linked,
-    bought,
     named_entities,
     query_names,
+    reply_to,
     same_names,
     similar_entities,
 )
-from clew.steps.nearest import (
+from clew.steps.neighbours import (
     KEYWORDS,
     NEIGHBOURS,
     SKETCHES,
@@ -53,7 +53,6 @@ __all__ = [
     "Relevance",
     "beside_hybrid",
     "bm25",
-    "bought",
     "chunk_graph",
     "chunk_ranks",
     "chunk_step",
@@ -72,6 +71,7 @@ __all__ = [
     "query_names",
     "ranked",
     "read_query",
+    "reply_to",
     "same_names",
     "similar_entities",
     "subchunk_step",

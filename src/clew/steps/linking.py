@@ -55,7 +55,7 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     notes: tuple[str, ...] = ()
     if models.llm is not None:
         asked = prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
-        reply = bought(models.llm, asked)
+        reply = reply_to(models.llm, asked)
         if not reply.error:
             return list(dict.fromkeys(n for n in reply.data["named_entities"] if n.strip())), ()
         notes = (f"the LLM named no entities ({reply.error}): the tagger's instead",)
@@ -64,7 +64,7 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     return list(dict.fromkeys(names)), notes
 
 
-def bought(llm: LLM, asked: Prompt) -> Reply:
+def reply_to(llm: LLM, asked: Prompt) -> Reply:
     """Return the LLM's reply; one without a use, which says so, where the budget is spent."""
     try:
         [reply] = llm.complete([asked])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
+_RENAMED = {"halvings": "subchunk_depth"}  # what a recipe of an earlier version has
 _FORMER = "frozen"  # where an earlier version kept what it computed
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its files
 _FAN_IN = 8  # segments of one level that are merged into one of the next
@@ -49,7 +50,7 @@ class EmbeddedStore:
         self._database = database
         self._seen_by_readers = Database(folder)
         self._lock: WriterLock | None = None
-        self._recipe: dict[str, Scalar] = database.meta("recipe")
+        self._recipe = _renamed(database.meta("recipe"))
         self.cache = FileCache(folder)
 
     @classmethod
@@ -305,6 +306,11 @@ class FolderView:
 
     def close(self) -> None:
         self._database.close()
+
+
+def _renamed(recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Return a recipe with the names that it has now."""
+    return {_RENAMED.get(name, name): value for name, value in recipe.items()}
 
 
 def _has_foreign_files(folder: Path) -> bool:

@@ -27,7 +27,7 @@ class Chunking:
 
     size: int = 256  # tokens
     overlap: int = 32  # tokens
-    halvings: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
+    subchunk_depth: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
 
     def __post_init__(self) -> None:
         if self.size < 1 or not 0 <= self.overlap < self.size:
@@ -35,10 +35,10 @@ class Chunking:
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "
                 "take a size of at least 1 and an overlap below it"
             )
-        if not 0 <= self.halvings < self.size.bit_length():
+        if not 0 <= self.subchunk_depth < self.size.bit_length():
             raise InputError(
-                f"chunks of {self.size} tokens cannot be halved {self.halvings} times: "
-                f"take 0 to {self.size.bit_length() - 1} halvings"
+                f"chunks of {self.size} tokens cannot be halved {self.subchunk_depth} times: "
+                f"take a sub-chunk depth of 0 to {self.size.bit_length() - 1}"
             )
 
 

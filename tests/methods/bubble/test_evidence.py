@@ -11,8 +11,8 @@ from clew.algo.bubble import Piece, Ranked
 from clew.context import build_context
 from clew.methods.bubble.analysis import Concept
 from clew.methods.bubble.anchors import AnchorGroup
-from clew.methods.bubble.beside import Added, Grown
 from clew.methods.bubble.evidence import merged_evidence
+from clew.methods.bubble.growth import Added, Grown
 from clew.methods.bubble.merged import Found
 from clew.testing import models
 from clew.types import EvidenceGraph, Expansion

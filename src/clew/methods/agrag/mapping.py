@@ -83,7 +83,7 @@ def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tu
         facts="\n".join(numbered(list(map(short, facts)))),
         most=str(most),
     )
-    reply = steps.bought(llm, asked)
+    reply = steps.reply_to(llm, asked)
     if reply.error:
         return [], reply.error
     numbers = reply.data["keep"]

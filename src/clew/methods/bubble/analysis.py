@@ -96,7 +96,7 @@ def analyse(
     """
     if models.llm is None:
         return _by_words(query, snapshot, models, specialise=specialise)
-    reply = steps.bought(models.llm, _prompt(query, shown))
+    reply = steps.reply_to(models.llm, _prompt(query, shown))
     if not reply.error:
         answer, notes = _answer(reply.data, shown) if early else (None, ())
         concepts = tuple(

@@ -165,7 +165,7 @@ def _chosen(
     """Return the groups that an LLM makes, in the order of the concepts, or why there are none."""
     listed = _listed(found)
     nodes = list(listed)
-    reply = steps.bought(llm, _prompt(view, concepts, nodes))
+    reply = steps.reply_to(llm, _prompt(view, concepts, nodes))
     if reply.error:
         return [], reply.error
     weights: dict[int, float] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.algo.pool import fitting
 from clew.layers.packing import closed, numbered, places, short
-from clew.methods.bubble.beside import Added, Beside, Grown, ended
+from clew.methods.bubble.growth import Added, Beside, Grown, ended
 from clew.prompts import prompt
 from clew.text import tokens
 from clew.text.normalize import collapse
@@ -107,7 +107,7 @@ class _Guide:
 
     def _asked(self, asked: Prompt) -> Reply:
         if asked.user not in self._replies:
-            self._replies[asked.user] = steps.bought(self._llm, asked)
+            self._replies[asked.user] = steps.reply_to(self._llm, asked)
         return self._replies[asked.user]
 
     def _words(self, triples: Sequence[int]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import DECIMALS, top_k
-from clew.methods.bubble.beside import Added, Beside, Grown, ended
+from clew.methods.bubble.growth import Added, Beside, Grown, ended
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

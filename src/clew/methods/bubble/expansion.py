@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clew.methods.bubble.beside import Beside, Grown
 from clew.methods.bubble.by_llm import grow_by_llm
 from clew.methods.bubble.by_relations import grow_by_relations
+from clew.methods.bubble.growth import Beside, Grown
 
 if TYPE_CHECKING:
     from clew.methods.bubble.view import View

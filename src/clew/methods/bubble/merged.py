@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from clew.algo.bubble import Piece, Ranked
     from clew.methods.bubble.anchors import AnchorGroup
-    from clew.methods.bubble.beside import Grown
+    from clew.methods.bubble.growth import Grown
     from clew.methods.bubble.view import View
 
 

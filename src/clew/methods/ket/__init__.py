@@ -17,7 +17,7 @@ from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.choosing import Chosen, in_order
 from clew.errors import InputError
-from clew.methods.ket import local, rest
+from clew.methods.ket import local, text_candidates
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.text_walk import by_walk, spread
 from clew.methods.ket.texts import Texts
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.methods.ket.local import Graph
-    from clew.methods.ket.rest import Candidates
+    from clew.methods.ket.text_candidates import Candidates
     from clew.methods.ket.text_walk import Spread
     from clew.models import Models
 
@@ -85,7 +85,7 @@ class Ket:
         graph, notes = self._graph(snapshot, asked, texts, models)
         walks = self.rest == "walk" or self.order == "walk"
         walked = spread(snapshot, asked) if walks else None
-        others = rest.NOTHING
+        others = text_candidates.NOTHING
         if self.graph_share < 1:
             others = self._others(snapshot, asked, texts, walked, self.tokens - graph.used)
         if self.graph_share < 1 and self.rest == "keywords" and not len(snapshot.layer("sentence")):
@@ -138,10 +138,10 @@ class Ket:
         if self.rest == "walk" and walked is not None:
             return by_walk(snapshot, walked, texts, pool)
         if self.rest == "keywords":
-            return rest.by_keywords(snapshot, query, texts, pool, common=self.common)
+            return text_candidates.by_keywords(snapshot, query, texts, pool, common=self.common)
         if self.rest == "neighbours":
-            return rest.with_neighbours(snapshot, texts, budget, self.k)
-        return rest.nearest(texts, budget)
+            return text_candidates.with_neighbours(snapshot, texts, budget, self.k)
+        return text_candidates.nearest(texts, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def _paths(
             term = others.keywords[row]
             way = [steps.term_step(snapshot, term, others.reason(term), others.score(term))]
         elif others.seeds.get(row, row) != row:
-            way = [texts.step(others.seeds[row], rest.NEAR)]
+            way = [texts.step(others.seeds[row], text_candidates.NEAR)]
         else:
             continue
         first = Step(layer="query", id="", text=query.text)

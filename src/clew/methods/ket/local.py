@@ -170,7 +170,7 @@ class _Words:
             return _longest(said, self._most)
         listed = "\n".join(f"- {each}" for each in _kept(said, _READ))
         asked = prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
-        reply = steps.bought(self._llm, asked)
+        reply = steps.reply_to(self._llm, asked)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
             self.notes.append(f"the LLM did not shorten what is said of {name} ({why})")

@@ -13,7 +13,7 @@ from clew.algo.links import neighbours
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
-from clew.methods.ket.rest import NEAR, Candidates
+from clew.methods.ket.text_candidates import NEAR, Candidates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""The graph of near chunks, the lengths of keywords, and the nearest rows of a layer."""
+"""The k-nearest-neighbour graph of chunks, keywords, and the nearest rows of a layer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _K = 2  # neighbours of a chunk, as the methods that use the graph take by defau
 
 
 def chunk_graph(snapshot: Snapshot, k: int = _K) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n_chunks, n_chunks) graph of near chunks.
+    """Return the (n_chunks, n_chunks) k-nearest-neighbour graph of chunks.
 
     Those of an imported graph have no neighbours: their triples say what they are near to.
     """
@@ -32,7 +32,7 @@ def chunk_graph(snapshot: Snapshot, k: int = _K) -> csr_array[Any, tuple[int, in
 
 
 def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
-    """Return the (n_chunks,) PageRank scores in the graph of near chunks, 1 in the mean."""
+    """Return the (n_chunks,) PageRank scores of chunks in that graph, 1 in the mean."""
     return snapshot.get(_CHUNK_RANKS, k)
 
 
@@ -70,8 +70,8 @@ def _computed_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int
     return csr_array((graph.data, (rows[a], rows[b])), shape=(n, n))
 
 
-_CHUNK_GRAPH = Derived("the graph of near chunks", _chunk_graph)
-_CHUNK_RANKS = Derived("ranks in the graph of near chunks", _chunk_ranks)
+_CHUNK_GRAPH = Derived("the k-nearest-neighbour graph of chunks", _chunk_graph)
+_CHUNK_RANKS = Derived("ranks in the k-nearest-neighbour graph of chunks", _chunk_ranks)
 NEIGHBOURS = CachedArrays(f"neighbours-{_K}", _neighbours, inputs=("chunk",))
 
 

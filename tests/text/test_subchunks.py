@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.chunking import Chunking
-from clew.text.halving import halves
+from clew.text.subchunks import halves
 
 # Eight words, each of one token.
 CHUNKS = [
@@ -46,7 +46,7 @@ def readable(text, parts):
 
 
 @pytest.mark.parametrize(
-    ("halvings", "expected"),
+    ("depth", "expected"),
     [
         (0, ["ice held the ship for the whole winter"]),
         (1, ["ice held the ship", " for the whole winter"]),
@@ -55,11 +55,11 @@ def readable(text, parts):
         (4, ["ice", " held", " the", " ship", " for", " the", " whole", " winter"]),
     ],
 )
-def test_the_worked_example(halvings, expected):
+def test_the_worked_example(depth, expected):
     """Eight words of one token; one token is not halved."""
     text = CHUNKS[1]
     assert tokens.count(text) == 8
-    assert texts_of(text, halves(text, 0, len(text), halvings, 8)) == expected
+    assert texts_of(text, halves(text, 0, len(text), depth, 8)) == expected
 
 
 def test_characters_are_those_of_the_whole_text():
@@ -86,21 +86,21 @@ def test_a_short_chunk_stays_whole(limit, n_parts):
 
 
 @given(MIXED.map("".join), st.data(), HALVINGS, st.integers(1, 12))
-def test_parts_cover_the_range(text, data, halvings, limit):
+def test_parts_cover_the_range(text, data, depth, limit):
     """In order, without a gap, and none of them empty, whatever the characters."""
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
-    parts = halves(text, start, end, halvings, limit)
+    parts = halves(text, start, end, depth, limit)
     assert "".join(texts_of(text, parts)) == text[start:end]
     assert all(a < b for a, b in parts)
     assert all(one[1] == other[0] for one, other in pairwise(parts))
-    assert len(parts) <= 2**halvings
+    assert len(parts) <= 2**depth
 
 
 @given(MIXED.map("".join), HALVINGS, st.integers(1, 12))
-def test_every_part_has_something_to_read(text, halvings, limit):
+def test_every_part_has_something_to_read(text, depth, limit):
     """A text of white space alone stays whole; any other leaves no such part."""
-    parts = halves(text, 0, len(text), halvings, limit)
+    parts = halves(text, 0, len(text), depth, limit)
     if text.strip():
         assert all(map(str.strip, texts_of(text, parts)))
     else:
@@ -126,40 +126,40 @@ def test_white_space_joins_its_neighbour(text, expected):
 
 
 @given(WORDS.map("".join), HALVINGS, st.integers(0, 20))
-def test_no_part_of_a_chunk_is_above_its_share(text, halvings, spare):
+def test_no_part_of_a_chunk_is_above_its_share(text, depth, spare):
     """A chunk of at most `limit` tokens leaves parts of at most ⌈limit / 2^τ⌉ to read."""
     limit = max(tokens.count(text) + spare, 1)
-    parts = halves(text, 0, len(text), halvings, limit)
+    parts = halves(text, 0, len(text), depth, limit)
     assert sum(n_tokens(text, parts)) == tokens.count(text)
     sizes = n_tokens(text, readable(text, parts))
-    assert max(sizes, default=0) <= math.ceil(limit / 2**halvings)
+    assert max(sizes, default=0) <= math.ceil(limit / 2**depth)
 
 
 @given(MIXED.map("".join), HALVINGS)
-def test_a_character_is_never_cut(text, halvings):
+def test_a_character_is_never_cut(text, depth):
     """One of several tokens may take a part above its share by the others, at most three."""
     limit = max(tokens.count(text), 1)
-    sizes = n_tokens(text, readable(text, halves(text, 0, len(text), halvings, limit)))
-    assert max(sizes, default=0) <= math.ceil(limit / 2**halvings) + 3
+    sizes = n_tokens(text, readable(text, halves(text, 0, len(text), depth, limit)))
+    assert max(sizes, default=0) <= math.ceil(limit / 2**depth) + 3
 
 
-@pytest.mark.parametrize("halvings", [0, 1, 3])
-def test_an_empty_range_has_no_parts(halvings):
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_an_empty_range_has_no_parts(depth):
     """Nothing to index."""
-    assert halves("some text", 4, 4, halvings, 8) == []
+    assert halves("some text", 4, 4, depth, 8) == []
 
 
-@pytest.mark.parametrize(("halvings", "limit"), [(-1, 8), (1, 0)])
-def test_senseless_numbers_are_refused(halvings, limit):
+@pytest.mark.parametrize(("depth", "limit"), [(-1, 8), (1, 0)])
+def test_senseless_numbers_are_refused(depth, limit):
     """Both values are named."""
-    with pytest.raises(InputError, match=f"cannot halve {halvings} times from {limit} tokens"):
-        halves("some text", 0, 9, halvings, limit)
+    with pytest.raises(InputError, match=f"cannot halve {depth} times from {limit} tokens"):
+        halves("some text", 0, 9, depth, limit)
 
 
 @pytest.mark.parametrize(("size", "most"), [(1, 0), (8, 3), (9, 3), (256, 8)])
-def test_halvings_of_a_chunk(size, most):
+def test_depths_of_a_chunk(size, most):
     """Chunks can be halved until their parts are of one token."""
-    assert Chunking(size=size, overlap=0, halvings=most).halvings == most
-    for halvings in (-1, most + 1, 10**9):
-        with pytest.raises(InputError, match=f"halved {halvings} times: take 0 to {most} halvings"):
-            Chunking(size=size, overlap=0, halvings=halvings)
+    assert Chunking(size=size, overlap=0, subchunk_depth=most).subchunk_depth == most
+    for depth in (-1, most + 1, 10**9):
+        with pytest.raises(InputError, match=f"halved {depth} times: take a sub-chunk depth"):
+            Chunking(size=size, overlap=0, subchunk_depth=depth)

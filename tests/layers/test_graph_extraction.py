@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.layers.graph import expected_tokens, graph_prompt, read_graph
+from clew.layers.graph_extraction import expected_tokens, graph_prompt, read_graph
 from clew.text import tokens
 from clew.types import ENTITY_TYPES, Described, Extraction, Triple
 from tests.layers.texts import BRINE, FRAM, NANSEN, of_tokens, open_objects
