@@ -22,7 +22,7 @@ from clew import index, readers, specs, support
 from clew import methods as retrieval
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.generation import open_snapshot
-from clew.index import OnProgress, Report, Settings
+from clew.index import AddReport, OnProgress, Settings
 from clew.index.choose import (
     CORE_SHARE,
     NOTE,
@@ -72,7 +72,7 @@ _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: 
 class Added:
     """What `Index.add` did, and what it cost."""
 
-    report: Report
+    report: AddReport
     extracted: Done
     usage: Usage
     n_documents: int  # in the index now

@@ -56,7 +56,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class ExportedGraph:
     """Nodes with an "id", and edges with a "source", a "target" and a "key".
 
     The types are GraphML's of what else is written of each; a list is a string there.
@@ -76,9 +76,9 @@ class Target:
     """A file that is to be written, in a format that its name says."""
 
     path: Path
-    form: Callable[[Path, Graph], None]
+    form: Callable[[Path, ExportedGraph], None]
 
-    def write(self, graph: Graph) -> Exported:
+    def write(self, graph: ExportedGraph) -> Exported:
         """Write `graph`, in place of what is there. Raises InputError where that cannot be."""
         part = self.path.with_name(f"{self.path.name}.part")
         try:
@@ -130,14 +130,14 @@ def check_triples(snapshot: Snapshot) -> None:
     )
 
 
-def index_graph(snapshot: Snapshot) -> Graph:
+def index_graph(snapshot: Snapshot) -> ExportedGraph:
     """Return the entities of an index that an extraction has, and its triples.
 
     Raises InputError where it has no triples.
     """
     check_triples(snapshot)
     entities = np.flatnonzero(snapshot.layer("entity").columns["extracted"])
-    return Graph(
+    return ExportedGraph(
         about={},
         node_types={"name": "string", "type": "string", "description": "string", "n_chunks": "int"},
         edge_types={
@@ -216,7 +216,7 @@ def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple
     return {chunk: (key, document if text else None) for chunk, key, document, text in found}
 
 
-def evidence_graph(evidence: Evidence) -> Graph:
+def evidence_graph(evidence: Evidence) -> ExportedGraph:
     """Return the graph of what a query found. Raises InputError where that has no node."""
     found, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
     if found is None:
@@ -235,7 +235,7 @@ def evidence_graph(evidence: Evidence) -> Graph:
     return _of_candidates(about, found)
 
 
-def _of_candidates(about: Row, found: EvidenceGraph) -> Graph:
+def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
     """Return the entities and triples of the chosen candidates."""
     anchored: dict[tuple[str, str], list[str]] = {}
     for group in found.groups:
@@ -290,7 +290,7 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> Graph:
     )
 
 
-def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Graph:
+def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> ExportedGraph:
     """Return the nodes of a subgraph, an edge for each of its facts, and its other edges.
 
     The growth of an edge is that of its later end.
@@ -361,9 +361,9 @@ def _listed(
     edge_types: Mapping[str, str],
     nodes: Sequence[Row],
     edges: Sequence[Row],
-) -> Graph:
+) -> ExportedGraph:
     """Return a graph that is small enough to be held in lists."""
-    return Graph(
+    return ExportedGraph(
         about=about,
         node_types=node_types,
         edge_types=edge_types,
@@ -408,7 +408,7 @@ def _opened(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
 
 
-def _write_graphml(path: Path, graph: Graph) -> None:
+def _write_graphml(path: Path, graph: ExportedGraph) -> None:
     """Write GraphML; what is empty is left out, and a list is a line for each of its members."""
     about = {name: value for name, value in graph.about.items() if isinstance(value, str)}
     kinds = {
@@ -454,7 +454,7 @@ def _in_xml(text: str) -> str:
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _write_json(path: Path, graph: Graph) -> None:
+def _write_json(path: Path, graph: ExportedGraph) -> None:
     """Write JSON in node-link form, a line for each node and edge."""
     node_names = ("id", *graph.node_types)
     edge_names = ("source", "target", "key", *graph.edge_types)
@@ -473,7 +473,7 @@ def _write_objects(file: TextIO, names: Sequence[str], rows: Iterable[Row]) -> N
         file.write(json.dumps({name: row[name] for name in names}))
 
 
-def _write_json_lines(path: Path, graph: Graph) -> None:
+def _write_json_lines(path: Path, graph: ExportedGraph) -> None:
     """Write what entities are and what triples say, as `clew.readers.graph_files` reads it."""
     with _opened(path) as file:
         for node in graph.nodes():
@@ -491,7 +491,7 @@ def _json_line(said: Row) -> str:
     return json.dumps({name: each for name, each in said.items() if each not in (None, "")}) + "\n"
 
 
-def _write_table(path: Path, graph: Graph) -> None:
+def _write_table(path: Path, graph: ExportedGraph) -> None:
     """Write subject, relation and object, with tabs between them."""
     columns = ("subject", "relation", "object")
     with _opened(path) as file:
@@ -506,7 +506,7 @@ def _cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if quoted else text
 
 
-def _write_parquet(path: Path, graph: Graph) -> None:
+def _write_parquet(path: Path, graph: ExportedGraph) -> None:
     """Write a row for each triple."""
     with needs("pyarrow", "parquet", "writing a Parquet file"):
         import pyarrow as pa
@@ -526,7 +526,7 @@ def _write_parquet(path: Path, graph: Graph) -> None:
         writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-_FORMS: Mapping[str, Callable[[Path, Graph], None]] = {
+_FORMS: Mapping[str, Callable[[Path, ExportedGraph], None]] = {
     ".graphml": _write_graphml,
     ".json": _write_json,
     ".jsonl": _write_json_lines,

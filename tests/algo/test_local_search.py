@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo.links import neighbours
-from clew.algo.local_search import Found, group_relations, network, texts_of_seeds
+from clew.algo.local_search import LocalFound, group_relations, network, texts_of_seeds
 
 # Four entities, and four triples of one chunk each: Alice founded Acme (chunk 0), Bob is engineer
 # of Acme (2), Bob opened a factory in Lyon (4), Acme has a factory in Lyon (1).
@@ -79,7 +79,7 @@ def one_by_one(seeds, entity_chunks, relations, parts, cosines):
         counts = np.bincount(own.indices, minlength=parts.shape[0])
         listed = {each.row for each in found}
         places = [
-            Found(row, seed, int(counts[chunk]))
+            LocalFound(row, seed, int(counts[chunk]))
             for chunk in neighbours(entity_chunks, seed).tolist()
             for row in neighbours(parts, chunk).tolist()
             if row not in listed

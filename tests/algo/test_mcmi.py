@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.mcmi import Added, components, grow, induced
+from clew.algo.mcmi import Joined, components, grow, induced
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.steiner import Tree, steiner_tree
 
@@ -81,7 +81,7 @@ def written_out(edges, tree, scores, rule, cap):
             ratio = digits(scores[node] / cost)
         if not (ratio >= limit if rule == "released" else ratio < limit):
             break
-        added.append(Added(node, to, cost, scores[node], ratio, limit))
+        added.append(Joined(node, to, cost, scores[node], ratio, limit))
         members.append(node)
         counted.append((node, to))
     return added
@@ -253,7 +253,7 @@ def test_an_edge_between_nodes_without_influence_takes_the_limit_away():
     added = grow(
         neighbours_of(edges), tree_of([0, 1], [(0, 1)]), np.array([0, 0, 0.5]), rule="eq15"
     )
-    assert added == [Added(2, 1, 0.5, 0.5, 1.0, math.inf)]
+    assert added == [Joined(2, 1, 0.5, 0.5, 1.0, math.inf)]
 
 
 def test_induced_edges_are_all_between_the_nodes():

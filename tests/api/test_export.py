@@ -13,7 +13,7 @@ import pytest
 import clew
 from clew.api import Index
 from clew.errors import InputError, MissingExtra
-from clew.export import Graph, evidence_graph, index_graph, target
+from clew.export import ExportedGraph, evidence_graph, index_graph, target
 from clew.readers.graph_files import read_graph
 from clew.testing import models
 from clew.types import (
@@ -100,7 +100,7 @@ def made(names):
         for a, b in pairwise(names)
     ]
     types = {"relation": "string", "description": "string", "chunks": "string"}
-    return Graph(
+    return ExportedGraph(
         about={},
         node_types={"name": "string", "n_chunks": "int"},
         edge_types={**types, "strength": "double"},

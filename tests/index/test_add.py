@@ -62,7 +62,7 @@ def test_same_documents_again(folder):
         told = []
         report = index.add(store, DOCUMENTS, MODELS, on_progress=told.append)
         index.finish(store)
-        assert report == index.Report(n_unchanged=len(DOCUMENTS))
+        assert report == index.AddReport(n_unchanged=len(DOCUMENTS))
         assert store.generation == generation
         assert sum(told) == len(DOCUMENTS)
     assert files(folder, "segments", "cached") == {
@@ -77,13 +77,13 @@ def test_report(folder):
     skipped = Skipped(source="d.bin", reason="is no text")
     told = []
     with create(folder) as store:
-        assert add(store, [a, b, skipped]) == index.Report(added=["a", "b"], skipped=[skipped])
+        assert add(store, [a, b, skipped]) == index.AddReport(added=["a", "b"], skipped=[skipped])
         store.remove(["a"])
         report = index.add(
             store, [a, changed, c, document("e", "—")], MODELS, on_progress=told.append
         )
         wordless = Skipped(source="e.txt", reason="has no words to index")
-        assert report == index.Report(
+        assert report == index.AddReport(
             added=["c"], changed=["b"], restored=["a"], skipped=[wordless]
         )
         assert sum(told) == 4

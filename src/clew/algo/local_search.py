@@ -25,7 +25,7 @@ _OUTSIDE_PER_SEED = 10  # relations that lead out of the seeds
 
 
 @dataclass(frozen=True, slots=True)
-class Relations:
+class RelationLinks:
     """The r relations of a graph of n entities."""
 
     ends: NDArray[np.int64]  # (r, 2), entities, the smaller first
@@ -45,7 +45,7 @@ def group_relations(
     objects: NDArray[np.integer],
     triple_chunks: csr_array,
     n_entities: int,
-) -> Relations:
+) -> RelationLinks:
     """Return the relations that triples make, by first occurrence of their entities.
 
     `subjects` and `objects` are the (n_triples,) ends, `triple_chunks` (n_triples, n_chunks) the
@@ -62,7 +62,7 @@ def group_relations(
     )
     strengths = csr_array(member @ triple_chunks)
     strengths.sort_indices()
-    return Relations(
+    return RelationLinks(
         ends=ends,
         weight=np.asarray(strengths.sum(axis=1), dtype=np.float64),
         triples=member,
@@ -77,7 +77,7 @@ def group_relations(
     )
 
 
-def network(relations: Relations, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
+def network(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
     """Return the relations of the seeds, best first, and how many of them join two seeds.
 
     Those come first, by the degrees of their ends together. Then come relations of one seed, by
@@ -100,7 +100,7 @@ def network(relations: Relations, seeds: Sequence[int]) -> tuple[NDArray[np.intp
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalFound:
     """A row of text, the seed that led to it, and how many of the seed's relations it supports."""
 
     row: int
@@ -111,10 +111,10 @@ class Found:
 def texts_of_seeds(
     seeds: Sequence[int],
     entity_chunks: csr_array,
-    relations: Relations,
+    relations: RelationLinks,
     parts: csr_array,
     cosines: NDArray[np.floating],
-) -> Iterator[Found]:
+) -> Iterator[LocalFound]:
     """Yield the parts of the seeds' chunks, each once.
 
     Seeds keep their order. A seed's parts come by how many of its relations were found in their
@@ -133,4 +133,4 @@ def texts_of_seeds(
         listed[rows] = True
         order = np.lexsort((rows, -np.round(cosines[rows], DECIMALS), -counts))
         for row, count in zip(rows[order].tolist(), counts[order].tolist(), strict=True):
-            yield Found(row, seed, count)
+            yield LocalFound(row, seed, count)

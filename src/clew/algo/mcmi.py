@@ -31,7 +31,7 @@ _Candidate = tuple[float, float, float, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class Joined:
     """A node that joined, and why."""
 
     node: int
@@ -49,7 +49,7 @@ def grow(
     *,
     rule: Rule = "released",
     cap: int = 20,
-) -> list[Added]:
+) -> list[Joined]:
     """Return the nodes that join a tree, in their order, at most `cap`.
 
     `scores` are the (n,) influences of nodes, >= 0; a node without any never joins. The next one is
@@ -72,7 +72,7 @@ def grow(
     joined, joining = np.zeros(len(scores), dtype=bool), list(tree.nodes)
     joined[joining] = True
     heap: list[_Candidate] = []
-    added: list[Added] = []
+    added: list[Joined] = []
     while len(added) < cap:
         for node in joining:
             for candidate in _candidates(ask, node, scores, joined, cap - len(added)):
@@ -88,7 +88,7 @@ def grow(
             ratio = float(_rounded(score / cost))
         if ratio < limit if rule == "released" else ratio >= limit:
             break
-        added.append(Added(node, to, cost, score, ratio, limit))
+        added.append(Joined(node, to, cost, score, ratio, limit))
         if rule != "released":
             terms.append(_term(rule, cost, score + float(scores[to])))
         joined[node] = True

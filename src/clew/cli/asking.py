@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli import render
-from clew.cli.options import Opener, Paid, Query, json_option, paid_options, query_options
+from clew.cli.options import Opener, Paid, QueryOptions, json_option, paid_options, query_options
 from clew.cli.plain import echo_json
 from clew.cli.program import REFUSED
 
@@ -42,7 +42,7 @@ THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
 def ask(
     opener: Opener,
     question: str,
-    query: Query,
+    query: QueryOptions,
     paid: Paid,
     context_tokens: int | None,
     threshold: float,
@@ -82,7 +82,7 @@ def ask(
 @paid_options
 @json_option
 @click.pass_obj
-def search(opener: Opener, text: str, query: Query, paid: Paid, *, as_json: bool) -> None:
+def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_json: bool) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
     The graph that a method followed, and tables of entities and relations, come before them where
@@ -99,7 +99,7 @@ def search(opener: Opener, text: str, query: Query, paid: Paid, *, as_json: bool
         click.echo(render.search(evidence))
 
 
-def _opened(opener: Opener, query: Query, paid: Paid) -> Index:
+def _opened(opener: Opener, query: QueryOptions, paid: Paid) -> Index:
     from clew.specs import Specs
 
     specs = Specs(llm=paid.llm, reranker=query.reranker)

@@ -287,7 +287,7 @@ store_option = click.option(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class QueryOptions:
     """How a question is to be searched for."""
 
     folder: Path
@@ -302,13 +302,13 @@ def _query(
     chunks: int | None,
     given: Sequence[str],
     reranker: str | None,
-) -> Query:
+) -> QueryOptions:
     parameters = method_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
             raise InputError("--chunks and --param both set chunks: take one of them")
         parameters["chunks"] = chunks
-    return Query(folder=folder, method=method, parameters=parameters, reranker=reranker)
+    return QueryOptions(folder=folder, method=method, parameters=parameters, reranker=reranker)
 
 
 query_options = gathered(

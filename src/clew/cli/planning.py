@@ -24,7 +24,7 @@ from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
 from clew.text.counted import counted
 
 if TYPE_CHECKING:
-    from clew.index.plan import Estimate, Plan
+    from clew.index.plan import CostEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
 
@@ -132,7 +132,7 @@ def _head() -> tuple[str, ...]:
     return "setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time"
 
 
-def _cells(estimate: Estimate) -> tuple[str, ...]:
+def _cells(estimate: CostEstimate) -> tuple[str, ...]:
     return (
         estimate.setting,
         ", ".join(estimate.methods),

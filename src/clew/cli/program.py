@@ -27,7 +27,7 @@ class Spent(Failure):
     exit_code = 4
 
 
-class Stopped(Failure):
+class Interrupted(Failure):
     """The user pressed Ctrl-C."""
 
     exit_code = 130  # 128 + SIGINT, as shells have it
@@ -48,7 +48,7 @@ class Program(click.Group):
             raise Failure(str(error)) from error
         except KeyboardInterrupt as error:
             kept = "what was committed is kept, and the same command goes on from there"
-            raise Stopped(f"stopped; {kept}") from error
+            raise Interrupted(f"stopped; {kept}") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
                 raise

@@ -62,7 +62,7 @@ def model_recipe(models: Models) -> dict[str, Scalar]:
 
 
 @dataclass(slots=True)
-class Report:
+class AddReport:
     """What adding documents did."""
 
     added: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ def add(
     *,
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
-) -> Report:
+) -> AddReport:
     """Add documents to the index, a commit per batch, and return what was done.
 
     A document that is there with the same content costs nothing; one with other content is
@@ -97,7 +97,7 @@ def add(
     """
     check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
-    report = Report()
+    report = AddReport()
     tell = on_progress or (lambda _: None)
     known = store.hashes()
     changed = _changed(items, store, known, report, tell)
@@ -177,7 +177,7 @@ def _changed(
     items: Iterable[Document | Skipped],
     store: Store,
     known: Mapping[str, str],
-    report: Report,
+    report: AddReport,
     tell: OnProgress,
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is not in the index as it is, with its content hash; report the rest."""
@@ -209,7 +209,7 @@ def _has_words(document: Document) -> bool:
 
 
 def _not_restored(
-    documents: Iterable[tuple[Document, str]], store: Store, report: Report, tell: OnProgress
+    documents: Iterable[tuple[Document, str]], store: Store, report: AddReport, tell: OnProgress
 ) -> Iterator[tuple[Document, str]]:
     """Bring back what the store still holds as removed; yield the rest.
 

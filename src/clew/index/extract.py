@@ -114,7 +114,7 @@ def extract(
     memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
     if with_llm and "pagerank" in wanted.of_llm(GRAPH):
         finish(store)  # compacted now, it stays so, and so does the graph that the choice computes
-    with closing(Corpus(store)) as corpus:
+    with closing(ExtractionCorpus(store)) as corpus:
         _settle(corpus, wanted)
         memory = corpus.remembered(memory)
         done.bare = memory.terms is not None
@@ -135,7 +135,7 @@ def extract(
     return done
 
 
-def _settle(corpus: Corpus, wanted: Wanted) -> None:
+def _settle(corpus: ExtractionCorpus, wanted: Wanted) -> None:
     """Write into the recipe which entities an LLM relates: all of an index has the same.
 
     Raises RecipeMismatch where it has triples already of other ones.
@@ -188,7 +188,7 @@ def extract_triples(
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     done, tell = Done(), on_progress or (lambda _done, _total: None)
     memory = Memory(ledger, models.llm.name)
-    with closing(Corpus(store)) as corpus:
+    with closing(ExtractionCorpus(store)) as corpus:
         rows = np.asarray(corpus.snapshot.layer("chunk").rows(chunk_ids), dtype=np.intp)
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
@@ -201,7 +201,7 @@ def extract_triples(
     return done
 
 
-class Corpus:
+class ExtractionCorpus:
     """The chunks of one generation; extractions that are added meanwhile do not change them."""
 
     def __init__(self, store: Store) -> None:
@@ -285,7 +285,7 @@ class Task(Protocol):
 class UnitsTask:
     """Knowledge units; a chunk without any keeps its sentences."""
 
-    corpus: Corpus
+    corpus: ExtractionCorpus
     kind: str = UNITS
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
@@ -306,7 +306,7 @@ class UnitsTask:
 class GraphTask:
     """Entities and triples; a chunk without any has those that stand in one sentence."""
 
-    corpus: Corpus
+    corpus: ExtractionCorpus
     models: Models
     kind: str = GRAPH
 
@@ -329,7 +329,7 @@ class GraphTask:
 class RelationsTask:
     """Triples among a chunk's statistical entities; one without any has these alone."""
 
-    corpus: Corpus
+    corpus: ExtractionCorpus
     kind: str = GRAPH
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
@@ -347,12 +347,12 @@ class RelationsTask:
         return graph_batch(extracted, models, self.corpus.store.unnamed)
 
 
-def _graph_task(corpus: Corpus, models: Models) -> Task:
+def _graph_task(corpus: ExtractionCorpus, models: Models) -> Task:
     return GraphTask(corpus, models) if corpus.terms is None else RelationsTask(corpus)
 
 
 def _by_llm(
-    corpus: Corpus, models: Models, task: Task, memory: Memory, done: Done, tell: OnChunks
+    corpus: ExtractionCorpus, models: Models, task: Task, memory: Memory, done: Done, tell: OnChunks
 ) -> None:
     """Extract from every pack that waits, until all are done or the budget is spent."""
     packs = corpus.packs(task.kind)
@@ -373,7 +373,11 @@ def _by_llm(
 
 
 def _parts_of(
-    corpus: Corpus, llm: LLM | None, task: Task, memory: Memory, group: Sequence[Sequence[int]]
+    corpus: ExtractionCorpus,
+    llm: LLM | None,
+    task: Task,
+    memory: Memory,
+    group: Sequence[Sequence[int]],
 ) -> tuple[dict[int, Any], BudgetSpent | ModelError | None]:
     """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
 
@@ -420,7 +424,9 @@ def completed(
     return None
 
 
-def _extracted(corpus: Corpus, task: Task, row: int, part: object, done: Done) -> Extracted[Any]:
+def _extracted(
+    corpus: ExtractionCorpus, task: Task, row: int, part: object, done: Done
+) -> Extracted[Any]:
     made = None if part is NOTHING else task.read(part, row)
     source = "llm" if made else "fallback"
     (done.llm if made else done.fallback)[task.kind] += 1
@@ -431,7 +437,12 @@ def _extracted(corpus: Corpus, task: Task, row: int, part: object, done: Done) -
 
 
 def _by_rules(
-    corpus: Corpus, models: Models, rules: Extractor, source: str, done: Done, tell: OnChunks
+    corpus: ExtractionCorpus,
+    models: Models,
+    rules: Extractor,
+    source: str,
+    done: Done,
+    tell: OnChunks,
 ) -> None:
     weaker = [SOURCES.index(each) for each in _WEAKER[source]]
     rows = np.flatnonzero(np.isin(corpus.made_by(GRAPH), weaker)).tolist()
@@ -444,7 +455,7 @@ def _by_rules(
 
 
 def _commit_graph(
-    corpus: Corpus, models: Models, source: str, found: Mapping[int, Extraction]
+    corpus: ExtractionCorpus, models: Models, source: str, found: Mapping[int, Extraction]
 ) -> None:
     extracted = [Extracted(int(corpus.stored[row]), source, each) for row, each in found.items()]
     corpus.store.commit(graph_batch(extracted, models, corpus.store.unnamed), ())
@@ -459,7 +470,7 @@ def import_triples(
     in `skipped`, with what cannot be read.
     """
     done, tell = Done(), on_progress or (lambda _done, _total: None)
-    with closing(Corpus(store)) as corpus:
+    with closing(ExtractionCorpus(store)) as corpus:
         by_document = _recorded(corpus, path, done)
         total = sum(len(rows) for rows, _ in by_document)
         for block in _blocks(by_document):
@@ -473,7 +484,9 @@ def import_triples(
     return done
 
 
-def _recorded(corpus: Corpus, path: Path, done: Done) -> list[tuple[list[int], Extraction]]:
+def _recorded(
+    corpus: ExtractionCorpus, path: Path, done: Done
+) -> list[tuple[list[int], Extraction]]:
     """Return the chunk rows of each document that lines are about, and all that they say of it."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     begins = np.searchsorted(owners, np.arange(len(corpus.snapshot.layer("document")) + 1))

@@ -18,7 +18,7 @@ import numpy as np
 
 from clew.errors import InputError, UnreadableSource
 from clew.index import LATE, check_recipe, chunking, model_recipe
-from clew.index.extract import Corpus
+from clew.index.extract import ExtractionCorpus
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.imported import Statements, imported_batch
 from clew.layers.recorded import placed
@@ -30,7 +30,7 @@ from clew.types import Extraction, Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.index import OnProgress
-    from clew.layers.subjects import Graph, Subject
+    from clew.layers.subjects import Subject, SubjectGraph
     from clew.readers.stated import Stated
     from clew.readers.walk import File
     from clew.store import Store
@@ -56,7 +56,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadGraph:
     """A file that was read: what it states, and what of it cannot be used."""
 
     file: File
@@ -64,7 +64,7 @@ class Read:
     skipped: list[Skipped]
 
 
-def read(path: Path) -> Read:
+def read(path: Path) -> ReadGraph:
     """Return what a file states.
 
     Raises InputError where there is no such file, or of no known format, and UnreadableSource
@@ -87,7 +87,7 @@ def read(path: Path) -> Read:
     if not len(stated):
         why = f": {skipped[0]}" if skipped else ""
         raise UnreadableSource(file.source, f"holds no triple that can be used{why}")
-    return Read(file, stated, skipped)
+    return ReadGraph(file, stated, skipped)
 
 
 def _text_of(line: Stated, *names: str) -> str:
@@ -97,7 +97,7 @@ def _text_of(line: Stated, *names: str) -> str:
 
 def import_graph(
     store: Store,
-    read: Read,
+    read: ReadGraph,
     models: Models,
     *,
     meter: Meter | None = None,
@@ -163,7 +163,7 @@ def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None
 
 
 def _changed(
-    graph: Graph,
+    graph: SubjectGraph,
     file: File,
     known: Mapping[str, str],
     done: Counter[str],
@@ -208,7 +208,7 @@ def _hash(subject: Subject) -> str:
     return _MARK + subject.content
 
 
-def _commit(store: Store, graph: Graph, subjects: Sequence[Subject], models: Models) -> None:
+def _commit(store: Store, graph: SubjectGraph, subjects: Sequence[Subject], models: Models) -> None:
     recipe = store.recipe
     batch = imported_batch(
         graph,
@@ -228,7 +228,7 @@ def _place(store: Store, stated: Statements, ids: Sequence[str], models: Models)
     """Give what names a text to the chunks of that text, a commit for some chunks at a time."""
     if not ids:
         return
-    with closing(Corpus(store)) as corpus:
+    with closing(ExtractionCorpus(store)) as corpus:
         waiting: list[Extracted[Extraction]] = []
         for document_id, extraction in stated.by_document(ids):
             waiting += _placed(corpus, document_id, extraction)
@@ -240,7 +240,7 @@ def _place(store: Store, stated: Statements, ids: Sequence[str], models: Models)
 
 
 def _placed(
-    corpus: Corpus, document_id: str, extraction: Extraction
+    corpus: ExtractionCorpus, document_id: str, extraction: Extraction
 ) -> Iterator[Extracted[Extraction]]:
     """Yield the part of a document's extraction that belongs to each of its chunks."""
     owners = corpus.snapshot.layer("chunk").columns["document"]

@@ -50,7 +50,7 @@ _AROUND = 4  # tokens that a chat format puts around a message, where the model 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class CostEstimate:
     """What one setting would cost."""
 
     setting: str
@@ -84,11 +84,11 @@ class Plan:
     n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
     n_probed: int = 0  # calls that were made to estimate from
     n_useless: int = 0  # of these
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[CostEstimate, ...]
 
 
 @dataclass(frozen=True)
-class Corpus:
+class PlanCorpus:
     """Chunks as models read them, and their tokens."""
 
     n_documents: int
@@ -111,7 +111,7 @@ class Corpus:
 
 def corpus(
     documents: Sequence[Document], chunking: Chunking, terms: relations.Terms | None = None
-) -> Corpus:
+) -> PlanCorpus:
     """Return the chunks of documents as models would read them.
 
     Triples are planned for among the statistical entities that `terms` makes, where it is given.
@@ -119,10 +119,10 @@ def corpus(
     cut = chunks.cut(documents, chunking)
     n_tokens = np.asarray([window.n_tokens for window in cut.windows], dtype=np.int64)
     texts = [text for text, _ in cut.titled_texts()]
-    return Corpus(len(documents), texts, n_tokens, terms=terms)
+    return PlanCorpus(len(documents), texts, n_tokens, terms=terms)
 
 
-def ranked(corpus: Corpus, snapshot: Snapshot) -> Corpus:
+def ranked(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
     """Return the corpus with its chunks' PageRank, as it was where the index has other chunks."""
     n, indexed = len(corpus.texts), titled_texts(snapshot)
     if sorted(corpus.texts) != sorted(indexed):
@@ -134,7 +134,7 @@ def ranked(corpus: Corpus, snapshot: Snapshot) -> Corpus:
 
 
 def plan(
-    corpus: Corpus,
+    corpus: PlanCorpus,
     llm: Conversation | None,
     memory: Memory,
     *,
@@ -186,7 +186,9 @@ def plan(
     )
 
 
-def _probed(corpus: Corpus, llm: Conversation | None, memory: Memory, n: int) -> tuple[int, int]:
+def _probed(
+    corpus: PlanCorpus, llm: Conversation | None, memory: Memory, n: int
+) -> tuple[int, int]:
     """Make `n` calls of each kind, keep what they give, and count them and the useless ones."""
     if llm is None:
         raise InputError("a probe needs an LLM: name one, as in --llm openai:MODEL@URL")
@@ -214,7 +216,7 @@ def _probed(corpus: Corpus, llm: Conversation | None, memory: Memory, n: int) ->
 class _Reckoner:
     """Estimates settings over one corpus; each text's tokens are counted once a kind."""
 
-    def __init__(self, corpus: Corpus, llm: Conversation | None, memory: Memory) -> None:
+    def __init__(self, corpus: PlanCorpus, llm: Conversation | None, memory: Memory) -> None:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
@@ -233,7 +235,7 @@ class _Reckoner:
 
     def estimate(
         self, setting: str, methods: tuple[str, ...], kind: str, rows: NDArray[np.intp]
-    ) -> Estimate:
+    ) -> CostEstimate:
         """Return what the chunks in `rows` would cost, those that the ledger has left out."""
         groups = self.groups(kind, rows)
         new = [row for group in groups for row in group]
@@ -242,7 +244,7 @@ class _Reckoner:
         rate = self._rates[kind]
         again = tuple(round(len(groups) * tokens) for tokens in rate.repairs)
         price = self._llm.price if self._llm else None
-        return Estimate(
+        return CostEstimate(
             setting=setting,
             methods=methods,
             n_chunks=len(rows),
@@ -333,13 +335,13 @@ def _count(prompt: Prompt) -> int:
     return sum(tokens.count(part) + _AROUND for part in parts)
 
 
-def _sum(first: Estimate, second: Estimate) -> Estimate:
+def _sum(first: CostEstimate, second: CostEstimate) -> CostEstimate:
     """Return both together."""
 
     def added(a: float | None, b: float | None) -> float | None:
         return None if a is None or b is None else a + b
 
-    return Estimate(
+    return CostEstimate(
         setting="everything",
         methods=(*first.methods, *second.methods),
         n_chunks=max(first.n_chunks, second.n_chunks),

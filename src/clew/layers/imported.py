@@ -22,7 +22,7 @@ from clew.layers.chunks import (
 )
 from clew.layers.extractions import encoded
 from clew.layers.numbers import Numbers
-from clew.layers.subjects import COLUMNS, OTHER, Graph, Subject, line_windows
+from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
 from clew.layers.vectors import name_columns
 from clew.text.keys import name_key
@@ -125,7 +125,7 @@ class Statements:
             named = tuple(entities.get(number, ()))
             yield document_id, Extraction(entities=named, triples=tuple(triples))
 
-    def graph(self, without: Sequence[str] = ()) -> Graph:
+    def graph(self, without: Sequence[str] = ()) -> SubjectGraph:
         """Return what names none of the documents in `without`, equal triples once."""
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
@@ -151,7 +151,7 @@ class Statements:
         place = np.zeros(len(keys), dtype=np.int64)
         place[subjects] = np.arange(len(subjects))
         rows = rows[np.argsort(place[owner[rows]], kind="stable")]
-        return Graph(
+        return SubjectGraph(
             names=self._names.texts(),
             keys=keys,
             key_of=key_of,
@@ -187,7 +187,7 @@ def _merged(several: Sequence[Described]) -> Described:
 
 
 def imported_batch(
-    graph: Graph,
+    graph: SubjectGraph,
     subjects: Sequence[Subject],
     chunking: Chunking,
     embedder: Embedder,
@@ -254,7 +254,7 @@ def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Ints]
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
 
 
-def _statements(graph: Graph, triples: Mapping[str, Ints]) -> list[str]:
+def _statements(graph: SubjectGraph, triples: Mapping[str, Ints]) -> list[str]:
     """Return triples in words."""
     columns = (triples[name].tolist() for name in COLUMNS[:3])
     return [
@@ -309,7 +309,7 @@ class _Descriptions:
 
 
 def _described(
-    graph: Graph,
+    graph: SubjectGraph,
     subjects: Sequence[Subject],
     cut: Chunks,
     triples: Mapping[str, Ints],
@@ -351,7 +351,7 @@ def _extraction_columns(n_chunks: int) -> Columns:
     }
 
 
-def _triple_columns(graph: Graph, triples: Mapping[str, Ints]) -> Columns:
+def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:
     relations, n_relation = encoded([graph.relations[i] for i in triples["relation"].tolist()])
     said, n_said = encoded([graph.said[i] for i in triples["description"].tolist()])
     return {

@@ -34,7 +34,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class SubjectGraph:
     """Distinct triples as columns of numbers: by the keys of their subjects, then as in the file.
 
     "subject" and "object" count into `names`, "relation" into `relations` and "description" into

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class LayerTable:
     """One stored layer. Names of columns are without the layer's."""
 
     parent: str  # the column that says which row of the layer above this row belongs to
@@ -34,60 +34,60 @@ class Table:
 
 
 # In this order: a layer stands behind the one above it.
-TABLES: Mapping[str, Table] = {
-    "chunk": Table(
+TABLES: Mapping[str, LayerTable] = {
+    "chunk": LayerTable(
         parent="document",
         above="document",
         columns=("start", "end", "n_tokens"),
         ragged={"n_stored": "token.vectors"},
         vectors=True,
     ),
-    "subchunk": Table(
+    "subchunk": LayerTable(
         parent="chunk",
         above="chunk",
         columns=("start", "end", "n_tokens"),
         vectors=True,
     ),
-    "sentence": Table(
+    "sentence": LayerTable(
         parent="chunk",
         above="chunk",
         columns=("start", "end", "key", "first_token", "last_token"),
         vectors=True,
     ),
-    "mention": Table(
+    "mention": LayerTable(
         parent="sentence",
         above="sentence",
         columns=("entity", "start", "end", "label", "term"),
     ),
-    "count": Table(parent="chunk", above="chunk", columns=("term", "n", "n_lower")),
-    "posting": Table(parent="chunk", above="chunk", columns=("term", "start")),
-    "extraction": Table(parent="chunk", above="chunk", columns=("kind", "source")),
-    "statement": Table(
+    "count": LayerTable(parent="chunk", above="chunk", columns=("term", "n", "n_lower")),
+    "posting": LayerTable(parent="chunk", above="chunk", columns=("term", "start")),
+    "extraction": LayerTable(parent="chunk", above="chunk", columns=("kind", "source")),
+    "statement": LayerTable(
         parent="extraction",
         above="extraction",
         columns=("key",),
         ragged={"n_bytes": "statement_text.bytes", "n_stored": "statement_token.vectors"},
         vectors=True,
     ),
-    "statement_mention": Table(
+    "statement_mention": LayerTable(
         parent="statement",
         above="statement",
         columns=("entity", "start", "end", "label", "term"),
     ),
-    "triple": Table(
+    "triple": LayerTable(
         parent="extraction",
         above="extraction",
         columns=("subject", "object", "relation_key", "strength"),
         ragged={"n_relation": "triple_relation.bytes", "n_description": "triple_description.bytes"},
         vectors=True,
     ),
-    "description": Table(
+    "description": LayerTable(
         parent="extraction",
         above="extraction",
         columns=("entity", "type"),
         ragged={"n_name": "description_name.bytes", "n_text": "description_text.bytes"},
     ),
-    "profile": Table(parent="description", above="description", vectors=True),
+    "profile": LayerTable(parent="description", above="description", vectors=True),
 }
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clew import steps
 from clew.layers.statistical import Statistical, statistical
-from clew.methods.agrag.view import View, graph_of, view_of
+from clew.methods.agrag.view import AgragView, graph_of, view_of
 from clew.testing import models
 from clew.text.keys import name_key
 from tests.methods.bubble import comet
@@ -42,7 +42,7 @@ def indexed(texts=TEXTS, triples=TRIPLES):
 class Look:
     """A view, and the statistical entities behind it, with nodes by name."""
 
-    view: View
+    view: AgragView
     found: Statistical
 
     def node(self, name):

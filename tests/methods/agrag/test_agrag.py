@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import clew
 from clew import steps
-from clew.algo.mcmi import Added
+from clew.algo.mcmi import Joined
 from clew.algo.steiner import steiner_tree
 from clew.errors import BudgetSpent, InputError
 from clew.methods import load
 from clew.methods.agrag import Agrag, AgragPaper
-from clew.methods.agrag.evidence import Found, subgraph_evidence
+from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import Mapped
 from clew.methods.hybrid import Hybrid
@@ -476,9 +476,12 @@ def test_a_limit_that_everything_is_below_is_no_number(snapshot):
     tree = steiner_tree(look.view.neighbours, terminals)
     node, to = look.node("tumors"), look.node("kidney")
     scores = np.zeros(look.view.graph.adjacency.shape[0])
-    added = [Added(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75), Added(node, to, 1, 0.5, 2.0, math.inf)]
+    added = [
+        Joined(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75),
+        Joined(node, to, 1, 0.5, 2.0, math.inf),
+    ]
     mapped = Mapped(((0, 0.5),), (0,))
-    found = Found(look.view, mapped, terminals, scores, tree, added)
+    found = FoundSubgraph(look.view, mapped, terminals, scores, tree, added)
     evidence = subgraph_evidence(
         found,
         np.zeros(len(kidney.TEXTS)),

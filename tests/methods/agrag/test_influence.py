@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from clew.algo.pagerank import local_pagerank, personalized_pagerank
 from clew.methods.agrag.influence import LOCAL_ABOVE, influence_of
-from clew.methods.agrag.view import Graph
+from clew.methods.agrag.view import AgragGraph
 
 
 def graph(edges, n, n_chunks=0):
@@ -17,7 +17,9 @@ def graph(edges, n, n_chunks=0):
     nothing = np.empty(0, dtype=np.int64)
     pairs = np.full(adjacency.nnz, -1, dtype=np.int32)
     stated = np.empty(0, dtype=bool)
-    return Graph(n - n_chunks, 0, n_chunks, adjacency, pairs, np.zeros(1, int), nothing, stated)
+    return AgragGraph(
+        n - n_chunks, 0, n_chunks, adjacency, pairs, np.zeros(1, int), nothing, stated
+    )
 
 
 # Kidney, kidney cancer, tumors, blood vessels, two passages, and one that nothing is said of.

@@ -21,10 +21,10 @@ from clew.choosing import CANDIDATES, as_set
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.statistical import STATISTICAL, statistical
-from clew.methods.agrag.evidence import Found, subgraph_evidence
+from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
-from clew.methods.agrag.view import Contains, Costs, Entities, Graph, graph_of, view_of
+from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, graph_of, view_of
 from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Agrag:
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
         found = subgraph_evidence(
-            Found(view, mapped, terminals, scores, tree, added),
+            FoundSubgraph(view, mapped, terminals, scores, tree, added),
             hybrid if self.hybrid else np.zeros_like(hybrid),
             method=self.name,
             n_passages=self.passages,
@@ -161,7 +161,7 @@ class Agrag:
 
     def _graph(
         self, snapshot: Snapshot, models: Models
-    ) -> tuple[Statistical, Graph, tuple[str, ...]]:
+    ) -> tuple[Statistical, AgragGraph, tuple[str, ...]]:
         """Return the statistical entities, the graph with them, and notes."""
         counted = statistical(
             snapshot,
@@ -191,7 +191,7 @@ def _drawn(
     _settings: tuple[Hashable, ...],  # of the statistical entities
     *,
     counted: Statistical,
-) -> Graph:
+) -> AgragGraph:
     entities, contains, verbatim = drawn
     return graph_of(snapshot, counted, entities=entities, contains=contains, verbatim=verbatim)
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.algo.mcmi import Added
+    from clew.algo.mcmi import Joined
     from clew.algo.steiner import Tree
     from clew.methods.agrag.mapping import Mapped
-    from clew.methods.agrag.view import View
+    from clew.methods.agrag.view import AgragView
 
 _COLUMNS = ("subject", "relation", "object")
 _NEAR, _TERMINAL = "near the question", "an end of a fact near the question"
@@ -51,15 +51,15 @@ _FIRST = 1.0  # added to the scores of chunks on the subgraph, so that they come
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSubgraph:
     """A tree and what grew around it, with the influence of all nodes; nodes are numbers."""
 
-    view: View
+    view: AgragView
     mapped: Mapped
     terminals: Sequence[int]  # ascending
     influence: NDArray[np.float64]  # (n,)
     tree: Tree
-    added: Sequence[Added]
+    added: Sequence[Joined]
 
     @cached_property
     def nodes(self) -> list[int]:
@@ -118,7 +118,7 @@ class Found:
 
 
 def subgraph_evidence(
-    found: Found,
+    found: FoundSubgraph,
     hybrid: NDArray[np.float64],
     *,
     method: str,
@@ -158,7 +158,7 @@ def subgraph_evidence(
 
 
 def _in_turn(
-    found: Found, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
+    found: FoundSubgraph, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
 ) -> dict[int, float]:
     """Return at most `k` chunks with scores: those of the subgraph, then by hybrid retrieval."""
     own, first = on_graph[:k], found.view.graph.first_chunk
@@ -176,19 +176,19 @@ def _fused(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -> dict
     return dict(zip(best.tolist(), scores[best].tolist(), strict=True))
 
 
-def _near_path(view: View, row: int, score: float) -> Path:
+def _near_path(view: AgragView, row: int, score: float) -> Path:
     """Return the path to a chunk that nothing but its own score leads to."""
     start = Step(layer="query", id="", text=view.query.text)
     return Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
 
 
-def _hits(view: View, ranked: Mapping[int, float], on_graph: Sequence[int]) -> Iterator[Hit]:
+def _hits(view: AgragView, ranked: Mapping[int, float], on_graph: Sequence[int]) -> Iterator[Hit]:
     found = steps.hits(view.snapshot, ranked, np.array(list(ranked.values())))
     for row, hit in zip(ranked, found, strict=True):
         yield replace(hit, channel=_ON_GRAPH if row in on_graph else _HYBRID)
 
 
-def _seeds(found: Found) -> Iterator[Step]:
+def _seeds(found: FoundSubgraph) -> Iterator[Step]:
     cosines = dict(found.mapped.raw)
     for row in found.mapped.kept:
         yield steps.triple_step(found.view.snapshot, row, "a fact near the question", cosines[row])
@@ -197,7 +197,7 @@ def _seeds(found: Found) -> Iterator[Step]:
 # -- the subgraph ---------------------------------------------------------------------------------
 
 
-def _subgraph(found: Found) -> Subgraph:
+def _subgraph(found: FoundSubgraph) -> Subgraph:
     steps_of = dict(zip(found.nodes, _node_steps(found), strict=True))
     costs = {(a, b): cost for a, b, cost in found.edges}
     return Subgraph(
@@ -223,7 +223,7 @@ def _subgraph(found: Found) -> Subgraph:
     )
 
 
-def _node_steps(found: Found) -> Iterator[Step]:
+def _node_steps(found: FoundSubgraph) -> Iterator[Step]:
     """Yield a step for each node, in their order, with why it is one and its influence."""
     snapshot, graph = found.view.snapshot, found.view.graph
     for node in found.nodes:
@@ -237,12 +237,12 @@ def _node_steps(found: Found) -> Iterator[Step]:
             yield _named_step(found, node, reason, score)
 
 
-def _named_step(found: Found, node: int, reason: str, score: float) -> Step:
+def _named_step(found: FoundSubgraph, node: int, reason: str, score: float) -> Step:
     layer = "entity" if node < found.view.graph.n_entities else "statistical"
     return Step(layer=layer, id=found.ids[node], text=found.names[node], reason=reason, score=score)
 
 
-def _edge(found: Found, a: int, b: int, cost: float) -> Edge:
+def _edge(found: FoundSubgraph, a: int, b: int, cost: float) -> Edge:
     rows = found.inside.get((a, b), [])
     return Edge(
         a=found.ids[a],
@@ -256,7 +256,7 @@ def _edge(found: Found, a: int, b: int, cost: float) -> Edge:
 # -- facts and tables -----------------------------------------------------------------------------
 
 
-def _ordered(found: Found) -> list[tuple[int, int, int, int]]:
+def _ordered(found: FoundSubgraph) -> list[tuple[int, int, int, int]]:
     """Return (component, a, b, triple) of the facts inside: components, then by influence.
 
     The influence of a fact is that of both of its ends.
@@ -267,7 +267,7 @@ def _ordered(found: Found) -> list[tuple[int, int, int, int]]:
     return [(found.component[a], a, b, row) for a, b, row in facts]
 
 
-def _facts(found: Found) -> Iterator[Fact]:
+def _facts(found: FoundSubgraph) -> Iterator[Fact]:
     view = found.view
     link, chunks = view.snapshot.link("triple", "chunk"), view.snapshot.layer("chunk")
     subjects, objects = (view.triples.columns[end] for end in ("subject", "object"))
@@ -288,7 +288,7 @@ def _facts(found: Found) -> Iterator[Fact]:
         )
 
 
-def _table(found: Found, facts: Sequence[Fact]) -> Table:
+def _table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
     """Return the facts of the subgraph, then its synonyms, as rows of names."""
     names = {found.ids[node]: name for node, name in found.names.items()}
     rows = [(names[fact.subject], fact.relation, names[fact.object]) for fact in facts]
@@ -300,7 +300,7 @@ def _table(found: Found, facts: Sequence[Fact]) -> Table:
 # -- threads --------------------------------------------------------------------------------------
 
 
-def _ways(found: Found) -> dict[int, int]:
+def _ways(found: FoundSubgraph) -> dict[int, int]:
     """Return the node before each one on its cheapest way from a terminal, itself for these."""
     beside: dict[int, list[tuple[float, int]]] = {node: [] for node in found.nodes}
     for a, b, cost in found.edges:
@@ -318,7 +318,7 @@ def _ways(found: Found) -> dict[int, int]:
     return before
 
 
-def _thread(found: Found, before: Mapping[int, int], node: int, score: float) -> Path:
+def _thread(found: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:
     """Return the way from the query to a chunk, along the subgraph."""
     way = [node]
     while before[way[-1]] != way[-1]:
@@ -331,7 +331,7 @@ def _thread(found: Found, before: Mapping[int, int], node: int, score: float) ->
     return Path(tuple(stops), score)
 
 
-def _stops(found: Found, last: int, here: int) -> Iterator[Step]:
+def _stops(found: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
     """Yield what leads from one node of the subgraph to the next, and that one."""
     snapshot, first = found.view.snapshot, found.view.graph.first_chunk
     kind, score = found.view.kind(last, here), float(found.influence[here])

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.methods.agrag.view import Graph
+    from clew.methods.agrag.view import AgragGraph
 
 LOCAL_ABOVE = 500_000  # edges, where both take as long
 _TOLERANCE = 1e-7  # of all influence, from one step to the next
 _RESIDUAL = 3e-7  # of all influence, for each unit of a node's degree
 
 
-def influence_of(graph: Graph, terminals: Sequence[int], damping: float) -> NDArray[np.float64]:
+def influence_of(
+    graph: AgragGraph, terminals: Sequence[int], damping: float
+) -> NDArray[np.float64]:
     """Return the (n,) PageRank of all nodes, personalised to the terminals; together 1.
 
     In a graph of more than `LOCAL_ABOVE` edges nodes far from the terminals have none, and all

@@ -37,7 +37,7 @@ _LEAST_COST = 1e-6  # an edge without cost has no ratio
 
 
 @dataclass(frozen=True)
-class Graph:
+class AgragGraph:
     """Nodes are entities, then statistical entities that the index has no other name for, chunks.
 
     Weights are for PageRank: a fact edge's is the number of its triples, a synonym's the cosine,
@@ -89,7 +89,7 @@ def graph_of(
     entities: Entities,
     contains: Contains,
     verbatim: bool,
-) -> Graph:
+) -> AgragGraph:
     """Return the graph of all triples of an index whose ends their text has.
 
     An "extracted" entity is contained where an extraction has it, not where it is salient; with
@@ -118,7 +118,7 @@ def graph_of(
     parts.append(_synonyms(counted, n_entities if entities == "extracted" else None))
     n_nodes = n_entities + n_terms + n_chunks
     adjacency, pairs = _assembled(parts, n_nodes)
-    return Graph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
+    return AgragGraph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
 
 
 def _facts(
@@ -190,7 +190,7 @@ def _assembled(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class AgragView:
     """The graph with the costs that a query gives its edges (Eq. 14).
 
     An edge costs 1 less a similarity to the query: of a fact edge the best of its triples', of a
@@ -200,7 +200,7 @@ class View:
 
     snapshot: Snapshot
     query: steps.Query
-    graph: Graph
+    graph: AgragGraph
     counted: Statistical
     costs: Costs
     chunk_similarity: NDArray[np.float64]  # (n_chunks,)
@@ -284,14 +284,14 @@ class View:
 def view_of(
     snapshot: Snapshot,
     query: steps.Query,
-    graph: Graph,
+    graph: AgragGraph,
     counted: Statistical,
     costs: Costs,
     hybrid: NDArray[np.float64],
-) -> View:
+) -> AgragView:
     """Return the graph as `query` sees it; `hybrid` are the (n_chunks,) scores of the chunks."""
     if costs == "released":
         of_chunks = min_max(hybrid)
     else:
         of_chunks = steps.dense_scores(snapshot, "chunk", query)
-    return View(snapshot, query, graph, counted, costs, of_chunks)
+    return AgragView(snapshot, query, graph, counted, costs, of_chunks)

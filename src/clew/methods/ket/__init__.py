@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.methods.ket.local import Graph
-    from clew.methods.ket.text_candidates import Candidates
-    from clew.methods.ket.text_walk import Spread
+    from clew.methods.ket.local import LocalGraph
+    from clew.methods.ket.text_candidates import TextCandidates
+    from clew.methods.ket.text_walk import TextSpread
     from clew.models import Models
 
 Core = Literal["pagerank", "random"]
@@ -110,7 +110,7 @@ class Ket:
 
     def _graph(
         self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models
-    ) -> tuple[Graph, tuple[str, ...]]:
+    ) -> tuple[LocalGraph, tuple[str, ...]]:
         """Return what the graph has for the query within its share of the tokens, and notes."""
         if self.graph_share == 0:
             return local.NOTHING, ()
@@ -130,9 +130,9 @@ class Ket:
         snapshot: Snapshot,
         query: steps.Query,
         texts: Texts,
-        walked: Spread | None,
+        walked: TextSpread | None,
         budget: int,
-    ) -> Candidates:
+    ) -> TextCandidates:
         """Return the candidates for what the graph left of the tokens."""
         pool = int(self.pool * budget)
         if self.rest == "walk" and walked is not None:
@@ -167,7 +167,7 @@ class _Order:
 
 
 def _printed(
-    texts: Texts, graph: Graph, others: Candidates, budget: int, order: _Order
+    texts: Texts, graph: LocalGraph, others: TextCandidates, budget: int, order: _Order
 ) -> dict[int, Hit]:
     """Return the sub-chunks of the context by row, in order.
 
@@ -204,7 +204,7 @@ def _beginning(hit: Hit, limit: int) -> Hit:
 
 
 def _seeds(
-    snapshot: Snapshot, graph: Graph, others: Candidates, rows: Iterable[int]
+    snapshot: Snapshot, graph: LocalGraph, others: TextCandidates, rows: Iterable[int]
 ) -> Iterator[Step]:
     """Yield the entities near the query, and the keywords that gave what is printed."""
     for entity, cosine in graph.seeds.items():
@@ -218,8 +218,8 @@ def _paths(
     snapshot: Snapshot,
     query: steps.Query,
     texts: Texts,
-    graph: Graph,
-    others: Candidates,
+    graph: LocalGraph,
+    others: TextCandidates,
     hits: Mapping[int, Hit],
 ) -> Iterator[Path]:
     """Yield the thread to each printed sub-chunk: from an entity, a keyword or a neighbour."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.local_search import Found, network, texts_of_seeds
+from clew.algo.local_search import LocalFound, network, texts_of_seeds
 from clew.algo.pool import fitting
 from clew.algo.topk import top_k
 from clew.prompts import prompt
@@ -33,17 +33,17 @@ _ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class LocalGraph:
     """What the graph channel found, and what it takes of the context."""
 
     seeds: Mapping[int, float] = field(default_factory=dict)  # entities, their cosines to the query
     tables: tuple[Table, ...] = ()
-    texts: tuple[Found, ...] = ()
+    texts: tuple[LocalFound, ...] = ()
     used: int = 0  # tokens of the tables and texts
     notes: tuple[str, ...] = ()
 
 
-NOTHING = Graph()
+NOTHING = LocalGraph()
 
 
 def local_search(
@@ -55,7 +55,7 @@ def local_search(
     *,
     n_seeds: int,
     llm: LLM | None,
-) -> Graph:
+) -> LocalGraph:
     """Return entities, relations and texts of at most `budget` tokens (KET-RAG, Algorithm 2).
 
     The tables get half of it, the texts the other half. An entity that nothing is said of has no
@@ -76,7 +76,7 @@ def local_search(
     )
     chosen = fitting(found, lambda each: texts.cost(each.row), budget // 2)
     used += more + sum(texts.cost(each.row) for each in chosen)
-    return Graph(
+    return LocalGraph(
         seeds=seeds,
         tables=tuple(table for table in (entities, relations) if table.rows),
         texts=tuple(chosen),
@@ -86,7 +86,7 @@ def local_search(
 
 
 def thread(
-    snapshot: Snapshot, query: steps.Query, graph: Graph, found: Found, chunk: int
+    snapshot: Snapshot, query: steps.Query, graph: LocalGraph, found: LocalFound, chunk: int
 ) -> Iterator[Step]:
     """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
     yield steps.entity_step(snapshot, found.seed, LIKE, graph.seeds[found.seed])

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array
 from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import core_of, core_size
-from clew.algo.local_search import Relations, group_relations
+from clew.algo.local_search import RelationLinks, group_relations
 from clew.derived import Derived
 from clew.layers.relations import Terms
 from clew.types import IMPORTED, SOURCES, Snapshot
@@ -35,7 +35,7 @@ class Skeleton:
     """What was extracted from the core chunks. Rows are those of the snapshot's layers."""
 
     entities: NDArray[np.intp]  # (m,) that some core chunk has
-    relations: Relations
+    relations: RelationLinks
     entity_chunks: Link  # (n_entities, n_chunks)
     profiles: Link  # (n_entities, n_profiles), descriptions with a text
     lengths: NDArray[np.float32]  # (n_entities,) of the sums of their profiles' vectors

@@ -26,7 +26,7 @@ _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class TextCandidates:
     """Sub-chunks to print while they fit, best first, and what led to each."""
 
     channel: str
@@ -45,12 +45,12 @@ class Candidates:
         return self.reasons.get(term, NEAR)
 
 
-NOTHING = Candidates("", ())
+NOTHING = TextCandidates("", ())
 
 
 def by_keywords(
     snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float
-) -> Candidates:
+) -> TextCandidates:
     """Return the sub-chunks of the keywords nearest to the query, the nearest of them first.
 
     The keywords give `pool` tokens of them. Those in more than a share `common` of the sub-chunks
@@ -74,7 +74,7 @@ def by_keywords(
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]
-    return Candidates("keyword", tuple(order.tolist()), keywords=found, scores=scores)
+    return TextCandidates("keyword", tuple(order.tolist()), keywords=found, scores=scores)
 
 
 def _best_first(scores: NDArray[np.float64]) -> Iterator[int]:
@@ -86,12 +86,12 @@ def _best_first(scores: NDArray[np.float64]) -> Iterator[int]:
         yield from islice(finite[top_k(scores[finite], len(finite))].tolist(), len(first), None)
 
 
-def nearest(texts: Texts, budget: int) -> Candidates:
+def nearest(texts: Texts, budget: int) -> TextCandidates:
     """Return the sub-chunks nearest to the query (Text-RAG)."""
-    return Candidates("text", tuple(_nearest(texts, budget)))
+    return TextCandidates("text", tuple(_nearest(texts, budget)))
 
 
-def with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> Candidates:
+def with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> TextCandidates:
     """Return each of the nearest sub-chunks with those of its chunk's neighbours (KNNG-RAG).
 
     Neighbours come by the cosine of their chunks.
@@ -109,7 +109,7 @@ def with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> Ca
             if part not in found:
                 found[part] = row
                 used += int(texts.n_tokens[part])
-    return Candidates("text", tuple(found), seeds=found)
+    return TextCandidates("text", tuple(found), seeds=found)
 
 
 def _nearest(texts: Texts, budget: int) -> list[int]:

@@ -13,7 +13,7 @@ from clew.algo.links import neighbours
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
-from clew.methods.ket.text_candidates import NEAR, Candidates
+from clew.methods.ket.text_candidates import NEAR, TextCandidates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ _ONWARD = "a word of texts near the question"
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TextSpread:
     """How much weight came to the n sub-chunks and the m terms."""
 
     texts: NDArray[np.float64]  # (n,)
@@ -52,7 +52,7 @@ class _Graph:
     rarity: NDArray[np.float64]  # (m,)
 
 
-def spread(snapshot: Snapshot, query: steps.Query) -> Spread:
+def spread(snapshot: Snapshot, query: steps.Query) -> TextSpread:
     """Return personalised PageRank from the question's words and what is near to it.
 
     Its words weigh 1 together, by their rarity; those of the nearest sentences and the texts of the
@@ -62,11 +62,11 @@ def spread(snapshot: Snapshot, query: steps.Query) -> Spread:
     restart, reasons = restart_of(snapshot, query)
     n, m = graph.links.shape
     if not restart.any():
-        return Spread(np.zeros(n), np.zeros(m), {})
+        return TextSpread(np.zeros(n), np.zeros(m), {})
     influence = personalized_pagerank(
         graph.transition, restart, damping=DAMPING, tolerance=_TOLERANCE
     )
-    return Spread(influence[:n], influence[n:], reasons)
+    return TextSpread(influence[:n], influence[n:], reasons)
 
 
 def restart_of(
@@ -117,7 +117,7 @@ def _graph(snapshot: Snapshot) -> _Graph:
 _TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _graph)
 
 
-def by_walk(snapshot: Snapshot, found: Spread, texts: Texts, pool: int) -> Candidates:
+def by_walk(snapshot: Snapshot, found: TextSpread, texts: Texts, pool: int) -> TextCandidates:
     """Return the sub-chunks of most influence, `pool` tokens of them, the first whatever its size.
 
     Each comes by the word that gave it most.
@@ -134,6 +134,6 @@ def by_walk(snapshot: Snapshot, found: Spread, texts: Texts, pool: int) -> Candi
             given = graph.links.data[here] * found.terms[words]
             keywords[row] = int(words[top_k(given / max(given.max(), _NOTHING), 1)[0]])
     reasons = dict.fromkeys(keywords.values(), _ONWARD) | found.reasons
-    return Candidates(
+    return TextCandidates(
         "keyword", tuple(kept.tolist()), keywords=keywords, scores=found.terms, reasons=reasons
     )
