@@ -301,7 +301,6 @@ class Index:
         chunk_ids: Sequence[str],
         *,
         budget: Budget | None = None,
-        on_chunks: OnChunks | None = None,
     ) -> Done:
         """Extract entities and triples by the LLM from some chunks, and from others later.
 
@@ -314,9 +313,7 @@ class Index:
         with self._billed("extract", store, meter):
             with meter.stage("extract"):
                 models = metered(self._within(budget), meter)
-                done = extract_triples(
-                    store, models, chunk_ids, ledger=self._ledger, on_progress=on_chunks
-                )
+                done = extract_triples(store, models, chunk_ids, ledger=self._ledger)
             self._finish(store, meter)
         return done
 

@@ -72,6 +72,17 @@ def test_imports_are_counted(folder, tmp_path):
     assert seconds == sorted(set(seconds))
 
 
+def test_triples_of_chosen_chunks_stay_within_a_budget(folder):
+    """What does not fit is not asked for, and nothing is charged."""
+    with open_index(folder, models=models(llm=ScriptedChat(calls))) as index:
+        index.add([document("a")])
+        chunks = index.show("a")["chunks"]
+        done = index.extract_triples(chunks, budget=Budget(tokens=1))
+        assert "budget" in done.stopped
+        assert index.spent().llm_calls == 0
+        assert index.extract_triples(chunks).n_chunks == 1
+
+
 def test_a_write_that_fails_is_counted_as_far_as_it_came(folder):
     """The documents are in the index, and so is what they cost."""
 

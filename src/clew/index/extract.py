@@ -177,7 +177,6 @@ def extract_triples(
     chunk_ids: Sequence[str],
     *,
     ledger: Ledger | None = None,
-    on_progress: OnChunks | None = None,
 ) -> Done:
     """Extract entities and triples by the LLM from some chunks, and leave the others for later.
 
@@ -186,8 +185,7 @@ def extract_triples(
     """
     if models.llm is None:
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
-    done, tell = Done(), on_progress or (lambda _done, _total: None)
-    memory = Memory(ledger, models.llm.name)
+    done, memory = Done(), Memory(ledger, models.llm.name)
     with closing(ExtractionCorpus(store)) as corpus:
         rows = np.asarray(corpus.snapshot.layer("chunk").rows(chunk_ids), dtype=np.intp)
         if (rows < 0).any():
@@ -196,7 +194,8 @@ def extract_triples(
         memory = corpus.remembered(memory)
         done.bare = memory.terms is not None
         consider_graph(store, corpus.snapshot, rows, memory.known)
-        _by_llm(corpus, models, _graph_task(corpus, models), memory, done, tell)
+        task = _graph_task(corpus, models)
+        _by_llm(corpus, models, task, memory, done, lambda _done, _total: None)
     _count_waiting(store, done)
     return done
 

@@ -70,9 +70,9 @@ def hits(
     )
 
 
-def unit_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
+def unit_step(snapshot: Snapshot, row: int, reason: str) -> Step:
     """Return a unit as a stop of a path, with its place in its document."""
-    return _range_step(snapshot, "unit", row, reason, score)
+    return _range_step(snapshot, "unit", row, reason, None)
 
 
 def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
