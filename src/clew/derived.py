@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from clew.types import Snapshot
+
     Arrays = Mapping[str, NDArray[Any]]
 
 T = TypeVar("T")
@@ -39,12 +41,14 @@ class CachedArrays(Derived["Arrays"]):
     it computes them from the snapshot and what was cached of an earlier generation; else that is
     taken over where the rows of all inputs are the same, and computed anew where not.
 
-    Those that `embeds` is true of are computed with an `embedder`, a function that gives one.
+    Those that `embeds` is true of are computed with an `embedder`, a function that gives one. A
+    write computes them only for a snapshot where they are `worth` it.
     """
 
     inputs: tuple[str, ...] = ()
     update: Callable[..., Arrays] | None = None
     embeds: bool = False
+    worth: Callable[[Snapshot], bool] = lambda _snapshot: True
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,18 @@ def test_finish_renews_what_it_is_told(store, computed):
     assert computed == ["neighbours-2"] * 2
 
 
+def test_a_write_computes_nothing_that_is_not_worth_it(store, monkeypatch):
+    """Sketches of small layers are never read, and without triples nobody asks for entities."""
+    add(store, DOCUMENTS)
+    index.finish(store, no_embedder, cached=[*ALL, STATISTICAL])
+    assert store.cache.names() == ["assembly", "keywords", "neighbours-2"]
+    extract(store, 0, 1)
+    monkeypatch.setattr(sketches, "EXACT_UP_TO", 1)
+    index.finish(store, lambda: MODELS.embedder, cached=[*ALL, STATISTICAL])
+    more = ["sketches-entity", "statistical"]
+    assert store.cache.names() == ["assembly", "keywords", "neighbours-2", *more]
+
+
 def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
     """It is cached by the choice and taken over after the extraction.
 

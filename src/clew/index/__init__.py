@@ -128,7 +128,8 @@ def finish(
     if generation.wasted(store) > _COMPACT_ABOVE if compact is None else compact:
         generation.compact(store)
     with closing(generation.open_snapshot(store)) as snapshot:
-        for each in cached if len(snapshot.layer("chunk")) else ():
+        wanted = cached if len(snapshot.layer("chunk")) else ()
+        for each in (each for each in wanted if each.worth(snapshot)):
             with suppress(MissingExtra, MissingLayer, ModelError, RecipeMismatch):
                 if not each.embeds:
                     snapshot.get(each)

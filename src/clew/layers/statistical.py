@@ -361,5 +361,10 @@ def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
 
 _STATISTICAL = Derived("statistical entities", _statistical)
 STATISTICAL = CachedArrays(
-    "statistical", _computed, inputs=("chunk",), update=_updated, embeds=True
+    "statistical",
+    _computed,
+    inputs=("chunk",),
+    update=_updated,
+    embeds=True,
+    worth=lambda snapshot: len(snapshot.layer("triple")) > 0,
 )

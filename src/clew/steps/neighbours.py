@@ -151,7 +151,10 @@ def _sketches_of(layer: str) -> CachedArrays:
         same = np.array_equal(earlier.arrays["digest"], now)
         return earlier.arrays if same else compute(snapshot)
 
-    return CachedArrays(f"sketches-{layer}", compute, update=update)
+    def worth(snapshot: Snapshot) -> bool:
+        return len(snapshot.layer(layer)) > sketches.EXACT_UP_TO
+
+    return CachedArrays(f"sketches-{layer}", compute, update=update, worth=worth)
 
 
 SKETCHES = {layer: _sketches_of(layer) for layer in ("entity", "triple")}
