@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.types import Snapshot
-
     Arrays = Mapping[str, NDArray[Any]]
 
 T = TypeVar("T")
@@ -48,7 +46,7 @@ class CachedArrays(Derived["Arrays"]):
     inputs: tuple[str, ...] = ()
     update: Callable[..., Arrays] | None = None
     embeds: bool = False
-    worth: Callable[[Snapshot], bool] = lambda _snapshot: True
+    worth: Callable[..., bool] = lambda _snapshot: True
 
 
 @dataclass(frozen=True, slots=True)
