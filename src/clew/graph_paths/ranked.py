@@ -88,7 +88,7 @@ def ranked_answers(
     ended = False
     sure = [start.span for start in found if start.sure]
     for start in (each for each in found if begin is None or each.entity in begin):
-        asked = read_question(question, sure or [start.span])
+        asked = read_question(question, sure or [start.span], relations.words)
         by = (ByWords if limits.reading == "words" else ByText)(relations, asked, models.embedder)
         seen = Walks(
             graph, start.entity, limits.hops, _followed(by.near, limits.width), limits.edges
