@@ -22,7 +22,8 @@ _BACK_UNSAID = 0.9  # less where it only goes back along the relation that one c
 _MORE = 0.7  # share that a further phrase counts which speaks of the same step
 _APART = 1.0  # share that such a phrase costs where it is to speak of a step of its own
 _TYPE, _CONTRAST = 2.5, 2.5  # weights of what stands at the end, like what is asked for
-_DATED = 2.0  # a walk to names without a digit costs this for "when", one to others for "who"
+_NO_DATE = 8.0  # a walk to names without a digit costs this for "when": more than words can say
+_DATE = 2.0  # one to names with a digit for "who" and "where"
 _HOP = 0.3  # each step after the first costs this
 _AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
 _TWICE = 0.5  # the same step twice in a row costs this
@@ -125,9 +126,9 @@ def _roles(relations: Relations, asked: Asked) -> dict[int, int]:
 def _shape(relations: Relations, wanted: str) -> NDArray[np.float64]:
     """Return (2 r,) what steps cost that end at dates where none is asked for, or at none."""
     if wanted == "when":
-        return _DATED * (relations.dated - 1.0)
+        return _NO_DATE * (relations.dated - 1.0)
     if wanted in {"who", "whom", "where"}:
-        return -_DATED * relations.dated
+        return -_DATE * relations.dated
     return np.zeros(len(relations.dated))
 
 
