@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from clew.api import open_index
 from clew.errors import InputError
 from clew.evaluate.graph_questions import (
     GraphQuestion,
@@ -11,7 +12,9 @@ from clew.evaluate.graph_questions import (
     measure_graph,
     score_graph,
 )
-from clew.types import Evidence, EvidenceGraph, Fact, GraphAnswer
+from clew.models import Reply
+from clew.testing import ScriptedLLM, models
+from clew.types import Evidence, EvidenceGraph, Fact, GraphAnswer, Hit, Table
 
 TABLE = "Fram\tbuilt_by\tColin Archer\nFram\tled_by\tNansen\nColin Archer\tborn_in\tLarvik\n"
 OBJECTS = [
@@ -46,6 +49,10 @@ def fact(name):
 
 def answer(name):
     return GraphAnswer(id=name, text=name, score=0.5, start="fram", relations=(), facts=())
+
+
+def found(graph, **other):
+    return Evidence(query="?", method="m", graph=graph, **other)
 
 
 @pytest.fixture
@@ -112,15 +119,15 @@ def test_a_worked_score():
     )
     facts = (fact("fram|built by|archer"), fact("archer|born in|larvik"))
     ranked = EvidenceGraph(facts=facts, answers=(answer("fram"), answer("bergen"), answer("oslo")))
-    assert score_graph(question, ranked) == {
+    assert score_graph(question, found(ranked)) == {
         "hits@1": 0.0,
         "hits@5": 1.0,
         "recall": 1.0,
         "gold triples": 0.5,
     }
-    plain = score_graph(question, EvidenceGraph(facts=facts))
+    plain = score_graph(question, found(EvidenceGraph(facts=facts)))
     assert (plain["hits@1"], plain["hits@5"], plain["recall"]) == (0.0, 1.0, 0.5)
-    assert set(score_graph(question, None).values()) == {0.0}
+    assert set(score_graph(question, found(None)).values()) == {0.0}
 
 
 def test_groups_and_all():
@@ -129,9 +136,41 @@ def test_groups_and_all():
         GraphQuestion(id=str(n), text="?", answers=("x",), group=group)
         for n, group in enumerate(["2 hops", "1 hops", ""])
     ]
-    rows = measure_graph(lambda text, method: Evidence(query=text, method=method), questions, "m")
+    rows = measure_graph(lambda *_: found(EvidenceGraph()), questions, "m")
     assert [(row.group, row.n) for row in rows] == [("1 hops", 1), ("2 hops", 1), ("all", 3)]
     assert rows[-1].means == {"hits@1": 0.0, "hits@5": 0.0, "recall": 0.0}
+
+
+def test_a_method_without_a_graph_has_recall_alone():
+    """It is of the whole names in tables and chunks; nothing is ranked."""
+    question = GraphQuestion(id="1", text="?", answers=("Larvik", "Oslo", "Arch", "Bergen"))
+    table = Table(name="Relations", columns=("subject",), rows=(("Oslo",),))
+    text = "Archer was born in Larvik."
+    hit = Hit(
+        chunk_id="c", score=1, document_id="d", title="", source="", start=0, end=26, text=text
+    )
+    evidence = found(None, tables=(table,), hits=(hit,), notes=("nearest instead",))
+    [row] = measure_graph(lambda *_: evidence, [question], "m")
+    assert row.means == {"recall": 0.5}
+    assert row.notes == {"nearest instead": 1}
+
+
+def test_with_an_llm(clew, files):
+    """Its calls and tokens are told, its answers looked into, its useless replies counted."""
+    clew("import-kg", files / "graph.tsv", "--into", files / "g.clew")
+    useless = Reply(text="", prompt_tokens=5, completion_tokens=2, error="cut off")
+    said = Reply(text="ANSWER: Nansen [1]", prompt_tokens=10, completion_tokens=1)
+    llm = ScriptedLLM(useless, useless, useless, said)
+    asked = ("eval", "graph", files / "q.txt", "--index", files / "g.clew", "--answers")
+    given = ("--methods", "bubble", "--limit", 1, "--param", "bubble.candidates=1")
+    result = clew(
+        *asked, *given, obj=lambda folder, **_: open_index(folder, models=models(llm=llm))
+    )
+    head, row, *notes = result.stdout.splitlines()
+    assert head.split()[-4:] == ["facts", "ms", "calls", "tokens"]
+    assert row.split()[-2:] == ["4.0", "32"]
+    assert head.split().index("answered") == row.split().index("1.000", 3)
+    assert "bubble: 1 of 1: the LLM did not analyse the question" in "\n".join(notes)
 
 
 def test_on_the_command_line(clew, files):

@@ -226,3 +226,17 @@ def test_who_built_a_ship_is_not_whom_it_was_built_for(tmp_path):
         index.import_graph(path)
         built = [asked(index, q)[1][0] for q in ("Who built Fram?", "Who was Fram built for?")]
     assert built == ["Colin Archer", "Fridtjof Nansen"]
+
+
+@pytest.mark.parametrize(
+    ("question", "is_date"),
+    [
+        ("When was the Fram built?", True),
+        ("When was the Ingeborg led?", True),
+        ("Who built the Fram?", False),
+        ("Who launched the Maud?", False),
+    ],
+)
+def test_a_date_answers_when_and_nothing_else(real, question, is_date):
+    """Where the graph has dates, no person is named for "when", and no date for "who"."""
+    assert asked(real, question)[1][0].isdigit() == is_date

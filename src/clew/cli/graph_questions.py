@@ -2,85 +2,154 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import Opener, index_option, json_option, listed
+from clew.cli.options import (
+    Decorator,
+    Opener,
+    Paid,
+    gathered,
+    index_option,
+    json_option,
+    listed,
+    paid_options,
+)
 from clew.cli.plain import aligned, echo_json
+from clew.cli.settings import check_given, context_option, given_option, given_to
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.evaluate.graph_questions import GraphRow
+    from clew.api import Index
+    from clew.evaluate.graph_questions import GraphQuestion, GraphRow
+    from clew.models.budget import Budget
+    from clew.types import Answer, Evidence, Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """Who is asked which questions, and how."""
+
+    path: Path
+    methods: Mapping[str, Mapping[str, Scalar]]  # with the parameters that were given
+    places: str
+    limit: int | None
+    answers: bool
+    context_tokens: int
+
+    def questions(self) -> list[GraphQuestion]:
+        """Return the questions of the file at the places that are asked for."""
+        from clew.evaluate.graph_questions import load_graph_questions
+
+        step = slice(None) if self.places == "all" else slice(self.places == "odd", None, 2)
+        questions = load_graph_questions(self.path)[step][: self.limit]
+        if not questions:
+            raise InputError(f"{self.path} has no questions at {self.places} places")
+        return questions
+
+    def search(self, index: Index, budget: Budget | None) -> Callable[[str, str], Evidence]:
+        """Return what finds the evidence of a text by a method."""
+        return lambda text, method: index.search(
+            text,
+            method=method,
+            context_tokens=self.context_tokens,
+            budget=budget,
+            **self.methods[method],
+        )
+
+    def respond(self, index: Index, budget: Budget | None) -> Callable[[Evidence], Answer] | None:
+        """Return what answers from evidence, where answers are asked for."""
+        if not self.answers:
+            return None
+        return lambda evidence: index.answer(
+            evidence, context_tokens=self.context_tokens, budget=budget
+        )
+
+
+def _round(names: str, given: tuple[str, ...], **others: object) -> Round:
+    from clew import methods
+
+    chosen = listed(names)
+    for name in chosen:
+        methods.load(name)
+    check_given(given, chosen, {})
+    return Round(methods={name: given_to(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
+
+
+_OPTIONS: Mapping[str, Decorator] = {
+    "path": click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path)),
+    "names": click.option(
+        "--methods",
+        "names",
+        default="paths,paths_plain,bubble",
+        show_default=True,
+        metavar="NAMES",
+        help="Methods that follow triples, or others to compare with.",
+    ),
+    "given": given_option,
+    "places": click.option(
+        "--places",
+        type=click.Choice(("all", "even", "odd")),
+        default="all",
+        show_default=True,
+        help="Which questions of the file, counted from 0: a half to choose on, a half to report.",
+    ),
+    "limit": click.option(
+        "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many of them."
+    ),
+    "answers": click.option(
+        "--answers", is_flag=True, help="Also answer, and say whether a right name is told."
+    ),
+    "context_tokens": context_option,
+}
+_round_options = gathered(_OPTIONS, "asked", _round)
 
 
 @click.command("graph")
-@click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
+@_round_options
 @index_option()
-@click.option(
-    "--methods",
-    "methods_",
-    default="paths,paths_plain,bubble",
-    show_default=True,
-    metavar="NAMES",
-    help="Methods that follow triples.",
-)
-@click.option(
-    "--places",
-    type=click.Choice(("all", "even", "odd")),
-    default="all",
-    show_default=True,
-    help="Which questions of the file, counted from 0: a half to choose on, a half to report.",
-)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many of them.")
+@paid_options
 @json_option
 @click.pass_obj
 def graph_questions(
-    opener: Opener,
-    path: Path,
-    folder: Path,
-    methods_: str,
-    places: str,
-    limit: int | None,
-    *,
-    as_json: bool,
+    opener: Opener, asked: Round, folder: Path, paid: Paid, *, as_json: bool
 ) -> None:
     """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
 
     QUESTIONS is MetaQA's text, or JSON lines with {"question", "answers"} and perhaps "id",
     "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. Told are hits@1,
     hits@5, the share of the answers that the evidence holds, that of the gold triples, and the
-    medians of milliseconds and of facts. No LLM is asked.
+    medians of milliseconds and of facts; then what went another way than asked, such as a reply of
+    the LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
+    --answers, and calls and tokens are told too.
     """
-    from clew import methods
-    from clew.evaluate.graph_questions import load_graph_questions, measure_graph
+    from clew.evaluate.graph_questions import measure_graph
+    from clew.specs import Specs
 
-    chosen = listed(methods_)
-    for name in chosen:
-        methods.load(name)
-    step = slice(None) if places == "all" else slice(places == "odd", None, 2)
-    questions = load_graph_questions(path)[step][:limit]
-    if not questions:
-        raise InputError(f"{path} has no questions at {places} places")
-    with opener(folder) as index:
+    questions = asked.questions()
+    with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
+        search, respond = asked.search(index, paid.budget), asked.respond(index, paid.budget)
         rows = [
             row
-            for name in chosen
-            for row in measure_graph(
-                lambda text, method: index.search(text, method=method), questions, name
-            )
+            for name in asked.methods
+            for row in measure_graph(search, questions, name, respond=respond)
         ]
     if as_json:
         echo_json([asdict(row) for row in rows])
     else:
         click.echo(_table(rows))
+        for line in _notes(rows):
+            click.echo(line)
 
 
 def _table(rows: list[GraphRow]) -> str:
     known = list(dict.fromkeys(metric for row in rows for metric in row.means))
-    head = ("method", "questions", "n", *known, "facts", "ms")
+    called = any(row.llm_calls for row in rows)
+    head = ("method", "questions", "n", *known, "facts", "ms", *(("calls", "tokens") * called))
     cells = [
         (
             row.method,
@@ -89,7 +158,16 @@ def _table(rows: list[GraphRow]) -> str:
             *(f"{row.means[m]:.3f}" if m in row.means else "-" for m in known),
             f"{row.facts:g}",
             f"{row.milliseconds:.0f}",
+            *((f"{row.llm_calls:.1f}", f"{row.tokens:,.0f}") * called),
         )
         for row in rows
     ]
     return aligned([head, *cells])
+
+
+def _notes(rows: list[GraphRow]) -> Iterator[str]:
+    """Yield what is true of each method, or of some of its questions."""
+    for row in (row for row in rows if row.group == "all"):
+        if "hits@1" not in row.means:
+            yield f"{row.method} gives no graph: recall is of the names in its tables and chunks"
+        yield from (f"{row.method}: {n} of {row.n}: {note}" for note, n in row.notes.items())

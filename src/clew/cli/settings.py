@@ -68,6 +68,21 @@ report_option = click.option(
     metavar="FILE",
     help="Write the report as .md or .html too; may be repeated.",
 )
+given_option = click.option(
+    "--param",
+    "given",
+    multiple=True,
+    metavar="METHOD.NAME=VALUE",
+    help="Parameter of a method, such as clue.depth=2; may be repeated.",
+)
+context_option = click.option(
+    "--context-tokens",
+    type=click.IntRange(min=1),
+    default=4_000,
+    show_default=True,
+    metavar="N",
+    help="Tokens of the context that coverage looks into and answers are made from.",
+)
 _OPTIONS: Mapping[str, Decorator] = {
     "names": click.option(
         "--methods",
@@ -77,13 +92,7 @@ _OPTIONS: Mapping[str, Decorator] = {
         metavar="A,B,...",
         help="The others are compared with the first.",
     ),
-    "given": click.option(
-        "--param",
-        "given",
-        multiple=True,
-        metavar="METHOD.NAME=VALUE",
-        help="Parameter of a method, such as clue.depth=2; may be repeated.",
-    ),
+    "given": given_option,
     "grids": click.option(
         "--grid",
         "grids",
@@ -112,14 +121,7 @@ _OPTIONS: Mapping[str, Decorator] = {
     "ks": click.option(
         "--ks", default="2,5,10", show_default=True, metavar="K,...", help="Cut-offs."
     ),
-    "context_tokens": click.option(
-        "--context-tokens",
-        type=click.IntRange(min=1),
-        default=4_000,
-        show_default=True,
-        metavar="N",
-        help="Tokens of the context that coverage looks into and answers are made from.",
-    ),
+    "context_tokens": context_option,
     "answers": click.option(
         "--answers", is_flag=True, help="Also answer, and measure EM, F1 and accuracy."
     ),
@@ -216,13 +218,13 @@ def protocol(wish: Wish) -> Protocol:
     names += [name for name in _REPORTED if wish.reports and name not in names]
     varied = _varied(wish.grids)
     methods = list(dict.fromkeys((*names, *varied)))
-    _check_given(wish.given, methods, varied)
+    check_given(wish.given, methods, varied)
     settings = [Setting(name) for name in names]
     settings += [each for method, values in varied.items() for each in grid(method, values)]
     asked = Protocol(
         settings=tuple(settings),
         scoring=_scoring(wish, Scoring),
-        common={name: _given_to(name, wish.given) for name in methods},
+        common={name: given_to(name, wish.given) for name in methods},
         answers=wish.answers or wish.answer_llm is not None,
         answer_llm=wish.answer_llm,
         judge=wish.judge,
@@ -246,7 +248,7 @@ def _scoring(wish: Wish, make: type[Scoring]) -> Scoring:
     return make(ks=_numbers(wish.ks), context_tokens=wish.context_tokens, seed=wish.seed, **capped)
 
 
-def _check_given(
+def check_given(
     given: Sequence[str], methods: Sequence[str], varied: Mapping[str, Mapping[str, object]]
 ) -> None:
     """Raise InputError for a --param of no method that is measured, or one that a grid varies."""
@@ -262,7 +264,7 @@ def _check_given(
             raise InputError(f"--param and --grid both set {name}: take one of them")
 
 
-def _given_to(method: str, given: Sequence[str]) -> dict[str, Scalar]:
+def given_to(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return the parameters that --param sets in all rows of a method."""
     prefix = f"{method}."
     mine = [text.removeprefix(prefix) for text in given if text.startswith(prefix)]

@@ -15,19 +15,22 @@ import json
 import re
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
+from clew.evaluate.metrics import contains, normalize_answer
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 
 if TYPE_CHECKING:
-    from clew.types import Evidence, EvidenceGraph
+    from clew.types import Answer, Evidence
 
-GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples")
+GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples", "answered")
+_OF_GRAPHS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples
 
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
 _ALL = "all"
@@ -47,14 +50,30 @@ class GraphQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRow:
-    """What a method has for some questions: means, and the median of what it took."""
+    """What a method has for some questions: means, and what it took."""
 
     method: str
     group: str  # "all" for all questions
     n: int
     means: Mapping[str, float]  # by metric; only those that apply to some question
+    milliseconds: float  # of a search, the median
+    facts: float  # the median
+    llm_calls: float = 0.0  # of a search and its answer, the mean; replies on record are none
+    tokens: float = 0.0  # of these calls, the mean
+    notes: Mapping[str, int] = field(default_factory=dict)  # of how many questions each is true
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What came of one question."""
+
+    scores: Mapping[str, float]
     milliseconds: float
-    facts: float
+    facts: int
+    llm_calls: int
+    tokens: int
+    notes: tuple[str, ...]
+    has_graph: bool
 
 
 def load_graph_questions(path: Path) -> list[GraphQuestion]:
@@ -78,56 +97,98 @@ def load_graph_questions(path: Path) -> list[GraphQuestion]:
 
 
 def measure_graph(
-    search: Callable[[str, str], Evidence], questions: Sequence[GraphQuestion], method: str
+    search: Callable[[str, str], Evidence],
+    questions: Sequence[GraphQuestion],
+    method: str,
+    *,
+    respond: Callable[[Evidence], Answer] | None = None,
 ) -> list[GraphRow]:
     """Return how a method does on each group of questions, and on all.
 
-    `search` gives the evidence of a text by a method. Answers are ranked as the evidence does it,
-    else as its facts stand; recall is the share of the answers that the evidence holds.
+    `search` gives the evidence of a text by a method, `respond` an answer from that. A method that
+    gives a graph for no question has no metrics of graphs.
     """
-    rows: dict[str, list[tuple[dict[str, float], float, int]]] = {}
-    for question in questions:
-        begin = time.perf_counter()
-        graph = search(question.text, method).graph
-        took = 1000 * (time.perf_counter() - begin)
-        row = score_graph(question, graph), took, len(graph.facts) if graph else 0
+    asked = [_ask(search, question, method, respond) for question in questions]
+    left_out = () if any(each.has_graph for each in asked) else _OF_GRAPHS
+    groups: dict[str, list[_Asked]] = {}
+    for question, each in zip(questions, asked, strict=True):
         for group in dict.fromkeys((question.group or _ALL, _ALL)):
-            rows.setdefault(group, []).append(row)
-    order = sorted(rows, key=lambda group: (group == _ALL, group))
-    return [_summed(method, group, rows[group]) for group in order]
+            groups.setdefault(group, []).append(each)
+    order = sorted(groups, key=lambda group: (group == _ALL, group))
+    return [_summed(method, group, groups[group], left_out) for group in order]
 
 
-def score_graph(question: GraphQuestion, graph: EvidenceGraph | None) -> dict[str, float]:
-    """Return the metrics of one question; nothing found scores 0 in all that apply."""
+def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]:
+    """Return the metrics of one question; nothing found scores 0 in all that apply.
+
+    Answers are ranked as the evidence does it, else as its facts stand. Recall is the share of the
+    answers among its entities; where it has no graph, of those named in its tables and chunks.
+    """
+    graph = evidence.graph
     wanted = set(map(name_key, question.answers))
     topic = name_key(question.topic)
     ends = [end for f in (graph.facts if graph else ()) for end in (f.subject, f.object)]
     ranked = [each.id for each in graph.answers] if graph else []
     order = [key for key in dict.fromkeys(ranked or ends) if key != topic]
+    held = wanted.intersection({*ends, *ranked}) if graph else _named(question.answers, evidence)
     scores = {
         "hits@1": float(not wanted.isdisjoint(order[:1])),
         "hits@5": float(not wanted.isdisjoint(order[:5])),
-        "recall": len(wanted.intersection({*ends, *ranked})) / len(wanted),
+        "recall": len(held) / len(wanted),
     }
     if question.gold:
         facts = graph.facts if graph else ()
-        held = {(f.subject, _relation(f.relation), f.object) for f in facts}
+        stated = {(f.subject, _relation(f.relation), f.object) for f in facts}
         gold = {(name_key(s), _relation(r), name_key(o)) for s, r, o in question.gold}
-        scores["gold triples"] = len(gold & held) / len(gold)
+        scores["gold triples"] = len(gold & stated) / len(gold)
     return scores
 
 
-def _summed(
-    method: str, group: str, rows: Sequence[tuple[Mapping[str, float], float, int]]
-) -> GraphRow:
-    known = {m: [scores[m] for scores, _, _ in rows if m in scores] for m in GRAPH_METRICS}
+def _ask(
+    search: Callable[[str, str], Evidence],
+    question: GraphQuestion,
+    method: str,
+    respond: Callable[[Evidence], Answer] | None,
+) -> _Asked:
+    begin = time.perf_counter()
+    found = search(question.text, method)
+    took = 1000 * (time.perf_counter() - begin)
+    scores, bills = score_graph(question, found), [found.usage]
+    if respond is not None:
+        answer = respond(found)
+        scores["answered"] = contains(answer.text, question.answers)
+        bills.append(answer.usage)
+    return _Asked(
+        scores=scores,
+        milliseconds=took,
+        facts=len(found.graph.facts) if found.graph else 0,
+        llm_calls=sum(bill.llm_calls for bill in bills),
+        tokens=sum(bill.total_tokens for bill in bills),
+        notes=tuple(dict.fromkeys(found.notes)),
+        has_graph=found.graph is not None,
+    )
+
+
+def _named(answers: Sequence[str], evidence: Evidence) -> set[str]:
+    """Return the keys of the names that stand in tables and chunks, as whole words."""
+    cells = [cell for table in evidence.tables for row in table.rows for cell in row]
+    texts = [*cells, *(hit.text for hit in evidence.hits)]
+    held = " | ".join(["", *map(normalize_answer, texts), ""])
+    return {name_key(name) for name in answers if f" {normalize_answer(name)} " in held}
+
+
+def _summed(method: str, group: str, rows: Sequence[_Asked], left_out: Sequence[str]) -> GraphRow:
+    known = {m: [row.scores[m] for row in rows if m in row.scores] for m in GRAPH_METRICS}
     return GraphRow(
         method=method,
         group=group,
         n=len(rows),
-        means={metric: statistics.fmean(values) for metric, values in known.items() if values},
-        milliseconds=statistics.median(took for _, took, _ in rows),
-        facts=statistics.median(n for _, _, n in rows),
+        means={m: statistics.fmean(v) for m, v in known.items() if v and m not in left_out},
+        milliseconds=statistics.median(row.milliseconds for row in rows),
+        facts=statistics.median(row.facts for row in rows),
+        llm_calls=statistics.fmean(row.llm_calls for row in rows),
+        tokens=statistics.fmean(row.tokens for row in rows),
+        notes=dict(Counter(note for row in rows for note in row.notes).most_common()),
     )
 
 

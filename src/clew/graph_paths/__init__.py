@@ -13,6 +13,7 @@ from clew.graph_paths.ranked import (
     Reached,
     Reading,
     graph_answers,
+    named,
     ranked_answers,
 )
 from clew.graph_paths.steps_graph import StepGraph, step_graph
@@ -26,6 +27,7 @@ __all__ = [
     "StepGraph",
     "connected",
     "graph_answers",
+    "named",
     "ranked_answers",
     "starts",
     "step_graph",

@@ -8,9 +8,10 @@ to the beginning of the path, and what is said beside it to the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from clew.graph_paths.kinship import kin_steps
 from clew.text.analyze import STOP_WORDS, term_spans, terms
 from clew.text.normalize import collapse
 from clew.text.phrases import Span, overlap, phrase_spans
@@ -37,10 +38,15 @@ class Asked:
     phrases: tuple[tuple[str, ...], ...]  # terms of each, from the name on to what is asked for
     wanted: str  # what the answer is, in the question's words: "which language", "who"
     again: bool  # it speaks of something else of the same kind
+    apart: tuple[bool, ...] = ()  # for each phrase: it speaks of a step of its own
 
 
-def read_question(question: str, names: Sequence[Span]) -> Asked:
+def read_question(
+    question: str, names: Sequence[Span], known: Collection[str] = frozenset()
+) -> Asked:
     """Return what a question asks of the names that stand at the spans `names`.
+
+    Words of kinship are read as the relations that they stand for, but for those that are `known`.
 
     >>> read_question("which language are films by Ann Ray in", [(32, 39)]).wanted
     'which language'
@@ -59,15 +65,24 @@ def read_question(question: str, names: Sequence[Span]) -> Asked:
     if chosen is not None and found and _is_inverted(question, asking[chosen], names):
         last = max(range(len(runs)), key=lambda i: runs[i])
         found = [*found[:last], found[last][:-1], *found[last + 1 :], found[last][-1:]]
-    phrases = tuple(filter(None, found))
+    pieces: list[tuple[tuple[str, ...], bool]] = []
+    for phrase in filter(None, found):
+        kin = kin_steps(phrase, known)
+        pieces += [(each, bool(kin)) for each in kin or (phrase,)]
     if chosen is None:
-        wanted = phrases[-1][-1] if phrases else ""
+        wanted = pieces[-1][0][-1] if pieces else ""
     else:
         wanted = _wanted(question, asking[chosen], names)
     rest = question
     for start, end in sorted(names, reverse=True):
         rest = f"{rest[:start]} {rest[end:]}"
-    return Asked(collapse(rest), phrases, wanted, bool(_AGAIN.search(rest)))
+    return Asked(
+        rest=collapse(rest),
+        phrases=tuple(phrase for phrase, _ in pieces),
+        wanted=wanted,
+        again=bool(_AGAIN.search(rest)),
+        apart=tuple(apart for _, apart in pieces),
+    )
 
 
 def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -70,15 +70,16 @@ def ranked_answers(
     limits: Reach,
     *,
     triples: Sequence[int] | None = None,
+    begin: Collection[int] | None = None,
 ) -> Answers:
     """Return the entities at the ends of the best walks from what a question names, best first.
 
-    `triples` are the rows that a walk may go along, all of the index where none are given. The best
-    walks count, each by its share of all; an entity has that of the best walk from each start, and
-    their sum where several starts lead to it. Of equal ones the first is where the walk ends most
-    probably.
+    `triples` are the rows that a walk may go along, all of the index where none are given, and
+    `begin` those of the named entities from which one may begin, likewise. The best walks count,
+    each by its share of all; an entity has that of the best walk from each start, and their sum
+    where several starts lead to it. Of equal ones the first is where the walk ends most probably.
     """
-    found = starts(snapshot, models, question)[:_MOST_STARTS]
+    found = named(snapshot, models, question)
     if not found or not len(snapshot.layer("triple")):
         return Answers((), ())
     relations = relations_of(snapshot, models.embedder)
@@ -86,8 +87,8 @@ def ranked_answers(
     ways: list[tuple[float, Walks, Walk]] = []
     ended = False
     sure = [start.span for start in found if start.sure]
-    for start in found:
-        asked = read_question(question, sure or [start.span])
+    for start in (each for each in found if begin is None or each.entity in begin):
+        asked = read_question(question, sure or [start.span], relations.words)
         by = (ByWords if limits.reading == "words" else ByText)(relations, asked, models.embedder)
         seen = Walks(
             graph, start.entity, limits.hops, _followed(by.near, limits.width), limits.edges
@@ -98,7 +99,13 @@ def ranked_answers(
         ways += [(float(scores[i]), seen, seen.all[i]) for i in islice(order, limits.walks)]
     if not ways:
         return Answers(tuple(found), (), ended)
-    return Answers(tuple(found), _reached(ways, relations.labels, limits), ended)
+    at = {start.entity for start in found}
+    return Answers(tuple(found), _reached(ways, at, relations.labels, limits), ended)
+
+
+def named(snapshot: Snapshot, models: Models, question: str) -> list[Start]:
+    """Return the named entities of a question that count, in the order of their names there."""
+    return starts(snapshot, models, question)[:_MOST_STARTS]
 
 
 def graph_answers(snapshot: Snapshot, reached: Sequence[Reached]) -> tuple[GraphAnswer, ...]:
@@ -139,12 +146,15 @@ def _followed(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
 
 
 def _reached(
-    ways: Sequence[tuple[float, Walks, Walk]], labels: Sequence[str], limits: Reach
+    ways: Sequence[tuple[float, Walks, Walk]],
+    at: Collection[int],
+    labels: Sequence[str],
+    limits: Reach,
 ) -> tuple[Reached, ...]:
+    """Return what ways lead to, best first; nothing `at` which a name is is reached."""
     scores = np.array([score for score, _, _ in ways])
     shares = np.exp(_SHARPNESS * (scores - scores.max()))
     shares /= shares.sum()
-    named = {seen.start for _, seen, _ in ways}
     totals: dict[int, float] = {}
     through: dict[int, tuple[Walks, Walk]] = {}
     often: dict[int, float] = {}
@@ -153,7 +163,7 @@ def _reached(
         _, seen, walk = ways[place]
         found = zip(seen.reached(walk).tolist(), seen.shares(walk).tolist(), strict=True)
         for entity, often_here in found:
-            if entity not in named and (entity, seen.start) not in counted:
+            if entity not in at and (entity, seen.start) not in counted:
                 counted.add((entity, seen.start))
                 totals[entity] = totals.get(entity, 0.0) + float(shares[place])
                 through.setdefault(entity, (seen, walk))

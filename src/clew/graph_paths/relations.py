@@ -39,6 +39,7 @@ class Relations:
     word_vectors: NDArray[np.float32]  # (n_words, d)
     has_word: csr_array  # (r, n_words)
     ends: NDArray[np.float32]  # (2 r, d): the mean name where a step ends, less that of all names
+    dated: NDArray[np.float64]  # (2 r,): the share of a step's ends whose names have a digit
     interrogatives: NDArray[np.float32]  # (d,), their mean
     near: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     texts: dict[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -128,6 +129,7 @@ def _read(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
         else np.zeros((0, dimension), dtype=np.float32),
         has_word=csr_array((ones, indices, indptr), shape=(len(labels), len(words))),
         ends=_ends(snapshot, of_triple, len(labels)),
+        dated=_dated(snapshot, of_triple, len(labels)),
         interrogatives=embedder.embed(list(INTERROGATIVES), kind="document").mean(axis=0),
     )
 
@@ -135,15 +137,31 @@ def _read(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
 _RELATIONS = Derived("relations of all triples", _read)
 
 
-def _ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
-    """Return (2 n, d) unit vectors of the mean name where each step ends."""
-    columns, vectors = snapshot.layer("triple").columns, snapshot.layer("entity").vectors
+def _members(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> csr_array:
+    """Return (2 n, n_entities): 1 where a step ends."""
+    columns = snapshot.layer("triple").columns
     rows = np.concatenate([2 * of_triple, 2 * of_triple + 1])
     ends = np.concatenate([columns["object"], columns["subject"]])
     ones = np.ones(len(rows), dtype=np.float32)
-    member = csr_array((ones, (rows, ends)), shape=(2 * n, len(vectors)))
+    member = csr_array((ones, (rows, ends)), shape=(2 * n, len(snapshot.layer("entity"))))
     member.sum_duplicates()
     member.data[:] = 1.0
+    return member
+
+
+def _dated(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float64]:
+    """Return (2 n,): how many of the entities where each step ends have a digit in their names."""
+    layer = snapshot.layer("entity")
+    rows = np.flatnonzero(connected(snapshot)).tolist()
+    digits = np.zeros(len(layer), dtype=np.float32)
+    digits[rows] = [any(map(str.isdigit, name)) for name in layer.texts(rows)]
+    member = _members(snapshot, of_triple, n)
+    return np.asarray((member @ digits) / np.maximum(member.sum(axis=1), 1.0), dtype=np.float64)
+
+
+def _ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
+    """Return (2 n, d) unit vectors of the mean name where each step ends."""
+    member, vectors = _members(snapshot, of_triple, n), snapshot.layer("entity").vectors
     means = _unit(member @ vectors)
     return _unit(means - _unit(vectors[connected(snapshot)].mean(axis=0)[None]))
 

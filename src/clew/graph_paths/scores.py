@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 _UNSAID = 1.5  # a step that no phrase speaks of costs this
 _BACK_UNSAID = 0.9  # less where it only goes back along the relation that one came by
 _MORE = 0.7  # share that a further phrase counts which speaks of the same step
+_APART = 1.0  # share that such a phrase costs where it is to speak of a step of its own
 _TYPE, _CONTRAST = 2.5, 2.5  # weights of what stands at the end, like what is asked for
+_NO_DATE = 8.0  # a walk to names without a digit costs this for "when": more than words can say
+_DATE = 2.0  # one to names with a digit for "who" and "where"
 _HOP = 0.3  # each step after the first costs this
 _AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
 _TWICE = 0.5  # the same step twice in a row costs this
@@ -46,6 +49,7 @@ class ByWords:
         self.near = phrases  # (n_phrases, r)
         self._phrases: list[list[float]] = phrases.tolist()
         self._lost = np.maximum(phrases, 0.0).max(axis=1, initial=0.0).tolist()
+        self._apart = asked.apart
         self._again = asked.again
         self._types = _types(relations, asked, embedder)
         self._roles = _roles(relations, asked)
@@ -57,7 +61,7 @@ class ByWords:
 
     def _score(self, walk: Walk) -> float:
         back = [i > 0 and step == walk[i - 1] ^ 1 for i, step in enumerate(walk)]
-        twice = sum(a == b for a, b in pairwise(walk))
+        twice = 0 if any(self._apart) else sum(a == b for a, b in pairwise(walk))
         zigzag = sum(a == c == b ^ 1 for a, b, c in zip(walk, walk[1:], walk[2:], strict=False))
         again = _AGAIN * sum(back) if self._again else 0.0
         end = float(self._types[walk[-1]])
@@ -75,14 +79,15 @@ class ByWords:
         row = [0.0]
         for skip in skips:
             row.append(row[-1] - skip)
-        for near, lost in zip(self._phrases, self._lost, strict=True):
+        for near, lost, apart in zip(self._phrases, self._lost, self._apart, strict=True):
+            more = -_APART if apart else _MORE
             after = [row[0] - lost]
             for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
                 said = near[relation]
                 after.append(
                     max(
                         row[j] - lost,
-                        row[j] + _MORE * said,
+                        row[j] + more * said,
                         row[j - 1] + said,
                         after[j - 1] - skip,
                     )
@@ -118,6 +123,15 @@ def _roles(relations: Relations, asked: Asked) -> dict[int, int]:
     return {i: 1 if found <= said else -1 for i, found in enumerate(words) if found}
 
 
+def _shape(relations: Relations, wanted: str) -> NDArray[np.float64]:
+    """Return (2 r,) what steps cost that end at dates where none is asked for, or at none."""
+    if wanted == "when":
+        return _NO_DATE * (relations.dated - 1.0)
+    if wanted in {"who", "whom", "where"}:
+        return -_DATE * relations.dated
+    return np.zeros(len(relations.dated))
+
+
 def _types(relations: Relations, asked: Asked, embedder: Embedder) -> NDArray[np.float64]:
     """Return (2 r,) how like what is asked for the names are where each step ends."""
     if not asked.wanted:
@@ -125,6 +139,5 @@ def _types(relations: Relations, asked: Asked, embedder: Embedder) -> NDArray[np
     wanted = relations.vectors_of([asked.wanted], embedder)[0]
     other = wanted - relations.interrogatives
     other = other / max(float(np.linalg.norm(other)), 1e-9)
-    return np.asarray(
-        _TYPE * (relations.ends @ wanted) + _CONTRAST * (relations.ends @ other), dtype=np.float64
-    )
+    like = _TYPE * (relations.ends @ wanted) + _CONTRAST * (relations.ends @ other)
+    return np.asarray(like, dtype=np.float64) + _shape(relations, asked.wanted)

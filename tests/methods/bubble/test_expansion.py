@@ -12,7 +12,7 @@ import pytest
 from clew import steps
 from clew.algo.subdivided import subdivided
 from clew.errors import BudgetSpent
-from clew.methods.bubble.expansion import Grown, grow
+from clew.methods.bubble.expansion import Grown, Said, grow
 from clew.methods.bubble.view import View
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
@@ -46,8 +46,9 @@ def listed(prompt):
 
 
 def grown_by(view, given_models, chosen, **given):
-    rest = {"phrases": (), "width": 30, "seconds": 0.0, "begun": time.monotonic()}
-    return grow(view, given_models, chosen, **(rest | given))
+    said = Said(phrases=given.pop("phrases", ()))
+    rest = {"width": 30, "seconds": 0.0, "begun": time.monotonic()}
+    return grow(view, given_models, chosen, said, **(rest | given))
 
 
 def ask(graph, llm, *pieces, depth=6, **given):

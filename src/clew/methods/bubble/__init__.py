@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
-from clew import steps
+from clew import graph_paths, steps
 from clew.algo.bubble import Ranked, diverse, expand, ranked
 from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import anchor_groups
+from clew.methods.bubble.by_walks import uncovered
 from clew.methods.bubble.evidence import merged_evidence
-from clew.methods.bubble.expansion import grow
+from clew.methods.bubble.expansion import Said, grow
 from clew.methods.bubble.merged import Found
 from clew.methods.bubble.view import View, view_of
 from clew.types import Evidence, Limits, Snapshot
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.bubble import Piece
+    from clew.graph_paths import Start
     from clew.methods.bubble.anchors import Anchors
     from clew.models import Models
 
@@ -125,15 +128,20 @@ class Bubble:
         meaning = analysis.query_type if self.semantics == "auto" else self.semantics
         pieces, notes = self._candidates(seen, anchors, meaning)
         chosen = self._chosen(pieces, meaning)
+        named = _named(snapshot, models, query)
+        own = uncovered(seen, named, pieces, chosen)
+        pieces += self._ranked(seen, anchors, meaning, own)
+        chosen += range(len(pieces) - len(own), len(pieces))
         found = Found(
             groups=anchors.groups,
             ranked=pieces,
             chosen=chosen,
+            named=named,
             grown=grow(
                 seen,
                 models,
                 [pieces[place].piece.nodes for place in chosen],
-                phrases=analysis.phrases,
+                Said(phrases=analysis.phrases, named=named),
                 depth=self.depth,
                 width=self.width,
                 seconds=self.seconds,
@@ -178,21 +186,26 @@ class Bubble:
             intra=self.intra,
             limit=self.states,
         )
-        found = ranked(
-            search.pieces,
+        found = self._ranked(seen, anchors, meaning, search.pieces)
+        if not self.ranking:
+            place = {piece.nodes: i for i, piece in enumerate(search.pieces)}
+            found.sort(key=lambda each: place[each.piece.nodes])
+        stopped = f"the search for candidates ended after {search.settled:,} states"
+        return found, (stopped,) if search.stopped else ()
+
+    def _ranked(
+        self, seen: View, anchors: Anchors, meaning: str, pieces: Sequence[Piece]
+    ) -> list[Ranked]:
+        return ranked(
+            pieces,
             seen.costs,
-            groups,
+            [group.nodes for group in anchors.groups],
             [group.weight for group in anchors.groups],
             alpha=self._alpha(meaning),
             penalty=self.penalty,
             n_entities=seen.graph.n_entities,
             entities_only=self.entities_only,
         )
-        if not self.ranking:
-            place = {piece.nodes: i for i, piece in enumerate(search.pieces)}
-            found.sort(key=lambda each: place[each.piece.nodes])
-        stopped = f"the search for candidates ended after {search.settled:,} states"
-        return found, (stopped,) if search.stopped else ()
 
     def _alpha(self, meaning: str) -> float:
         return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
@@ -205,6 +218,13 @@ class Bubble:
         if meaning == "comparison" and self.ranking:
             return diverse(found, self.candidates)
         return list(range(min(self.candidates, len(found))))
+
+
+def _named(snapshot: Snapshot, models: Models, query: str) -> list[Start]:
+    """Return what a question names, where walks lead on from that: in a graph without texts."""
+    if models.llm is not None or snapshot.are_texts().any():
+        return []
+    return graph_paths.named(snapshot, models, query)
 
 
 METHOD = Bubble

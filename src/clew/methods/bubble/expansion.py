@@ -7,23 +7,34 @@ other by rank, so whatever ends it early leaves what was added until then.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.methods.bubble.by_llm import grow_by_llm
 from clew.methods.bubble.by_relations import grow_by_relations
+from clew.methods.bubble.by_walks import grow_by_walks
 from clew.methods.bubble.growth import Beside, Grown
 
 if TYPE_CHECKING:
+    from clew.graph_paths import Start
     from clew.methods.bubble.view import View
     from clew.models import Models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a question says, to grow by where no LLM chooses."""
+
+    phrases: Sequence[str] = ()  # the words between the names
+    named: Sequence[Start] = ()  # where walks begin, over a graph without texts
 
 
 def grow(
     view: View,
     models: Models,
     chosen: Sequence[Sequence[int]],
+    said: Said,
     *,
-    phrases: Sequence[str],
     depth: int,
     width: int,
     seconds: float,
@@ -35,11 +46,13 @@ def grow(
     those of the entities that the level before brought. At first these are the ends of all of the
     candidate's triples, which are words of its evidence, and its other entities. When
     `seconds` have passed since `begun`, a time.monotonic(), no further level begins; 0 is no limit.
-    An LLM chooses; without one, what the relations say of `phrases`, or of the whole question where
-    it has none.
+    An LLM chooses; without one, walks from what is named; where that is nothing, what relations say
+    of the phrases, or of the whole question where it has none.
     """
     beside = Beside(view, width, seconds, begun)
     if models.llm is not None:
         return grow_by_llm(beside, models.llm, chosen, depth)
-    asked = phrases or [view.query.text]
+    if said.named:
+        return grow_by_walks(beside, models, chosen, depth, said.named)
+    asked = said.phrases or [view.query.text]
     return grow_by_relations(beside, models.embedder, chosen, depth, asked)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.bubble import Piece, Ranked
+    from clew.graph_paths import Start
     from clew.methods.bubble.anchors import AnchorGroup
     from clew.methods.bubble.growth import Grown
     from clew.methods.bubble.view import View
@@ -28,6 +29,7 @@ class Found:
     groups: Sequence[AnchorGroup] = ()
     ranked: Sequence[Ranked] = ()  # every piece, best first
     chosen: Sequence[int] = ()  # places in `ranked`; the first is candidate 1
+    named: Sequence[Start] = ()  # where walks begin, beside the anchors of groups
     grown: Sequence[Grown] = ()  # for each of the chosen; none where nothing was to grow
     retrieved: Sequence[int] = ()  # rows of chunks near the query, nearest first
     shown: bool = False  # an LLM has read these, so they count among the chunks
@@ -86,6 +88,8 @@ def merge(view: View, found: Found) -> Merged:
             if node < n:
                 entities.setdefault(node, rank)
     anchors = _anchors(found.groups)
+    for start in found.named:
+        anchors.setdefault(start.entity, why(start.cosine, view.query.text[slice(*start.span)]))
     stated = [n + triple for triple in facts]
     parts = (node for each in found.ranked for node in each.piece.nodes)
     nodes = sorted({*stated, *entities, *anchors, *parts})

@@ -1,0 +1,66 @@
+"""Words of kinship that stand for several relations: a grandfather is the father of a parent.
+
+What they mean is their definition in English. A graph has such a relation seldom, and those that
+the word is made of nearly always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+_OF_SIDE = {"paternal": "father", "maternal": "mother"}
+_UP = re.compile(r"((?:great-?)*)grand-?(father|mother|parent)s?")
+_DOWN = re.compile(r"((?:great-?)*)grand-?(son|daughter|child)(?:s|ren)?")
+_BY_MARRIAGE = re.compile(r"(\w+?)s?-in-law")
+_STEP = {"father": ("mother", "spouse"), "mother": ("father", "spouse")}
+_STEP_WORD = re.compile(r"step-?(father|mother)s?")
+_BESIDE = {
+    **dict.fromkeys(("uncle", "aunt"), ("parent", "sibling")),
+    **dict.fromkeys(("nephew", "niece"), ("sibling", "child")),
+}
+
+
+def kin_steps(phrase: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
+    """Return a phrase in pieces, each word of kinship as the relations that it stands for.
+
+    Words that are `known`, as those of a graph's own relations, stay. Empty if there is no other.
+
+    >>> kin_steps(("paternal", "grandmother"), ())
+    [('father',), ('mother',)]
+    >>> kin_steps(("film", "brother-in-law"), ())
+    [('film',), ('spouse',), ('brother',)]
+    """
+    pieces: list[tuple[str, ...]] = []
+    plain: list[str] = []
+    found = False
+    side = ""
+    for word in phrase:
+        stands_for = () if word in known else _stands_for(word)
+        if word in _OF_SIDE and word not in known:
+            side = _OF_SIDE[word]
+            continue
+        if stands_for:
+            found = True
+            first = side if side and stands_for[0] == "parent" else stands_for[0]
+            pieces += [tuple(plain)] if plain else []
+            pieces += [(each,) for each in (first, *stands_for[1:])]
+            plain = []
+        else:
+            plain.append(word)
+        side = ""
+    pieces += [tuple(plain)] if plain else []
+    return pieces if found else []
+
+
+def _stands_for(word: str) -> tuple[str, ...]:
+    if up := _UP.fullmatch(word):
+        return (*["parent"] * (1 + up[1].count("great")), up[2])
+    if down := _DOWN.fullmatch(word):
+        return (*["child"] * (1 + down[1].count("great")), down[2])
+    if married := _BY_MARRIAGE.fullmatch(word):
+        own_child = married[1] in {"son", "daughter"}
+        return ("child", "spouse") if own_child else ("spouse", married[1])
+    if step := _STEP_WORD.fullmatch(word):
+        return _STEP[step[1]]
+    return _BESIDE.get(word.removesuffix("s"), ())

@@ -1,0 +1,85 @@
+"""Candidates grow over a graph without texts: along the walks that say what is asked.
+
+What a question names exactly is where a candidate's walks begin. They are read as `paths` reads
+them, so relations are judged together and in order, and one may come twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from clew.algo.bubble import Piece
+from clew.graph_paths import Reach, ranked_answers
+from clew.methods.bubble.growth import Added, Beside, Grown, ended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clew.algo.bubble import Ranked
+    from clew.graph_paths import Reached, Start
+    from clew.methods.bubble.view import View
+    from clew.models import Models
+
+_HOPS = 3  # at most, of a walk
+_ANSWERS = 20  # ends of walks to which a candidate grows
+
+
+def uncovered(
+    view: View, named: Iterable[Start], found: Sequence[Ranked], chosen: Iterable[int]
+) -> list[Piece]:
+    """Return a candidate of its own for each named entity that no chosen one has."""
+    n = view.graph.n_entities
+    covered: set[int] = set()
+    for place in chosen:
+        nodes = found[place].piece.nodes
+        covered.update(node for node in nodes if node < n)
+        covered.update(end for node in nodes if node >= n for end in view.graph.ends_of(node - n))
+    rows = dict.fromkeys(start.entity for start in named if start.entity not in covered)
+    return [Piece((row,), (), "single") for row in rows]
+
+
+def grow_by_walks(
+    beside: Beside,
+    models: Models,
+    chosen: Sequence[Sequence[int]],
+    depth: int,
+    named: Sequence[Start],
+) -> list[Grown]:
+    """Return what each candidate grows by: the ways from what is `named` in it, level by level.
+
+    A name that several candidates have is gone on from in the first of them.
+    """
+    grown: list[Grown] = []
+    left = list(named)
+    for rank, nodes in enumerate(chosen, 1):
+        if reason := beside.over():
+            grown.append(Grown(rank, notes=(ended(rank, 1, reason),)))
+            break
+        held, entities = beside.candidate(nodes)
+        mine = [start for start in left if start.entity in entities]
+        left = [start for start in left if start.entity not in entities]
+        grown.append(Grown(rank, tuple(_grown(beside, models, mine, held, depth))))
+    return grown
+
+
+def _grown(
+    beside: Beside, models: Models, named: Sequence[Start], held: Sequence[int], depth: int
+) -> Iterator[Added]:
+    if not named or not depth:
+        return
+    view = beside.view
+    reach = Reach(hops=min(depth, _HOPS), answers=_ANSWERS)
+    found = ranked_answers(
+        view.snapshot, models, view.query.text, reach, begin={start.entity for start in named}
+    )
+    seen = set(held)
+    for level in range(reach.hops):
+        for each in found.reached:
+            if level < len(each.triples) and each.triples[level] not in seen:
+                seen.add(each.triples[level])
+                yield Added(each.triples[level], level + 1, _reason(each), each.score)
+
+
+def _reason(each: Reached) -> str:
+    return f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"
