@@ -360,7 +360,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ConceptAnchors:
     """Anchors: rows of the graph that stand for one concept of a query, any of them."""
 
     concept: str
@@ -464,7 +464,7 @@ class GraphAnswer:
 class EvidenceGraph:
     """The part of the graph that a method found, and how it came to it."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ConceptAnchors, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     expansions: tuple[Expansion, ...] = ()
     subgraph: Subgraph | None = None

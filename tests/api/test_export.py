@@ -18,13 +18,13 @@ from clew.readers.graph_files import read_graph
 from clew.testing import models
 from clew.types import (
     Candidate,
+    ConceptAnchors,
     Document,
     Edge,
     Evidence,
     EvidenceGraph,
     Expansion,
     Fact,
-    Group,
     Skipped,
     Step,
 )
@@ -294,8 +294,8 @@ EVIDENCE = Evidence(
     method="by hand",
     graph=EvidenceGraph(
         groups=(
-            Group(concept="Fram", weight=0.6, anchors=(entity("Fram"),)),
-            Group(
+            ConceptAnchors(concept="Fram", weight=0.6, anchors=(entity("Fram"),)),
+            ConceptAnchors(
                 concept="who built",
                 weight=0.4,
                 anchors=(

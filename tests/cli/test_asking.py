@@ -15,11 +15,11 @@ from clew.models import Reply
 from clew.testing import ScriptedLLM, models
 from clew.types import (
     Candidate,
+    ConceptAnchors,
     Evidence,
     EvidenceGraph,
     Expansion,
     Fact,
-    Group,
     Hit,
     Step,
     Table,
@@ -53,7 +53,7 @@ ENTITIES = Table(
 
 def group(concept, weight, *anchors, kind="explicit"):
     found = tuple(Step(layer="entity", id=name.lower(), text=name) for name in anchors)
-    return Group(concept=concept, kind=kind, weight=weight, anchors=found)
+    return ConceptAnchors(concept=concept, kind=kind, weight=weight, anchors=found)
 
 
 def candidate(rank, *, chosen=True, covers=("Archer",), misses=(), triples=(), cost=0.216):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.text.analyze import STOP_WORDS, fold
-from clew.text.ngrams import Piece, bleu_tokens, content_words, pieces, token_ids
+from clew.text.ngrams import TextPiece, bleu_tokens, content_words, pieces, token_ids
 
 TEXT = st.lists(
     st.text(max_size=8)
@@ -82,7 +82,7 @@ def test_pieces_of_a_text(text, expected):
 )
 def test_content_words_of_a_piece(piece, words, added, joins, closes):
     """Whatever is no content word ends a run, before the first word and behind the last one too."""
-    found = Piece(tuple(words), tuple(added), tuple(joins), closes)
+    found = TextPiece(tuple(words), tuple(added), tuple(joins), closes)
     assert content_words(piece) == found
 
 

@@ -13,11 +13,11 @@ from clew.types import (
     Answer,
     Candidate,
     Citation,
+    ConceptAnchors,
     Edge,
     Evidence,
     EvidenceGraph,
     Fact,
-    Group,
     Growth,
     Hit,
     Path,
@@ -229,7 +229,7 @@ def _stop(step: Step, mark: str) -> str:
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
-def _group(number: int, found: Group) -> str:
+def _group(number: int, found: ConceptAnchors) -> str:
     latent = ", latent" if found.kind == "latent" else ""
     head = f"{one_line(found.concept)} ({found.weight:.2f}{latent}): "
     return _item(f"{number}", head, [anchor.text for anchor in found.anchors], ", ", n_lines=1)

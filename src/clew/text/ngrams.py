@@ -37,7 +37,7 @@ def token_ids(texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """The content words of some characters without white space, in order.
 
     A content word is a term of at least two characters that has a letter. Words that stand side by
@@ -56,7 +56,7 @@ def pieces(text: str) -> list[str]:
     return [piece for part in _EMPTY_LINE.split(text) for piece in (*part.split(), "")]
 
 
-def content_words(piece: str) -> Piece:
+def content_words(piece: str) -> TextPiece:
     """Return the content words of a text without white space."""
     words, added, joins = list[str](), list[str](), list[bool]()
     previous = 0
@@ -67,4 +67,6 @@ def content_words(piece: str) -> Piece:
             added.append(fold(piece[previous:end]) if overlaps else f" {term}")
             joins.append(overlaps or start == 0)
             previous = end
-    return Piece(tuple(words), tuple(added), tuple(joins), bool(words) and previous == len(piece))
+    return TextPiece(
+        tuple(words), tuple(added), tuple(joins), bool(words) and previous == len(piece)
+    )

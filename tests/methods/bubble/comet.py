@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clew import index, steps
 from clew.generation import open_snapshot
 from clew.layers.extractions import Extracted, graph_batch
-from clew.methods.bubble.view import View, view_of
+from clew.methods.bubble.view import BubbleView, view_of
 from clew.store.embedded import EmbeddedStore
 from clew.testing import models
 from clew.types import Described, Extraction, Triple
@@ -73,7 +73,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
 class Graph:
     """A view, with nodes by name."""
 
-    view: View
+    view: BubbleView
 
     def entity(self, key):
         [row] = self.view.snapshot.layer("entity").rows([key])

@@ -12,8 +12,8 @@ from clew.context import build_context
 from clew.methods.bubble.analysis import Concept
 from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.evidence import merged_evidence
-from clew.methods.bubble.growth import Added, Grown
-from clew.methods.bubble.merged import Found
+from clew.methods.bubble.growth import Grown, GrownTriple
+from clew.methods.bubble.merged import FoundCandidates
 from clew.testing import models
 from clew.types import EvidenceGraph, Expansion
 from tests.methods.bubble import comet
@@ -60,12 +60,12 @@ def whole(graph, **given):
         ),
         "chosen": (0, 2),
         "grown": (
-            Grown(1, (Added(graph.triple(BORN), 1, "the LLM chose it among 2"),), ("one",)),
-            Grown(2, (Added(graph.triple(CAPITAL), 1, "because", 0.5),), ("one", "two")),
+            Grown(1, (GrownTriple(graph.triple(BORN), 1, "the LLM chose it among 2"),), ("one",)),
+            Grown(2, (GrownTriple(graph.triple(CAPITAL), 1, "because", 0.5),), ("one", "two")),
         ),
         "notes": ("zero", "one"),
     }
-    return Found(**(found | given))
+    return FoundCandidates(**(found | given))
 
 
 def found(graph, chunks=15, **given):
@@ -130,7 +130,7 @@ def test_entities_come_as_facts_name_them(graph):
     """Then those that no triple of their candidate has; each says why it is there."""
     anchors = group(graph, "Comet", 1.0, comet=(1.0, "Comet"), lighthouse=(0.4, "light"))
     pieces = ranked(graph, BUILT, "comet"), ranked(graph, "lighthouse", kind="single")
-    grown = (Grown(1, (Added(graph.triple(BORN), 1, "because"),)),)
+    grown = (Grown(1, (GrownTriple(graph.triple(BORN), 1, "because"),)),)
     result = found(graph, groups=(anchors,), ranked=pieces, chosen=(0, 1), grown=grown)
     entities = result.graph.entities
     assert [(step.id, step.reason) for step in entities] == [
@@ -176,7 +176,7 @@ def test_groups_are_listed_by_weight_and_are_the_seeds(graph):
 
 def test_expansions_are_steps_with_reasons(graph):
     """Also a triple that an earlier candidate has is a step of the later one's growth."""
-    grown = (Grown(2, (Added(graph.triple(BUILT), 1, "again"),)), Grown(1))
+    grown = (Grown(2, (GrownTriple(graph.triple(BUILT), 1, "again"),)), Grown(1))
     assert found(graph).graph.expansions == (
         Expansion(candidate=1, depth=1, triple=BORN, reason="the LLM chose it among 2"),
         Expansion(candidate=2, depth=1, triple=CAPITAL, reason="because", score=0.5),
@@ -215,7 +215,7 @@ def test_nothing_found_is_no_graph(graph):
     """Then the chunks near the question are what there is."""
     near = rows(graph, "fog", "comet")
     nothing = merged_evidence(
-        graph.view, Found(retrieved=near), models(), method="bubble", chunks=15
+        graph.view, FoundCandidates(retrieved=near), models(), method="bubble", chunks=15
     )
     assert (nothing.tables, nothing.seeds, nothing.graph) == ((), (), EvidenceGraph())
     assert documents(nothing) == ["comet", "fog"]
@@ -223,7 +223,10 @@ def test_nothing_found_is_no_graph(graph):
         ["query", "chunk"],
         ["query", "chunk"],
     ]
-    assert merged_evidence(graph.view, Found(), models(), method="bubble", chunks=15).hits == ()
+    assert (
+        merged_evidence(graph.view, FoundCandidates(), models(), method="bubble", chunks=15).hits
+        == ()
+    )
 
 
 # -- chunks ---------------------------------------------------------------------------------------
@@ -343,10 +346,10 @@ def searches(draw, graph):
         ends |= {end for triple in own for end in graph.view.graph.ends_of(triple)}
         beside = {int(t) for end in ends for t in graph.view.graph.triples_of(end)} - own
         some = draw(st.lists(st.sampled_from(sorted(beside)), unique=True)) if beside else []
-        grown.append(Grown(rank, tuple(Added(t, 1, "drawn") for t in some)))
+        grown.append(Grown(rank, tuple(GrownTriple(t, 1, "drawn") for t in some)))
     chunks = st.integers(0, len(comet.TEXTS) - 1)
     one_each = {"min_size": len(comet.TEXTS), "max_size": len(comet.TEXTS)}
-    return Found(
+    return FoundCandidates(
         groups=groups_of_all(graph, *pieces),
         ranked=pieces,
         chosen=chosen,

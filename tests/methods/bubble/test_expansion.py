@@ -13,7 +13,7 @@ from clew import steps
 from clew.algo.subdivided import subdivided
 from clew.errors import BudgetSpent
 from clew.methods.bubble.expansion import Grown, Said, grow
-from clew.methods.bubble.view import View
+from clew.methods.bubble.view import BubbleView
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
 from clew.text import tokens
@@ -418,7 +418,7 @@ class Lines(Rows):
         return [f"of kind {row % 3}" for row in rows]
 
 
-class CountingView(View):
+class CountingView(BubbleView):
     __slots__ = ()
     sizes: list[int] = []  # noqa: RUF012 -- emptied by its test
 

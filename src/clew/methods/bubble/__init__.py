@@ -21,8 +21,8 @@ from clew.methods.bubble.anchors import anchor_groups
 from clew.methods.bubble.by_walks import uncovered
 from clew.methods.bubble.evidence import merged_evidence
 from clew.methods.bubble.expansion import Said, grow
-from clew.methods.bubble.merged import Found
-from clew.methods.bubble.view import View, view_of
+from clew.methods.bubble.merged import FoundCandidates
+from clew.methods.bubble.view import BubbleView, view_of
 from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Bubble:
         own = uncovered(seen, named, pieces, chosen)
         pieces += self._ranked(seen, anchors, meaning, own)
         chosen += range(len(pieces) - len(own), len(pieces))
-        found = Found(
+        found = FoundCandidates(
             groups=anchors.groups,
             ranked=pieces,
             chosen=chosen,
@@ -172,7 +172,7 @@ class Bubble:
         return np.where(texts, steps.hybrid_scores(snapshot, query), 0.0)
 
     def _candidates(
-        self, seen: View, anchors: Anchors, meaning: str
+        self, seen: BubbleView, anchors: Anchors, meaning: str
     ) -> tuple[list[Ranked], tuple[str, ...]]:
         """Return the candidates in order, and notes."""
         groups = [group.nodes for group in anchors.groups]
@@ -194,7 +194,7 @@ class Bubble:
         return found, (stopped,) if search.stopped else ()
 
     def _ranked(
-        self, seen: View, anchors: Anchors, meaning: str, pieces: Sequence[Piece]
+        self, seen: BubbleView, anchors: Anchors, meaning: str, pieces: Sequence[Piece]
     ) -> list[Ranked]:
         return ranked(
             pieces,

@@ -19,7 +19,7 @@ from clew.text.normalize import collapse, entity_key
 
 if TYPE_CHECKING:
     from clew.methods.bubble.analysis import Analysis, Concept
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.view import BubbleView
     from clew.models import LLM, Models, Prompt
 
 Found = tuple[float, str]  # the similarity of a candidate, above zero, and the words that found it
@@ -61,7 +61,7 @@ class Anchors:
 
 
 def anchor_groups(
-    view: View, models: Models, analysis: Analysis, *, k: int = 10, validate: bool = True
+    view: BubbleView, models: Models, analysis: Analysis, *, k: int = 10, validate: bool = True
 ) -> Anchors:
     """Return groups of anchors for the concepts of a question, none of them empty, no two equal.
 
@@ -107,7 +107,7 @@ def _weighed(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
 
 
 def _candidates(
-    view: View, models: Models, concepts: Sequence[Concept], k: int
+    view: BubbleView, models: Models, concepts: Sequence[Concept], k: int
 ) -> list[dict[int, Found]]:
     """Return the candidates of each concept, best first.
 
@@ -127,7 +127,7 @@ def _candidates(
 
 
 def _nodes(
-    view: View, models: Models, words: Sequence[str], k: int
+    view: BubbleView, models: Models, words: Sequence[str], k: int
 ) -> list[list[tuple[int, float]]]:
     """Return for each of some words the nodes like them: `k` entities and `k` triples, or more."""
     snapshot, n = view.snapshot, view.graph.n_entities
@@ -160,7 +160,7 @@ def _near_best(nodes: Mapping[int, Found]) -> dict[int, Found]:
 
 
 def _chosen(
-    view: View, llm: LLM, concepts: Sequence[Concept], found: Sequence[Mapping[int, Found]]
+    view: BubbleView, llm: LLM, concepts: Sequence[Concept], found: Sequence[Mapping[int, Found]]
 ) -> tuple[list[AnchorGroup], str]:
     """Return the groups that an LLM makes, in the order of the concepts, or why there are none."""
     listed = _listed(found)
@@ -193,7 +193,7 @@ def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
     return listed
 
 
-def _prompt(view: View, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
+def _prompt(view: BubbleView, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
     return prompt(
         "bubble_groups",
         schema=_SCHEMA,

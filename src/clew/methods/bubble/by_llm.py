@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.algo.pool import fitting
 from clew.layers.packing import closed, numbered, places, short
-from clew.methods.bubble.growth import Added, Beside, Grown, ended
+from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
 from clew.prompts import prompt
 from clew.text import tokens
 from clew.text.normalize import collapse
@@ -30,7 +30,7 @@ _SCHEMA = closed(
 class _Choice:
     """What was chosen at one depth."""
 
-    added: tuple[Added, ...] = ()
+    added: tuple[GrownTriple, ...] = ()
     enough: bool = False  # the question is answered
     fault: str = ""  # why nothing could be chosen
     over: bool = False  # nor can it for other candidates
@@ -58,7 +58,7 @@ class _Guide:
         """Return what a candidate grows by at `most` levels."""
         held, entities = self._beside.candidate(nodes)
         frontier, fault = entities, ""
-        added: list[Added] = []
+        added: list[GrownTriple] = []
         for depth in range(1, most + 1):
             options = [] if self._over else self._beside.options(frontier, held)
             choice = self._choice(held, options, depth) if options else _Choice()
@@ -86,7 +86,7 @@ class _Guide:
         valid = places(numbers, len(listed))
         reason = f"the LLM chose it among {len(listed)}"
         return _Choice(
-            tuple(Added(options[place], depth, reason) for place in valid),
+            tuple(GrownTriple(options[place], depth, reason) for place in valid),
             enough=reply.data["sufficient"],
             fault="the LLM chose only numbers of no triple" if numbers and not valid else "",
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import DECIMALS, top_k
-from clew.methods.bubble.growth import Added, Beside, Grown, ended
+from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ class _Guide:
         nothing = np.zeros((1, len(self._phrases)))
         said = np.concatenate([nothing, self._relations(held)]).max(axis=0)
         paths = [_Path(tuple(held), ends, ends, said)]
-        added: list[Added] = []
+        added: list[GrownTriple] = []
         for depth in range(1, most + 1):
             if reason := self._beside.over():
                 self._over = True
@@ -118,7 +118,7 @@ class _Guide:
         return np.array([self._said[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
-def _added(before: _Path, path: _Path, depth: int) -> Added:
+def _added(before: _Path, path: _Path, depth: int) -> GrownTriple:
     gained = f", {before.score:.2f} before" if before.triples else ""
     reason = f"{path.score:.2f} like the question so far{gained}"
-    return Added(path.triples[-1], depth, reason, path.score)
+    return GrownTriple(path.triples[-1], depth, reason, path.score)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from clew.algo.bubble import Piece
 from clew.graph_paths import Reach, ranked_answers
-from clew.methods.bubble.growth import Added, Beside, Grown, ended
+from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.algo.bubble import Ranked
     from clew.graph_paths import Reached, Start
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.view import BubbleView
     from clew.models import Models
 
 _HOPS = 3  # at most, of a walk
@@ -26,7 +26,7 @@ _ANSWERS = 20  # ends of walks to which a candidate grows
 
 
 def uncovered(
-    view: View, named: Iterable[Start], found: Sequence[Ranked], chosen: Iterable[int]
+    view: BubbleView, named: Iterable[Start], found: Sequence[Ranked], chosen: Iterable[int]
 ) -> list[Piece]:
     """Return a candidate of its own for each named entity that no chosen one has."""
     n = view.graph.n_entities
@@ -65,7 +65,7 @@ def grow_by_walks(
 
 def _grown(
     beside: Beside, models: Models, named: Sequence[Start], held: Sequence[int], depth: int
-) -> Iterator[Added]:
+) -> Iterator[GrownTriple]:
     if not named or not depth:
         return
     view = beside.view
@@ -78,7 +78,7 @@ def _grown(
         for each in found.reached:
             if level < len(each.triples) and each.triples[level] not in seen:
                 seen.add(each.triples[level])
-                yield Added(each.triples[level], level + 1, _reason(each), each.score)
+                yield GrownTriple(each.triples[level], level + 1, _reason(each), each.score)
 
 
 def _reason(each: Reached) -> str:

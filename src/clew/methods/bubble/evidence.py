@@ -15,17 +15,17 @@ import numpy as np
 from clew import steps
 from clew.algo.links import neighbours
 from clew.graph_paths import Reach, graph_answers, ranked_answers
-from clew.methods.bubble.merged import Found, Merged, by_weight, merge, why
-from clew.methods.bubble.sources import Source, sources
+from clew.methods.bubble.merged import FoundCandidates, Merged, by_weight, merge, why
+from clew.methods.bubble.sources import ShownChunk, sources
 from clew.methods.bubble.threads import Threads
 from clew.types import (
     Candidate,
+    ConceptAnchors,
     Evidence,
     EvidenceGraph,
     Expansion,
     Fact,
     GraphAnswer,
-    Group,
     Hit,
     Step,
     Table,
@@ -33,14 +33,14 @@ from clew.types import (
 
 if TYPE_CHECKING:
     from clew.methods.bubble.anchors import AnchorGroup
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.view import BubbleView
     from clew.models import Models
 
 _COLUMNS = ("subject", "relation", "object")
 
 
 def merged_evidence(
-    view: View, found: Found, models: Models, *, method: str, chunks: int
+    view: BubbleView, found: FoundCandidates, models: Models, *, method: str, chunks: int
 ) -> Evidence:
     """Return the union of the chosen candidates as evidence with at most `chunks` hits.
 
@@ -72,13 +72,13 @@ def _tables(graph: EvidenceGraph) -> tuple[Table, ...]:
     return (Table(name="Triples", columns=_COLUMNS, rows=rows),) if rows else ()
 
 
-def _hits(view: View, chosen: list[Source]) -> tuple[Hit, ...]:
+def _hits(view: BubbleView, chosen: list[ShownChunk]) -> tuple[Hit, ...]:
     scores = np.array([source.score for source in chosen])
     found = steps.hits(view.snapshot, [source.chunk for source in chosen], scores)
     return tuple(replace(h, channel=s.channel) for h, s in zip(found, chosen, strict=True))
 
 
-def _seeds(groups: tuple[Group, ...]) -> tuple[Step, ...]:
+def _seeds(groups: tuple[ConceptAnchors, ...]) -> tuple[Step, ...]:
     """Return the anchors, those of the heaviest group first, each once."""
     seeds: dict[tuple[str, str], Step] = {}
     for step in (step for group in groups for step in group.anchors):
@@ -86,7 +86,7 @@ def _seeds(groups: tuple[Group, ...]) -> tuple[Step, ...]:
     return tuple(seeds.values())
 
 
-def _answers(view: View, merged: Merged, models: Models) -> tuple[GraphAnswer, ...]:
+def _answers(view: BubbleView, merged: Merged, models: Models) -> tuple[GraphAnswer, ...]:
     if not merged.facts or view.snapshot.are_texts().any():
         return ()
     facts, query = list(merged.facts), view.query.text
@@ -97,7 +97,7 @@ def _answers(view: View, merged: Merged, models: Models) -> tuple[GraphAnswer, .
 # -- the graph ------------------------------------------------------------------------------------
 
 
-def _graph(view: View, merged: Merged, found: Found) -> EvidenceGraph:
+def _graph(view: BubbleView, merged: Merged, found: FoundCandidates) -> EvidenceGraph:
     return EvidenceGraph(
         groups=tuple(_group(merged, group) for group in by_weight(found.groups)),
         candidates=tuple(_candidates(merged, found)),
@@ -117,12 +117,12 @@ def _graph(view: View, merged: Merged, found: Found) -> EvidenceGraph:
     )
 
 
-def _group(merged: Merged, group: AnchorGroup) -> Group:
+def _group(merged: Merged, group: AnchorGroup) -> ConceptAnchors:
     anchors = [
         merged.stop(node, why(similarity, words), similarity)
         for node, (similarity, words) in group.nodes.items()
     ]
-    return Group(
+    return ConceptAnchors(
         concept=group.concept.text,
         kind="latent" if group.concept.latent else "explicit",
         weight=group.weight,
@@ -130,7 +130,7 @@ def _group(merged: Merged, group: AnchorGroup) -> Group:
     )
 
 
-def _candidates(merged: Merged, found: Found) -> Iterator[Candidate]:
+def _candidates(merged: Merged, found: FoundCandidates) -> Iterator[Candidate]:
     """Yield the chosen pieces, then the others, best first."""
     concepts = [group.concept.text for group in found.groups]
     others = [place for place in range(len(found.ranked)) if place not in found.chosen]
@@ -153,13 +153,13 @@ def _candidates(merged: Merged, found: Found) -> Iterator[Candidate]:
         )
 
 
-def _entities(view: View, merged: Merged) -> Iterator[Step]:
+def _entities(view: BubbleView, merged: Merged) -> Iterator[Step]:
     cosines = view.values(list(merged.entities)).tolist()
     for (row, rank), cosine in zip(merged.entities.items(), cosines, strict=True):
         yield merged.stop(row, merged.anchors.get(row, f"of candidate {rank}"), cosine)
 
 
-def _facts(view: View, merged: Merged) -> Iterator[Fact]:
+def _facts(view: BubbleView, merged: Merged) -> Iterator[Fact]:
     link = view.snapshot.link("triple", "chunk")
     chunks, relations = view.snapshot.layer("chunk"), view.triples.relations(list(merged.facts))
     for (row, origin), relation in zip(merged.facts.items(), relations, strict=True):

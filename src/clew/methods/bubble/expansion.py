@@ -17,7 +17,7 @@ from clew.methods.bubble.growth import Beside, Grown
 
 if TYPE_CHECKING:
     from clew.graph_paths import Start
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.view import BubbleView
     from clew.models import Models
 
 
@@ -30,7 +30,7 @@ class Said:
 
 
 def grow(
-    view: View,
+    view: BubbleView,
     models: Models,
     chosen: Sequence[Sequence[int]],
     said: Said,

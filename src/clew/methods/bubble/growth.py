@@ -15,11 +15,11 @@ from clew.algo.topk import top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.view import BubbleView
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class GrownTriple:
     """A triple that a candidate grew by."""
 
     triple: int  # row
@@ -33,14 +33,14 @@ class Grown:
     """What a candidate grew by, in the order in which it was added."""
 
     candidate: int  # its rank, from 1
-    triples: tuple[Added, ...] = ()
+    triples: tuple[GrownTriple, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 class Beside:
     """The triples beside what is held, each entity's read once."""
 
-    def __init__(self, view: View, width: int, seconds: float, begun: float) -> None:
+    def __init__(self, view: BubbleView, width: int, seconds: float, begun: float) -> None:
         self.view = view
         self._width = width
         self._seconds = seconds

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from clew.graph_paths import Start
     from clew.methods.bubble.anchors import AnchorGroup
     from clew.methods.bubble.growth import Grown
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.view import BubbleView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundCandidates:
     """All that a search came to."""
 
     groups: Sequence[AnchorGroup] = ()
@@ -67,7 +67,7 @@ class Merged:
         return Step(layer=layer, id=name, text=text, reason=reason, score=score)
 
 
-def merge(view: View, found: Found) -> Merged:
+def merge(view: BubbleView, found: FoundCandidates) -> Merged:
     """Return the union of the chosen candidates."""
     n = view.graph.n_entities
     pieces = {rank: found.ranked[place].piece for rank, place in enumerate(found.chosen, 1)}
@@ -107,14 +107,14 @@ def merge(view: View, found: Found) -> Merged:
     )
 
 
-def _own(view: View, rank: int, piece: Piece) -> dict[int, Origin]:
+def _own(view: BubbleView, rank: int, piece: Piece) -> dict[int, Origin]:
     n = view.graph.n_entities
     nodes = np.array([node for node in piece.nodes if node >= n], dtype=np.intp)
     rows = nodes[top_k(view.values(nodes), len(nodes))] - n
     return dict.fromkeys(rows.tolist(), Origin(rank))
 
 
-def _ids(view: View, nodes: Sequence[int]) -> list[str]:
+def _ids(view: BubbleView, nodes: Sequence[int]) -> list[str]:
     """Return the ids of ascending nodes."""
     first = bisect_left(nodes, view.graph.n_entities)
     triples = [node - view.graph.n_entities for node in nodes[first:]]

@@ -17,15 +17,15 @@ from clew.algo.topk import DECIMALS, top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.methods.bubble.merged import Found, Merged
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.merged import FoundCandidates, Merged
+    from clew.methods.bubble.view import BubbleView
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
 _FIRST = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ShownChunk:
     """A chunk that is shown, and what led to it."""
 
     chunk: int  # row
@@ -33,14 +33,16 @@ class Source:
     score: float
 
 
-def sources(view: View, merged: Merged, found: Found, limit: int) -> list[Source]:
+def sources(
+    view: BubbleView, merged: Merged, found: FoundCandidates, limit: int
+) -> list[ShownChunk]:
     """Return at most `limit` chunks, best first.
 
     Where an LLM was shown the retrieved chunks, both together are at most `limit`.
     """
     shown = frozenset(found.retrieved if found.shown else ())
     room = max(limit - len(shown), 0)
-    kept: dict[int, Source] = {}
+    kept: dict[int, ShownChunk] = {}
     ordered = _ordered(view, merged, found)
     for source in ordered if found.hybrid is None else _fused(ordered, found.hybrid):
         if len(kept) == limit:
@@ -52,18 +54,18 @@ def sources(view: View, merged: Merged, found: Found, limit: int) -> list[Source
     return list(kept.values())
 
 
-def _fused(ordered: Iterable[Source], hybrid: NDArray[np.float64]) -> Iterator[Source]:
+def _fused(ordered: Iterable[ShownChunk], hybrid: NDArray[np.float64]) -> Iterator[ShownChunk]:
     """Yield sources and the chunks that hybrid retrieval has beside them, as both rank them."""
-    first: dict[int, Source] = {}
+    first: dict[int, ShownChunk] = {}
     for source in ordered:
         first.setdefault(source.chunk, source)
     scores = steps.beside_hybrid(list(first), hybrid)
     rows = np.flatnonzero(scores)
     for row in rows[top_k(scores[rows], len(rows))].tolist():
-        yield replace(first.get(row, Source(row, TEXT, 0.0)), score=float(scores[row]))
+        yield replace(first.get(row, ShownChunk(row, TEXT, 0.0)), score=float(scores[row]))
 
 
-def _ordered(view: View, merged: Merged, found: Found) -> Iterator[Source]:
+def _ordered(view: BubbleView, merged: Merged, found: FoundCandidates) -> Iterator[ShownChunk]:
     """Yield chunks in order; one that several channels lead to comes from each."""
     if merged.facts:
         yield from _listed(TRIPLE, *_of_facts(view, merged))
@@ -75,13 +77,13 @@ def _ordered(view: View, merged: Merged, found: Found) -> Iterator[Source]:
 
 def _listed(
     channel: str, rows: NDArray[np.integer], scores: NDArray[np.floating]
-) -> Iterator[Source]:
+) -> Iterator[ShownChunk]:
     scores = np.round(scores, DECIMALS)  # as they are ordered
     for i in top_k(scores, len(scores)).tolist():
-        yield Source(int(rows[i]), channel, _FIRST[channel] + float(scores[i]))
+        yield ShownChunk(int(rows[i]), channel, _FIRST[channel] + float(scores[i]))
 
 
-def _of_facts(view: View, merged: Merged) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+def _of_facts(view: BubbleView, merged: Merged) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
     """Return the (n,) chunks where facts stand, and the sums of the facts' weights."""
     link = view.snapshot.link("triple", "chunk")[list(merged.facts)]
     rows, places = np.unique(link.indices, return_inverse=True)
@@ -89,7 +91,7 @@ def _of_facts(view: View, merged: Merged) -> tuple[NDArray[np.integer], NDArray[
     return rows, np.asarray(np.bincount(places, weights=weights), dtype=np.float64)
 
 
-def _of_entities(view: View, merged: Merged) -> NDArray[np.integer]:
+def _of_entities(view: BubbleView, merged: Merged) -> NDArray[np.integer]:
     """Return the chunks whose extraction has an entity, or of which a unit mentions one."""
     entities, snapshot = list(merged.entities), view.snapshot
     units = np.unique(snapshot.link("entity", "unit")[entities].indices)
@@ -98,7 +100,7 @@ def _of_entities(view: View, merged: Merged) -> NDArray[np.integer]:
 
 
 def _by_cosine(
-    view: View, rows: NDArray[np.integer]
+    view: BubbleView, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
     """Return chunks with their cosines to the query, those below zero as zero."""
     cosines = view.snapshot.layer("chunk").vectors[rows] @ view.query.vector

@@ -14,8 +14,8 @@ from clew.types import Path, Step
 
 if TYPE_CHECKING:
     from clew.methods.bubble.merged import Merged
-    from clew.methods.bubble.sources import Source
-    from clew.methods.bubble.view import View
+    from clew.methods.bubble.sources import ShownChunk
+    from clew.methods.bubble.view import BubbleView
 
 _HELD = {TRIPLE: "holds it", ENTITY: "is about it"}
 _NEAR = "near the question"
@@ -24,19 +24,19 @@ _NEAR = "near the question"
 class Threads:
     """The shortest ways from anchors within candidates."""
 
-    def __init__(self, view: View, merged: Merged) -> None:
+    def __init__(self, view: BubbleView, merged: Merged) -> None:
         self._view = view
         self._merged = merged
         self._before: dict[int, Mapping[int, int]] = {}
 
-    def to(self, source: Source) -> Path:
+    def to(self, source: ShownChunk) -> Path:
         """Return the thread to a chunk: by its weightiest fact or first entity, if it has one."""
         first = Step(layer="query", id="", text=self._view.query.text)
         reason = _HELD.get(source.channel, _NEAR)
         last = steps.chunk_step(self._view.snapshot, source.chunk, reason, source.score)
         return Path((first, *self._between(source), last), source.score)
 
-    def _between(self, source: Source) -> list[Step]:
+    def _between(self, source: ShownChunk) -> list[Step]:
         if source.channel == TRIPLE:
             fact = self._fact_in(source.chunk)
             return self._way(self._merged.facts[fact].candidate, self._merged.n_entities + fact)
@@ -82,7 +82,7 @@ class Threads:
         return f"goes on from {name}: {added}" if added else f"goes on from {name}"
 
 
-def _ways(view: View, merged: Merged, candidate: int) -> dict[int, int]:
+def _ways(view: BubbleView, merged: Merged, candidate: int) -> dict[int, int]:
     """Return for each node of a candidate the one before it, for its anchors themselves."""
     n = merged.n_entities
     beside: defaultdict[int, list[int]] = defaultdict(list)

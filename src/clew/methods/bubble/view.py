@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class BubbleView:
     """Nodes are those of `graph`: entities first, then triples."""
 
     snapshot: Snapshot
@@ -57,9 +57,9 @@ class View:
         return cast("TripleLayer", self.snapshot.layer("triple"))
 
 
-def view_of(snapshot: Snapshot, query: steps.Query) -> View:
+def view_of(snapshot: Snapshot, query: steps.Query) -> BubbleView:
     """Return the graph of all triples of an index, as `query` sees it."""
-    return View(snapshot, query, snapshot.get(_GRAPH))
+    return BubbleView(snapshot, query, snapshot.get(_GRAPH))
 
 
 def _graph(snapshot: Snapshot) -> Subdivided:
