@@ -76,12 +76,12 @@ def _predicted(extractor: str, corpus: Path, gold: Triples) -> Triples:
 
 def _extractor(name: str) -> Extractor:
     if name == "cooccurrence":
-        from clew.models.cooccurrence import Cooccurrence
+        from clew.models.extractors.cooccurrence import Cooccurrence
         from clew.models.rules import RuleTagger
 
         return Cooccurrence(RuleTagger())
     if name == "dependency":
-        from clew.models.dependency import DependencyTriples
+        from clew.models.extractors.dependency import DependencyTriples
 
         return DependencyTriples()
     raise SystemExit(f"no extractor {name!r}: dependency, cooccurrence or recorded:FILE")

@@ -26,10 +26,10 @@ import clew
 from clew import readers
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
 from clew.evaluate.measure import Protocol, measure
+from clew.loading import Specs
 from clew.models.budget import Budget
 from clew.models.ledger import Ledger
 from clew.models.prices import parse_prices
-from clew.specs import Specs
 from clew.types import Document
 
 METRICS = ("recall@5", "coverage", "EM", "F1 plain", "Acc")

@@ -57,7 +57,7 @@ def main() -> None:
     for name in PROMPTS:
         print(sent(name, passages))
     if options.llm:
-        from clew.specs import load_llm
+        from clew.loading import load_llm
 
         llm = load_llm(options.llm)
         some = passages.at(range(min(options.limit, len(passages.texts))))

@@ -30,10 +30,10 @@ from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.marks import Compared, Table, fill
 from clew.cli.progress import questions_asked
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
-from clew.evaluate.bars import ablation_figure
+from clew.evaluate.figures.bars import ablation_figure
+from clew.evaluate.figures.sensitivity import sensitivity_figure
 from clew.evaluate.measure import Protocol, measure
 from clew.evaluate.peers import load_peers
-from clew.evaluate.plot import sensitivity_figure
 from clew.evaluate.summary import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from clew.context import build_context
     from clew.errors import ClewError, InputError
     from clew.index import Settings
+    from clew.loading import Specs, load_llm
     from clew.methods import Method
     from clew.models import Models
     from clew.models.budget import Budget
-    from clew.specs import Specs, load_llm
     from clew.text.chunking import Chunking
     from clew.types import (
         Answer,
@@ -83,7 +83,7 @@ __getattr__ = lazy(
         "methods": ("Method",),
         "models": ("Models",),
         "models.budget": ("Budget",),
-        "specs": ("Specs", "load_llm"),
+        "loading": ("Specs", "load_llm"),
         "text.chunking": ("Chunking",),
         "types": (
             "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph", "Hit",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, T
 from weakref import WeakSet
 
 from clew import answer as answering
-from clew import index, readers, specs, support
+from clew import index, loading, readers, support
 from clew import methods as retrieval
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.generation import open_snapshot
@@ -83,7 +83,7 @@ def open_index(
     folder: str | Path,
     *,
     models: Models | None = None,
-    specs: specs.Specs | None = None,
+    specs: loading.Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
     store: str = "",
@@ -141,7 +141,7 @@ class Index:
         self,
         folder: Path,
         models: Models | None = None,
-        chosen: specs.Specs | None = None,
+        chosen: loading.Specs | None = None,
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
         store: str = "",
@@ -150,7 +150,7 @@ class Index:
         self._kept_by = store
         self._prices = prices
         self._given = models
-        self._specs = chosen or specs.Specs()
+        self._specs = chosen or loading.Specs()
         self._settings = settings
         self._store: Store | None = None
         self._models: Models | None = None
@@ -290,7 +290,7 @@ class Index:
             metered(self._within(budget), meter),
             wanted,
             ledger=self._ledger,
-            rules=specs.load_extractor(wanted.triples, self.models.tagger),
+            rules=loading.load_extractor(wanted.triples, self.models.tagger),
             again=again,
             on_progress=on_chunks,
         )
@@ -645,7 +645,7 @@ class Index:
 
         Raises InputError where nothing has that id or name.
         """
-        from clew.shown import describe_index, describe_row
+        from clew.describe import describe_index, describe_row
 
         if name is None:
             return describe_index(self.folder, self._existing(), self.snapshot(), self.spent())
@@ -700,7 +700,7 @@ class Index:
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and pairs of names that may be of one thing."""
-        from clew.shown import describe_aliases
+        from clew.describe import describe_aliases
 
         return describe_aliases(self._existing(), self.snapshot())
 
@@ -730,8 +730,8 @@ class Index:
         recipe: Mapping[str, Scalar] = {}
         if self._store is not None or self._exists():
             recipe = self._existing().recipe
-        chosen = specs.from_recipe(self._specs, recipe)
-        models = self._given or specs.load(chosen, cache=self.folder / _EMBEDDINGS)
+        chosen = loading.from_recipe(self._specs, recipe)
+        models = self._given or loading.load_models(chosen, cache=self.folder / _EMBEDDINGS)
         if models.llm is not None:
             llm = recorded(models.llm, self._ledger, prices=self._prices)
             models = replace(models, llm=llm)
@@ -748,7 +748,7 @@ class Index:
         with self._lock:
             llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
             if llm is None:
-                llm = self._llms[spec] = specs.load_llm(spec)
+                llm = self._llms[spec] = loading.load_llm(spec)
         return recorded(llm, self._ledger, budget, self._prices)
 
     def _embedder(self) -> Embedder:
@@ -763,7 +763,7 @@ class Index:
         if self._given is not None:
             llm = self._given.llm
         else:
-            llm = specs.load_llm(self._specs.llm) if self._specs.llm else None
+            llm = loading.load_llm(self._specs.llm) if self._specs.llm else None
         return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
 
     def _within(self, budget: Budget | None) -> Models:

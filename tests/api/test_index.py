@@ -18,8 +18,8 @@ from clew.errors import (
     UnknownMethod,
 )
 from clew.index import Settings
+from clew.loading import Specs
 from clew.models import Reply
-from clew.specs import Specs
 from clew.testing import (
     QUESTIONS,
     HashEmbedder,
@@ -423,7 +423,7 @@ def test_a_removal_loads_no_model(full, folder, monkeypatch):
         loaded.append(True)
         raise MissingExtra("onnxruntime", "minilm", "the embedder")
 
-    monkeypatch.setattr("clew.specs.load", load)
+    monkeypatch.setattr("clew.loading.load_models", load)
     with clew.open(folder) as opened:
         opened.remove("grain")
         assert cached_generation(folder) == opened.snapshot().generation

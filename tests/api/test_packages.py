@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import clew
-from clew import methods, plugins, readers, specs
+from clew import loading, methods, plugins, readers
 from clew.errors import InputError, UnknownMethod
 from clew.methods.dense import Dense
 from clew.methods.ket import Ket
@@ -150,9 +150,9 @@ def test_a_store_that_no_package_brings(package, tmp_path):
 
 def test_a_model_of_another_package(package):
     """A spec names it, with what stands behind the colon."""
-    assert specs.load_embedder("scratch:32").dimension == 32
+    assert loading.load_embedder("scratch:32").dimension == 32
     with pytest.raises(InputError, match="no embedder 'scratches:32'"):
-        specs.load_embedder("scratches:32")
+        loading.load_embedder("scratches:32")
 
 
 def test_the_command_line_knows_them(package, tmp_path):

@@ -182,7 +182,7 @@ def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
         loaded.append(ScriptedChat(lambda *_: "ANSWER: Larvik"))
         return recorded(loaded[-1])
 
-    monkeypatch.setattr("clew.specs.load_llm", load)
+    monkeypatch.setattr("clew.loading.load_llm", load)
     for _ in range(2):
         with open_index(folder, models=models()) as index:
             index.add([document("a")])

@@ -7,7 +7,7 @@ from shutil import copytree
 
 import pytest
 
-import clew.evaluate as clew_evaluate
+from clew.evaluate import figures
 from tests.cli.conftest import ARTICLES, open_with_doubles
 
 
@@ -171,9 +171,9 @@ def test_notes_stand_below_the_table(clew, dataset):
 
 def test_plot_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
     """Without matplotlib it is said before anything is indexed."""
-    for name in ("plot", "canvas"):
-        monkeypatch.delitem(sys.modules, f"clew.evaluate.{name}", raising=False)
-        monkeypatch.delattr(clew_evaluate, name, raising=False)
+    for name in ("sensitivity", "canvas"):
+        monkeypatch.delitem(sys.modules, f"clew.evaluate.figures.{name}", raising=False)
+        monkeypatch.delattr(figures, name, raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = clew("eval", dataset, "--grid", "clue.depth=1,2", "--plot", "depth.svg")
     assert result.exit_code == 1

@@ -19,7 +19,7 @@ from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.models.budget import Budget
 from clew.models.conversation import recorded
-from clew.models.cooccurrence import Cooccurrence
+from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.models.ledger import Ledger
 from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS

@@ -22,7 +22,7 @@ from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.texts import Texts
 from clew.models import Reply
-from clew.models.cooccurrence import Cooccurrence
+from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore
 from clew.testing import ScriptedLLM, models
 from clew.text import blocks, tokens

@@ -100,7 +100,7 @@ def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_jso
 
 
 def _opened(opener: Opener, query: QueryOptions, paid: Paid) -> Index:
-    from clew.specs import Specs
+    from clew.loading import Specs
 
     specs = Specs(llm=paid.llm, reranker=query.reranker)
     return opener(query.folder, specs=specs, prices=paid.prices)

@@ -111,7 +111,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
     columns; one text for each label will do. Of a FILE that has labels itself, the share of right
     ones comes at the end. A line that cannot be read is named, and the rest goes on.
     """
-    from clew.specs import Specs
+    from clew.loading import Specs
 
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")

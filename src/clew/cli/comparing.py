@@ -52,7 +52,7 @@ def tell(report: Report, files: Sequence[Path], *, as_json: bool, with_rows: boo
     else:
         click.echo(render(report), nl=False)
     if files:
-        from clew.evaluate.page import write
+        from clew.evaluate.pages.page import write
 
         for file in files:
             write(report, file)

@@ -92,7 +92,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
     triples: 'clew index PATH --triples cooccurrence' makes some without an LLM.
     """
     from clew.export import check_triples, target
-    from clew.specs import Specs
+    from clew.loading import Specs
 
     if query is None and given:
         raise InputError("--param sets a method, and there is none without --query")

@@ -72,7 +72,7 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
     """
     from clew.evaluate import load
     from clew.evaluate.measure import measure
-    from clew.specs import Specs
+    from clew.loading import Specs
 
     check_combination(wish, as_json=as_json)
     check_reports(wish.reports)
@@ -111,7 +111,7 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
     report = report.with_peers(peers)
     tell(report, wish.reports, as_json=as_json, with_rows=wish.rows)
     if wish.plot is not None:
-        from clew.evaluate.plot import draw
+        from clew.evaluate.figures.sensitivity import draw
 
         draw(report, wish.plot, shown)
     if added.report.skipped or any(row.failed for row in report.rows):
@@ -123,7 +123,7 @@ def _measurable(dataset: Dataset, asked: Protocol) -> frozenset[str]:
 
     Raises MissingExtra where one cannot be computed, so that nothing is indexed in vain.
     """
-    from clew.evaluate.run import measurable
+    from clew.evaluate.evaluation import measurable
 
     judged = () if asked.judge is None else asked.judged
     return measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
@@ -134,7 +134,7 @@ def _shown(plot: Path, metrics: str | None, have: frozenset[str], asked: Protoco
 
     Raises InputError or MissingExtra for what cannot be drawn.
     """
-    from clew.evaluate.plot import check
+    from clew.evaluate.figures.sensitivity import check
     from clew.evaluate.settings import main_metrics
 
     shown = main_metrics(have, asked.scoring.ks) if metrics is None else listed(metrics)

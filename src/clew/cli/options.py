@@ -19,9 +19,9 @@ from clew.methods import DEFAULT
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.index import Settings
+    from clew.loading import Specs
     from clew.models.budget import Budget
     from clew.models.prices import Price
-    from clew.specs import Specs
     from clew.types import Scalar
 
 Command = Callable[..., None]
@@ -225,7 +225,7 @@ def _build(
     embedder: str | None,
     tagger: str | None,
 ) -> Build:
-    from clew.specs import Specs
+    from clew.loading import Specs
 
     settings = _settings(size=chunk_size, overlap=chunk_overlap, subchunk_depth=subchunk_depth)
     return Build(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)

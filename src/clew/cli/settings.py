@@ -203,7 +203,7 @@ def check_combination(wish: Wish, *, as_json: bool) -> None:
 def check_reports(files: Sequence[Path]) -> None:
     """Raise InputError for a report that could not be written, before anything is measured."""
     if files:
-        from clew.evaluate.page import check
+        from clew.evaluate.pages.page import check
 
         for file in files:
             check(file)

@@ -5,11 +5,11 @@ print(render(report))
 """
 
 from clew.evaluate.datasets import Dataset, Question, load
+from clew.evaluate.evaluation import evaluate
 from clew.evaluate.report import Report
-from clew.evaluate.run import evaluate
-from clew.evaluate.runs import Run, read_run, read_runs, report_of
+from clew.evaluate.run_files import Run, read_run, read_runs, report_of
 from clew.evaluate.settings import Scoring, Setting, grid
-from clew.evaluate.table import render
+from clew.evaluate.tables.text import render
 from clew.lazy import lazy
 
 __all__ = [
@@ -28,4 +28,4 @@ __all__ = [
     "report_of",
 ]
 
-__getattr__ = lazy("clew.evaluate", {"measure": ("Protocol",), "plot": ("draw",)})
+__getattr__ = lazy("clew.evaluate", {"measure": ("Protocol",), "figures.sensitivity": ("draw",)})

@@ -14,10 +14,10 @@ import clew
 from clew import methods, prompts
 from clew.api import build_method
 from clew.errors import BudgetSpent, InputError
-from clew.evaluate import runs
-from clew.evaluate.judge import METRICS, LLMJudge
+from clew.evaluate import run_files
+from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
+from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
-from clew.evaluate.run import Progress, Respond, Search, evaluate
 from clew.evaluate.settings import Scoring, Setting
 from clew.types import Scalar
 
@@ -96,7 +96,7 @@ def measure(
     """Return what the settings of `protocol` find in the index, which holds the dataset's corpus.
 
     In `folder` each setting has the file of its run; questions that stand there are not asked
-    again. Raises InputError as `check`, `evaluate` and `runs.resume` do, and BudgetSpent where
+    again. Raises InputError as `check`, `evaluate` and `run_files.resume` do, and BudgetSpent where
     `budget` has no room for a request: what was measured before that stands in the runs.
     """
     check(protocol)
@@ -114,7 +114,7 @@ def measure(
         answer=respond if protocol.answers else None,
         judge=judge and _bounded(judge, budget),
         recorded=_resumed(files, protocol, head),
-        on_row=(lambda row: runs.append(files[row.label], row)) if files else None,
+        on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
     )
     return replace(report, index_cost=head.index_cost, models=head.models, versions=head.versions)
 
@@ -139,17 +139,17 @@ def index_cost(index: Index) -> dict[str, Scalar]:
 def _files(folder: Path, protocol: Protocol) -> dict[str, Path]:
     """Return the file of each setting's run, by label."""
     labels = (setting.label for setting in protocol.settings)
-    return {label: folder / runs.file_name(label) for label in labels}
+    return {label: folder / run_files.file_name(label) for label in labels}
 
 
 def _resumed(
-    files: Mapping[str, Path], protocol: Protocol, head: runs.Head
+    files: Mapping[str, Path], protocol: Protocol, head: run_files.Head
 ) -> dict[tuple[str, str], Row]:
     """Return the rows that stand in the files, by label and question id."""
     recorded = {}
     for setting in protocol.settings if files else ():
         mine = replace(head, setting=setting, parameters=_all_parameters(protocol, setting))
-        for row in runs.resume(files[setting.label], mine):
+        for row in run_files.resume(files[setting.label], mine):
             recorded[setting.label, row.question_id] = row
     return recorded
 
@@ -222,7 +222,7 @@ def _head(
     protocol: Protocol,
     answering: LLM | None,
     judge: LLMJudge | None,
-) -> runs.Head:
+) -> run_files.Head:
     """Return the head of every run, but for its setting and parameters."""
     snapshot, models = index.snapshot(), index.models
     llms = {
@@ -231,7 +231,7 @@ def _head(
         "judge": judge.llm if judge else None,
     }
     named = {role: llm.name for role, llm in llms.items() if llm is not None}
-    return runs.Head(
+    return run_files.Head(
         dataset=dataset.about,
         setting=Setting(""),
         parameters={},

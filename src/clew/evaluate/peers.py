@@ -12,9 +12,9 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.evaluate.datasets import Dataset, Question
+from clew.evaluate.evaluation import score_answer, score_retrieval
 from clew.evaluate.formats.records import Record, records
 from clew.evaluate.metrics import DEEPEST, distinct
-from clew.evaluate.run import score_answer, score_retrieval
 from clew.evaluate.settings import Scoring
 from clew.evaluate.summary import Row
 

@@ -1,4 +1,4 @@
-"""What an evaluation found, as plain data for programs; `table` has it for people."""
+"""What an evaluation found, as plain data for programs; `tables` and `pages` have it for people."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from clew.layers.relations import Terms, read_relations, relations_prompt, stati
 from clew.layers.salient import hints
 from clew.layers.units import read_units, units_prompt
 from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
-from clew.models.cooccurrence import Cooccurrence
+from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
 from clew.types import (
     FALLBACK,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from clew.models.conversation import Conversation as Conversation
     from clew.models.conversation import recorded as recorded
-    from clew.models.cooccurrence import Cooccurrence as Cooccurrence
-    from clew.models.dependency import DependencyTriples as DependencyTriples
+    from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
+    from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
     from clew.models.ledger import Ledger as Ledger
     from clew.models.local import LocalChat as LocalChat
     from clew.models.minilm import MiniLM as MiniLM
@@ -275,8 +275,8 @@ __getattr__ = lazy(
     "clew.models",
     {
         "conversation": ("Conversation", "recorded"),
-        "cooccurrence": ("Cooccurrence",),
-        "dependency": ("DependencyTriples",),
+        "extractors.cooccurrence": ("Cooccurrence",),
+        "extractors.dependency": ("DependencyTriples",),
         "ledger": ("Ledger",),
         "local": ("LocalChat",),
         "minilm": ("MiniLM",),

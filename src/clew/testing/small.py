@@ -15,7 +15,7 @@ from clew.index.extract import extract
 from clew.models import (
     Models,
 )
-from clew.models.cooccurrence import Cooccurrence
+from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import (

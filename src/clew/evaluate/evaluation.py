@@ -1,0 +1,221 @@
+"""Ask every question of every setting and measure what comes back.
+
+How searching, answering and judging are done is the caller's affair: they are functions. Questions
+are the outer loop, so a slow moment of the machine meets all settings alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from clew.context import build_context
+from clew.errors import BudgetSpent, ClewError, InputError
+from clew.evaluate import metrics
+from clew.evaluate.datasets import Dataset, Question
+from clew.evaluate.evidence_coverage import evidence_coverage, passages_of
+from clew.evaluate.report import Report
+from clew.evaluate.settings import Scoring, Setting
+from clew.evaluate.summary import Row
+from clew.evaluate.verdicts import Judge, Verdict
+from clew.types import Answer, Citation, Context, Evidence
+
+Search = Callable[[str, Setting], Evidence]
+Respond = Callable[[str, Setting], Answer]
+Progress = Callable[[int, int], None]  # done, total: a step is a question asked of a setting
+
+T = TypeVar("T")
+
+_NOTHING = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
+
+
+def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
+    dataset: Dataset,
+    search: Search,
+    settings: Sequence[Setting],
+    scoring: Scoring | None = None,
+    on_progress: Progress | None = None,
+    *,
+    answer: Respond | None = None,
+    judge: Judge | None = None,
+    recorded: Mapping[tuple[str, str], Row] | None = None,
+    on_row: Callable[[Row], None] | None = None,
+) -> Report:
+    """Return the metrics of `settings`, the first of which the others are compared with.
+
+    `answer` is called right after `search` with the same question and setting, so the caller may
+    keep the evidence between the two; its usage is reported beside the search's, never added.
+    `judge` is then called with the question and its answer, an empty one where none came. A
+    ClewError of search or answer is counted and scores 0 on that question; one of the judge is
+    counted, and the question is left out of what it judges. Coverage looks into the context that
+    an answer would be made from.
+
+    Rows in `recorded`, by label and question id, are taken over; `on_row` is given every other
+    one as it is made. Raises InputError without questions, for settings that are none or share a
+    label, and for a scoring that makes no sense; BudgetSpent ends the evaluation.
+    """
+    scoring = scoring or Scoring()
+    _check(dataset, settings, scoring)
+    asked = _Asked(search, answer, judge, replace(scoring, ks=tuple(sorted(scoring.ks))))
+    total, known = len(dataset.questions) * len(settings), recorded or {}
+    rows: list[Row] = []
+    for question in dataset.questions:
+        for setting in settings:
+            row = known.get((setting.label, question.id))
+            if row is None:
+                row = _row(question, setting, asked)
+                if on_row is not None:
+                    on_row(row)
+            rows.append(row)
+            if on_progress is not None:
+                on_progress(len(rows), total)
+    return Report(
+        dataset=dataset.about, settings=tuple(settings), scoring=asked.scoring, rows=tuple(rows)
+    )
+
+
+def measurable(
+    dataset: Dataset, scoring: Scoring, *, answers: bool, judged: Sequence[str] = ()
+) -> frozenset[str]:
+    """Return the metrics that apply to some question, with those of `answers` if there are any.
+
+    `judged` are those that a judge of these answers gives.
+    """
+    return frozenset(
+        metric
+        for question in dataset.questions
+        for metric in (
+            *score_retrieval(question, (), _NOTHING, scoring.ks),
+            *(score_answer(question, "") if answers else ()),
+            *(score_quotes(question, ()) if answers else ()),
+            *(m for m in judged if answers and (question.answers or m == "faithfulness")),
+        )
+    )
+
+
+def score_retrieval(
+    question: Question, ranked: Sequence[str], context: Context | None, ks: Sequence[int]
+) -> dict[str, float]:
+    """Score ranked documents where there is gold, and the context where it is known what it needs.
+
+    Without a context, as of a peer, nothing is said of coverage.
+    """
+    scores: dict[str, float] = {}
+    if question.supporting_ids:
+        scores |= metrics.ranking(ranked, question.supporting_ids, ks)
+    if context is None:
+        return scores
+    if question.answers:
+        covered = metrics.covered(question.answers, context.text)
+        scores["coverage"] = covered
+        if not metrics.is_yes_no(question.answers):
+            scores["coverage without yes/no"] = covered
+    if question.evidence:
+        scores["evidence"] = evidence_coverage(question.evidence, passages_of(context))
+    return scores
+
+
+def score_answer(question: Question, text: str) -> dict[str, float]:
+    """Score an answer where the right ones are known."""
+    return metrics.answer_scores(text, question.answers) if question.answers else {}
+
+
+def score_quotes(question: Question, citations: Sequence[Citation]) -> dict[str, float]:
+    """Score what an answer cites, where a right answer can stand in a text: it is no yes or no."""
+    if not question.answers or metrics.is_yes_no(question.answers):
+        return {}
+    cited = " ".join(citation.quote for citation in citations)
+    return {"quoted": metrics.contains(cited, question.answers)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    search: Search
+    answer: Respond | None
+    judge: Judge | None
+    scoring: Scoring
+
+
+def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> None:
+    if not dataset.questions:
+        raise InputError(f"the dataset {dataset.name!r} has no questions")
+    labels = [setting.label for setting in settings]
+    if not labels or len(set(labels)) < len(labels):
+        raise InputError(f"settings must be a list with different labels, but are {labels}")
+    ks = scoring.ks
+    if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
+        raise InputError(f"ks must be different numbers of at least 1, but are {ks}")
+    for name in ("context_tokens", "answer_tokens"):
+        value = getattr(scoring, name)
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, but is {value}")
+
+
+def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
+    """Ask one question of one setting; what fails is noted and scored as if nothing came."""
+    scoring = asked.scoring
+    evidence, error = _tried(lambda: asked.search(question.text, setting))
+    response, answer_error = None, ""
+    if asked.answer is not None and evidence is not None:
+        respond = asked.answer
+        response, answer_error = _tried(lambda: respond(question.text, setting))
+    ranked = metrics.distinct(hit.document_id for hit in evidence.hits) if evidence else ()
+    context = build_context(evidence, budget_tokens=scoring.context_tokens) if evidence else None
+    text = response.text if response else ""
+    shown = (evidence, response.evidence if response else None)
+    notes = metrics.distinct(note for each in shown if each for note in each.notes)
+    scores = score_retrieval(question, ranked, context or _NOTHING, scoring.ks)
+    if asked.answer is not None:
+        scores |= score_answer(question, text)
+        scores |= score_quotes(question, response.citations if response else ())
+    verdict, judge_error = _judged(question, response, asked)
+    return Row(
+        question_id=question.id,
+        label=setting.label,
+        type=question.type,
+        hops=question.hops,
+        document_ids=ranked,
+        scores=scores | (dict(verdict.scores) if verdict else {}),
+        usage=evidence.usage if evidence else None,
+        context_tokens=context.n_tokens if context else None,
+        error=error,
+        notes=notes,
+        answer=text,
+        answer_usage=response.usage if response else None,
+        answer_error=answer_error,
+        judge_usage=verdict.usage if verdict else None,
+        judge_error=judge_error,
+        unparsable=verdict.unparsable if verdict else (),
+    )
+
+
+def _judged(
+    question: Question, response: Answer | None, asked: _Asked
+) -> tuple[Verdict | None, str]:
+    """Return what the judge says of an answer, or why it failed."""
+    judge = asked.judge
+    if judge is None or asked.answer is None:
+        return None, ""
+    return _tried(lambda: judge(question, response or _no_answer(question)))
+
+
+def _no_answer(question: Question) -> Answer:
+    return Answer(
+        question=question.text,
+        text="",
+        kind="none",
+        citations=(),
+        context=_NOTHING,
+        evidence=Evidence(query=question.text, method=""),
+    )
+
+
+def _tried(ask: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what `ask` gives, or why it failed; a budget that ended ends everything."""
+    try:
+        return ask(), ""
+    except BudgetSpent:
+        raise
+    except ClewError as reason:
+        return None, f"{type(reason).__name__}: {reason}"

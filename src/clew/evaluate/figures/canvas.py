@@ -1,0 +1,111 @@
+"""Figures by matplotlib: one style, the same bytes every time, and SVG that says what it shows."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from clew.errors import InputError, MissingExtra
+from clew.evaluate import files
+from clew.evaluate.tables.cells import printable
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.textpath import TextPath
+except ModuleNotFoundError as error:
+    raise MissingExtra("matplotlib", "plots", "a plot") from error
+
+Colour = tuple[float, float, float, float]  # red, green, blue and opacity
+
+_POINTS = 72  # of an inch
+SUFFIXES = (".png", ".svg")
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_LONGEST_NAME = 44  # letters in a figure
+_LIGHTEST = 0.85  # of viridis: what is lighter is lost on white
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw and write by one style, whatever the user's own settings of matplotlib are."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(
+            {
+                "axes.grid": True,
+                "axes.spines.right": False,
+                "axes.spines.top": False,
+                "grid.alpha": 0.3,
+                "hatch.linewidth": 0.6,
+                "savefig.dpi": 150,
+                "svg.fonttype": "none",  # text stays text
+                "svg.hashsalt": "clew",  # names in the file are the same every time
+                "text.parse_math": False,
+            }
+        )
+        # A script that the font of the measuring lacks is still text in an SVG.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
+
+
+def figure(layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """Return an empty figure whose pixels are points; draw it within `style` too."""
+    return Figure(layout=layout, dpi=_POINTS)
+
+
+def colour(number: int, n: int) -> Colour:
+    """Return the colour of one of n things, which differ in lightness too."""
+    return mpl.colormaps["viridis"](_LIGHTEST * number / max(n - 1, 1))
+
+
+def shown_name(text: str) -> str:
+    """Return a name as a figure has it: printable, not empty, not too long."""
+    name = printable(text).strip() or "?"
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def width(name: str, size: float) -> float:
+    """Return how wide a name is in points, in letters of that size; only within `style`."""
+    outline = TextPath((0, 0), name, size=size).vertices[:, 0]
+    return float(np.ptp(outline)) if outline.size else 0.0
+
+
+def svg_text(figure: Figure, title: str, about: str) -> str:
+    """Return a figure as SVG with a title and a description for those who do not see it."""
+    written = StringIO()
+    with style():
+        figure.savefig(written, format="svg", metadata=_NO_METADATA)
+    said = "".join(
+        f" <{tag}>{escape(printable(text))}</{tag}>\n"
+        for tag, text in (("title", title), ("desc", about))
+    )
+    before, _, rest = _COMMENT.sub("", written.getvalue()).partition("<svg ")
+    attributes, _, drawn = rest.partition(">\n")
+    return f'{before}<svg role="img" {attributes}>\n{said}{drawn}'
+
+
+def save(figure: Figure, file: str | Path, title: str, about: str) -> None:
+    """Write a figure as .svg or .png; InputError where the file cannot be written."""
+    path = Path(file)
+    try:
+        if path.suffix == ".svg":
+            path.write_text(svg_text(figure, title, about), encoding="utf-8", newline="\n")
+        else:
+            with style():
+                figure.savefig(path, metadata={"Software": None})
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def check_file(file: str | Path) -> None:
+    """Raise InputError for a file that `save` could not write, so that it is known before."""
+    files.check_file(file, SUFFIXES, "a plot")

@@ -1,0 +1,17 @@
+"""A figure that is drawn, as a page takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PICTURE_SECTIONS = ("ranking", "answers", "grids", "cost")  # of a page that have figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A figure, and the section where it belongs."""
+
+    name: str  # of its file, without suffix and without what comes before
+    section: str  # one of PICTURE_SECTIONS
+    title: str
+    svg: str

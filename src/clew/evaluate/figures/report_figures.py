@@ -1,0 +1,135 @@
+"""The figures that the page of a report has, each as SVG with the section where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from clew.evaluate.figures import canvas
+from clew.evaluate.figures.bars import bar_figure, families
+from clew.evaluate.figures.picture import Picture
+from clew.evaluate.figures.sensitivity import Grid, curves, described, measured, titled
+from clew.evaluate.figures.tradeoff import Point, front, tradeoff_figure
+from clew.evaluate.report import TESTED_ANSWER, Report
+from clew.evaluate.settings import Setting
+from clew.evaluate.stats import quantiles
+from clew.evaluate.summary import Row, Summary
+from clew.evaluate.tables.cells import compared_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Cost = Callable[[Summary], float | None]
+
+
+def pictures(report: Report) -> list[Picture]:
+    """Return bars, quality against cost and latency, and a curve for each grid of numbers."""
+    found: list[Picture] = []
+    for metric in compared_metrics(report):
+        found += _bars(report, metric)
+        found += _costs(report, metric)
+    grids = number_grids(report.settings)
+    return [*found, *(_curves(report, grid, n) for n, grid in enumerate(grids, start=1))]
+
+
+def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
+    """Return what can be drawn as curves: one or two parameters, numbers along the axis."""
+    grids = list(dict.fromkeys(Grid(s.method, tuple(s.parameters)) for s in settings))
+    return [grid for grid in grids if 1 <= len(grid.names) <= 2 and _has_numbers(grid, settings)]
+
+
+def _has_numbers(grid: Grid, settings: tuple[Setting, ...]) -> bool:
+    values = {setting.parameters[grid.names[0]] for setting in settings if grid.holds(setting)}
+    return len(values) > 1 and not any(isinstance(value, bool | str) for value in values)
+
+
+def _bars(report: Report, metric: str) -> Iterator[Picture]:
+    """Show settings side by side, unless there is only one."""
+    groups = families(report, metric)
+    means = {
+        label: estimate.mean
+        for bars in groups.values()
+        for label, of in bars
+        for estimate in of.values()
+    }
+    if len(means) < 2:
+        return
+    said = (f"{label} {mean:.3f}" for label, mean in means.items())
+    figure = bar_figure(groups, metric, titled(report))
+    about = f"Bars of {metric} with 95 % intervals: {', '.join(said)}."
+    section = "answers" if metric == TESTED_ANSWER else "ranking"
+    yield _picture(figure, f"{_slug(metric)}-bars", section, f"{metric} by setting", about)
+
+
+def _costs(report: Report, metric: str) -> Iterator[Picture]:
+    """Show `metric` over the context, what models were given and took, dollars and seconds."""
+    answers = metric == TESTED_ANSWER
+    asked = "a question with its answer" if answers else "a question"
+    median = _medians(report, answers=answers)
+    axes: tuple[tuple[str, str, Cost], ...] = (
+        ("context", "tokens of the context", lambda s: s.context_tokens),
+        ("tokens", f"tokens of an LLM, {asked}", lambda s: _tokens(s, answers=answers)),
+        ("usd", f"dollars, {asked}", lambda s: _dollars(s, answers=answers)),
+        ("seconds", f"median seconds, {asked}", lambda s: median.get(s.label)),
+    )
+    for name, axis, cost_of in axes:
+        points = [
+            Point(s.label, cost, s.estimates[metric])
+            for s in report.summaries
+            if metric in s.estimates and (cost := cost_of(s)) is not None
+        ]
+        if not any(point.cost for point in points):
+            continue
+        figure = tradeoff_figure(points, metric, axis, titled(report))
+        best = ", ".join(point.label for point in front(points))
+        about = f"{metric} over {axis}; no other setting is both better and cheaper than: {best}."
+        title = f"{metric} against {axis}"
+        yield _picture(figure, f"{_slug(metric)}-{name}", "cost", title, about)
+
+
+def _curves(report: Report, grid: Grid, number: int) -> Picture:
+    kept = [
+        (setting, estimates)
+        for setting, estimates in measured(report)
+        if grid.holds(setting) or not setting.parameters
+    ]
+    metrics = compared_metrics(report)
+    about = described(grid, metrics)
+    figure = curves(titled(report), grid, kept, metrics)
+    return _picture(figure, f"grid-{number}", "grids", about, f"Curves of {about}.")
+
+
+def _medians(report: Report, *, answers: bool) -> dict[str, float]:
+    """Return the median seconds of a question by label, with those of its answer if asked for."""
+    seconds: dict[str, list[float]] = {}
+    for row in report.rows:
+        if row.usage is not None and (row.answer_usage is not None or not answers):
+            seconds.setdefault(row.label, []).append(_seconds(row, answers=answers))
+    return {label: quantiles(values, (0.5,))[0] for label, values in seconds.items()}
+
+
+def _seconds(row: Row, *, answers: bool) -> float:
+    spent = (row.usage, row.answer_usage if answers else None)
+    return sum(usage.total_seconds for usage in spent if usage is not None)
+
+
+def _tokens(summary: Summary, *, answers: bool) -> float | None:
+    spent = (summary.search, summary.answer) if answers else (summary.search,)
+    known = [each.tokens for each in spent if each is not None]
+    return sum(known) if len(known) == len(spent) else None
+
+
+def _dollars(summary: Summary, *, answers: bool) -> float | None:
+    spent = (summary.search, summary.answer) if answers else (summary.search,)
+    known = [each.cost_usd for each in spent if each is not None and each.cost_usd is not None]
+    return sum(known) if len(known) == len(spent) else None
+
+
+def _picture(figure: Figure, name: str, section: str, title: str, about: str) -> Picture:
+    svg = canvas.svg_text(figure, title, about)
+    return Picture(name=name, section=section, title=title, svg=svg)
+
+
+def _slug(metric: str) -> str:
+    """Return a metric as part of a file's name: "recall@5" as "recall-5"."""
+    return "".join(c if c.isalnum() else "-" for c in metric.lower())

@@ -1,0 +1,254 @@
+"""An LLM as the judge of answers: four metrics, by the prompts `judge_*`.
+
+judge            1 if the answer says what a right one says and nothing against it
+correctness      3/4 of the F1 of the answer's statements with the right answer's, and 1/4 of their
+                 texts' cosine, brought to [0, 1]
+answer coverage  the share of the right answer's statements that the answer covers
+faithfulness     the share of the answer's statements that the context supports
+
+The last three are those of GraphRAG-Bench (Xiang et al. 2025, arXiv:2506.05690) as its code has
+them, where they are called accuracy, coverage and faithfulness. The LLM says yes or no to the
+number of each statement. The schema of its reply fixes these numbers, so it can pass over none,
+reword none and add none. Scores depend on the LLM: those of two are never to be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.errors import InputError
+from clew.evaluate.datasets import Question
+from clew.evaluate.verdicts import Verdict
+from clew.layers.packing import closed, numbered, reply_schema
+from clew.models import LLM, Embedder, Prompt, Reply
+from clew.models.metered import Meter
+from clew.prompts import prompt
+from clew.text.normalize import collapse
+from clew.types import Answer
+
+METRICS = ("judge", "correctness", "answer coverage", "faithfulness")
+MAX_CHARACTERS = 3_000  # of an answer, given or right, that are read
+MAX_CONTEXT_CHARACTERS = 10_000
+
+_STATEMENTS_SHARE = 0.75  # of correctness; the rest is the cosine's
+_STATEMENTS_TOKENS = 1_536
+_FEW_TOKENS = 32  # of a verdict, or of a reply without its statements
+_OF_EACH = 16  # tokens more for each statement
+
+_YES_NO = {"type": "string", "enum": ["yes", "no"]}
+_VERDICT = closed({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
+_STATEMENTS = closed({"statements": {"type": "array", "items": {"type": "string"}}})
+
+
+@dataclass(frozen=True, slots=True)
+class LLMJudge:
+    """A `Judge` that asks an LLM, in at most two rounds for an answer.
+
+    An answer without text scores 0 and is not shown to the LLM. Metrics that compare with a right
+    answer do not apply where none is known; those that need a single one take the first. Raises
+    InputError for metrics that are none, and as the LLM does: BudgetSpent, EndpointError.
+    """
+
+    llm: LLM
+    embedder: Embedder  # of the cosine in correctness
+    metrics: tuple[str, ...] = ("judge",)  # some of METRICS
+
+    def __post_init__(self) -> None:
+        if not self.metrics or not set(self.metrics).issubset(METRICS):
+            known, given = ", ".join(METRICS), ", ".join(self.metrics)
+            raise InputError(
+                f"a judge's metrics must be some of {known}, but are {given or 'none'}"
+            )
+
+    def __call__(self, question: Question, answer: Answer) -> Verdict:
+        case = _Case(
+            question=collapse(question.text),
+            right=tuple(_read(text) for text in question.answers),
+            given=_read(answer.text),
+            context=answer.context.text.strip()[:MAX_CONTEXT_CHARACTERS],
+        )
+        wanted = [m for m in METRICS if m in self.metrics and (case.right or m == "faithfulness")]
+        if not case.given:
+            return Verdict(scores=dict.fromkeys(wanted, 0.0))
+        meter = Meter()
+        first = self._ask(_first_round(case, wanted), meter)
+        stated = _Stated(_statements(first.get("given")), _statements(first.get("right")))
+        replies = {**first, **self._ask(_second_round(case, stated, wanted), meter)}
+        marks = {metric: _mark(metric, case, stated, replies) for metric in wanted}
+        if "correctness" in marks:
+            marks["correctness"] = self._with_cosine(marks["correctness"], case, meter)
+        return Verdict(
+            scores={m: mark.score for m, mark in marks.items() if mark.score is not None},
+            unparsable=tuple(m for m, mark in marks.items() if mark.is_unparsable),
+            usage=meter.usage(),
+        )
+
+    def _ask(self, requests: Mapping[str, Prompt], meter: Meter) -> dict[str, Reply]:
+        if not requests:
+            return {}
+        with meter.stage("llm"):
+            replies = self.llm.complete(list(requests.values()))
+        for reply in replies:
+            meter.add(reply)
+        return dict(zip(requests, replies, strict=True))
+
+    def _with_cosine(self, mark: _Mark, case: _Case, meter: Meter) -> _Mark:
+        with meter.stage("embed"):
+            given, right = self.embedder.embed([case.given, case.right[0]], kind="query")
+        nearness = min(max((float(given @ right) + 1) / 2, 0.0), 1.0)
+        share = _STATEMENTS_SHARE
+        return _Mark(share * (mark.score or 0.0) + (1 - share) * nearness, mark.is_unparsable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What is judged, as the LLM reads it."""
+
+    question: str
+    right: tuple[str, ...]
+    given: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """The statements of the answer and of the right one; None where they were not read."""
+
+    given: list[str] | None
+    right: list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    score: float | None  # None: it does not count
+    is_unparsable: bool = False
+
+
+def _read(text: str) -> str:
+    return collapse(text)[:MAX_CHARACTERS].rstrip()
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
+    """Return the request for a verdict, and those for statements, as far as they are needed."""
+    asked: dict[str, Prompt] = {}
+    if "judge" in wanted:
+        asked["judge"] = prompt(
+            "judge_verdict",
+            schema=_VERDICT,
+            max_tokens=_FEW_TOKENS,
+            question=case.question,
+            right="\n".join(f"- {text}" for text in case.right),
+            answer=case.given,
+        )
+    if "correctness" in wanted or ("faithfulness" in wanted and case.context):
+        asked["given"] = _statements_prompt(case.question, case.given)
+    if "correctness" in wanted or "answer coverage" in wanted:
+        asked["right"] = _statements_prompt(case.question, case.right[0])
+    return asked
+
+
+def _statements_prompt(question: str, answer: str) -> Prompt:
+    return prompt(
+        "judge_statements",
+        schema=_STATEMENTS,
+        max_tokens=_STATEMENTS_TOKENS,
+        question=question,
+        answer=answer,
+    )
+
+
+def _second_round(case: _Case, stated: _Stated, wanted: Collection[str]) -> dict[str, Prompt]:
+    """Return the requests that compare statements, where there are some to compare."""
+    asked: dict[str, Prompt] = {}
+    if "correctness" in wanted and stated.given and stated.right:
+        given, right = len(stated.given), len(stated.right)
+        both = {"answer": reply_schema(given, _YES_NO), "right": reply_schema(right, _YES_NO)}
+        asked["correctness"] = prompt(
+            "judge_correctness",
+            schema=closed(both),
+            max_tokens=_reply_tokens(given + right),
+            question=case.question,
+            given=_listed(stated.given),
+            right=_listed(stated.right),
+        )
+    if "answer coverage" in wanted and stated.right:
+        asked["answer coverage"] = prompt(
+            "judge_coverage",
+            schema=reply_schema(len(stated.right), _YES_NO),
+            max_tokens=_reply_tokens(len(stated.right)),
+            question=case.question,
+            facts=_listed(stated.right),
+            answer=case.given,
+        )
+    if "faithfulness" in wanted and stated.given and case.context:
+        asked["faithfulness"] = prompt(
+            "judge_faithfulness",
+            schema=reply_schema(len(stated.given), _YES_NO),
+            max_tokens=_reply_tokens(len(stated.given)),
+            statements=_listed(stated.given),
+            context=case.context,
+        )
+    return asked
+
+
+def _reply_tokens(n_statements: int) -> int:
+    return _FEW_TOKENS + _OF_EACH * n_statements
+
+
+def _listed(statements: Sequence[str]) -> str:
+    return "\n".join(numbered(statements))
+
+
+# -- what the replies come to ---------------------------------------------------------------------
+
+
+def _statements(reply: Reply | None) -> list[str] | None:
+    """Return the statements of a reply, each once; None where there is none that can be read."""
+    if reply is None or reply.error:
+        return None
+    return list(dict.fromkeys(filter(None, map(collapse, reply.data["statements"]))))
+
+
+def _mark(metric: str, case: _Case, stated: _Stated, replies: Mapping[str, Reply]) -> _Mark:
+    reply = replies.get(metric)
+    if metric == "judge":
+        return _verdict(replies["judge"])
+    if metric == "correctness":
+        return _overlap(stated, reply)
+    if metric == "answer coverage":
+        return _share(reply)
+    return _share(reply) if case.context else _Mark(0.0)
+
+
+def _verdict(reply: Reply) -> _Mark:
+    if reply.error:
+        return _Mark(0.0, is_unparsable=True)
+    return _Mark(float(reply.data["verdict"] == "correct"))
+
+
+def _overlap(stated: _Stated, reply: Reply | None) -> _Mark:
+    """Return the F1 of two lists of statements: 1 where both are empty, 0 where it is unknown."""
+    if stated.given is None or stated.right is None:
+        return _Mark(0.0, is_unparsable=True)
+    if reply is None:
+        return _Mark(float(not stated.given and not stated.right))
+    if reply.error:
+        return _Mark(0.0, is_unparsable=True)
+    n_right, n_said = _n_yes(reply.data["answer"]), _n_yes(reply.data["right"])
+    n_missing = len(stated.right) - n_said
+    return _Mark(2 * n_right / (n_right + len(stated.given) + n_missing))
+
+
+def _share(reply: Reply | None) -> _Mark:
+    """Return the share of the statements with a yes; nothing where it is unknown."""
+    if reply is None or reply.error:
+        return _Mark(None, is_unparsable=True)
+    return _Mark(_n_yes(reply.data) / len(reply.data))
+
+
+def _n_yes(data: Mapping[str, str]) -> int:
+    return sum(said == "yes" for said in data.values())

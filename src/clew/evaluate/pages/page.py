@@ -1,0 +1,80 @@
+"""A report as a page to read and to pass on: Markdown with its figures beside it, or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, MissingExtra
+from clew.evaluate.figures.picture import Picture
+from clew.evaluate.files import check_file
+from clew.evaluate.pages import markup
+from clew.evaluate.pages.sections import sections
+
+if TYPE_CHECKING:
+    from clew.evaluate.report import Report
+
+SUFFIXES = (".md", ".html")
+
+
+def write(report: Report, path: str | Path) -> None:
+    """Write a report as `.md`, with its figures beside it as `<stem>-<name>.svg`, or as `.html`.
+
+    Without the extra `plots` the page has no figures, and says so. Equal reports give equal bytes.
+    Raises InputError as `check` does, and where a file cannot be written.
+    """
+    check(path)
+    file = Path(path)
+    pictures, remark = _drawn(report)
+    try:
+        if file.suffix == ".html":
+            _write(file, to_html(report, pictures, remark=remark))
+            return
+        _write(file, to_markdown(report, pictures, stem=file.stem, remark=remark))
+        for picture in pictures:
+            _write(file.with_name(markup.file_name(file.stem, picture)), picture.svg)
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from error
+
+
+def check(path: str | Path) -> None:
+    """Raise InputError for a file that `write` could not write, so that it is known before."""
+    check_file(path, SUFFIXES, "a report")
+
+
+def to_markdown(
+    report: Report,
+    pictures: Sequence[Picture] = (),
+    *,
+    stem: str = "",
+    level: int = 1,
+    remark: str = "",
+) -> str:
+    """Return a report as Markdown below a heading of `level`, with links to `pictures`.
+
+    The file of a picture is `<stem>-<name>.svg`. A `remark` on figures stands at the beginning.
+    """
+    return markup.to_markdown(_title(report), sections(report, pictures, remark), stem, level)
+
+
+def to_html(report: Report, pictures: Sequence[Picture] = (), *, remark: str = "") -> str:
+    """Return a report as one HTML page that holds `pictures`."""
+    return markup.to_html(_title(report), sections(report, pictures, remark))
+
+
+def _drawn(report: Report) -> tuple[list[Picture], str]:
+    """Return the figures, or none and what to install for them."""
+    try:
+        from clew.evaluate.figures.report_figures import pictures
+    except MissingExtra as error:
+        return [], f"Figures are left out: {error}"
+    return pictures(report), ""
+
+
+def _title(report: Report) -> str:
+    return f"Methods on {report.dataset.name}"
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,1 @@
+"""Reports as rows of cells, which text and pages share, and as aligned text."""

@@ -1,0 +1,282 @@
+"""A report as rows of cells, the first of which is the header, for `text` and for pages.
+
+A cell is "-" where a setting has no such figure: a metric that a peer was not measured by, the
+cost of a setting that failed everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from clew.evaluate.report import TESTED_ANSWER, Report
+from clew.evaluate.summary import Estimate, Group, Spending, Summary
+from clew.text.counted import counted
+
+if TYPE_CHECKING:
+    from clew.evaluate.datasets import About
+    from clew.types import Scalar
+
+Rows = list[list[str]]
+
+ANSWER_METRICS = (
+    "coverage",
+    "coverage without yes/no",
+    "evidence",
+    "quoted",
+    "EM",
+    TESTED_ANSWER,
+    "F1 hotpot",
+    "F1 ket",
+    "Acc",
+    "ROUGE-L",
+    "judge",
+    "correctness",
+    "answer coverage",
+    "faithfulness",
+)
+_INTERVAL = "95 % interval"
+_LEVEL = 0.05
+_MOST_NOTES = 3  # of a setting
+_NONE = "-"
+
+
+def ranking_metrics(report: Report) -> list[str]:
+    """Return the metrics of rankings, in the order of a report."""
+    at = [f"{metric}@{k}" for metric in ("recall", "all") for k in report.scoring.ks]
+    return [*at, "nDCG@10", "MRR@10"]
+
+
+def answer_metrics(report: Report) -> list[str]:
+    """Return the metrics of contexts and answers, without the rules of F1 that change nothing."""
+    f1 = [_means_of(TESTED_ANSWER, summary) for summary in report.summaries]
+    return [
+        metric
+        for metric in ANSWER_METRICS
+        if not metric.startswith("F1")
+        or metric == TESTED_ANSWER
+        or [_means_of(metric, summary) for summary in report.summaries] != f1
+    ]
+
+
+def compared_metrics(report: Report) -> list[str]:
+    """Return the metrics that have intervals and paired tests, the headline first."""
+    have = {metric for summary in report.summaries for metric in summary.estimates}
+    return list(dict.fromkeys(m for m in (report.headline, TESTED_ANSWER) if m in have))
+
+
+def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
+    """A row per setting, a column per metric that applies; those compared have intervals."""
+    summaries = report.summaries
+    shown = [m for m in metrics if any(m in s.estimates for s in summaries)]
+    if not shown:
+        return []
+    compared = compared_metrics(report)
+    columns = [[title, *(s.label for s in summaries)]]
+    for metric in shown:
+        found = [s.estimates.get(metric) for s in summaries]
+        columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in found)])
+        if metric in compared:
+            columns.append([_INTERVAL, *map(_estimated, found)])
+    return _transposed(columns)
+
+
+def counts(metrics: Sequence[str], summaries: Sequence[Summary]) -> str:
+    """Say over how many questions the means of `metrics` are; "" where none applies."""
+    sizes: dict[str, list[str]] = {}
+    for metric in metrics:
+        found = {s.estimates[metric].n for s in summaries if metric in s.estimates}
+        if found:
+            size = " to ".join(str(n) for n in sorted({min(found), max(found)}))
+            sizes.setdefault(size, []).append(metric)
+    if not sizes:
+        return ""
+    usual, *others = sorted(sizes, key=lambda size: -len(sizes[size]))
+    said = [
+        f"{usual} question{'' if usual == '1' else 's'}",
+        *(f"{' and '.join(sizes[n])} over {n}" for n in others),
+    ]
+    return f"Means are over {', '.join(said)}."
+
+
+def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
+    """A row per setting that was compared with the first one."""
+    found = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
+    if not found:
+        return []
+    header = [f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]
+    return [
+        header,
+        *(
+            [
+                label,
+                f"{test.difference:+.3f}",
+                _interval(test.low, test.high),
+                f"{test.p_value:.4f}",
+                _told_apart(test.difference, test.p_value),
+            ]
+            for label, test in found
+        ),
+    ]
+
+
+def by_type(metric: str, summaries: Sequence[Summary]) -> Rows:
+    """A row per setting, a column per type of questions."""
+    return _groups(metric, [(s.label, s.by_type) for s in summaries])
+
+
+def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
+    """A row per setting, a column per number of hops."""
+    named = [{f"hops {n}": group for n, group in s.by_hops.items()} for s in summaries]
+    return _groups(metric, [(s.label, g) for s, g in zip(summaries, named, strict=True)])
+
+
+def search_cost(summaries: Sequence[Summary]) -> Rows:
+    """A row per setting: what a search cost, and the mean size of the context."""
+    rows = _spending("search", [(s.label, s.search) for s in summaries])
+    sizes = [s.context_tokens for s in summaries]
+    column = ["context tokens", *(_NONE if size is None else f"{size:.0f}" for size in sizes)]
+    return [[*row, cell] for row, cell in zip(rows, column, strict=False)]
+
+
+def answer_cost(summaries: Sequence[Summary]) -> Rows:
+    """A row per setting: what an answer cost, without the search."""
+    return _spending("answer", [(s.label, s.answer) for s in summaries])
+
+
+def judge_cost(summaries: Sequence[Summary]) -> Rows:
+    """A row per setting: what it cost to judge an answer."""
+    return _spending("judge", [(s.label, s.judge) for s in summaries])
+
+
+def index_cost(summaries: Sequence[Summary]) -> Rows:
+    """A row per figure, a column per index that was searched."""
+    costs: list[Mapping[str, Scalar]] = []
+    users: list[list[str]] = []
+    for summary in summaries:
+        cost = summary.index_cost
+        if cost and cost not in costs:
+            costs.append(cost)
+            users.append([])
+        if cost:
+            users[costs.index(cost)].append(summary.label)
+    if not costs:
+        return []
+    names = list(dict.fromkeys(name for cost in costs for name in cost))
+    header = ["all settings"] if len(costs) == 1 else [", ".join(labels) for labels in users]
+    rows = [[name, *(str(cost.get(name, _NONE)) for cost in costs)] for name in names]
+    return [["index", *header], *rows]
+
+
+def left_out(dataset: About) -> Iterator[str]:
+    """Say what of the dataset the means do not hold."""
+    for reason, n in dataset.left_out.items():
+        yield f"questions of the file that are left out, {reason}: {n}"
+    if dataset.n_without_gold:
+        yield f"questions without supporting ids, not in the ranking: {dataset.n_without_gold}"
+    if dataset.n_without_answers:
+        yield f"questions without answers, not in the answers: {dataset.n_without_answers}"
+    if dataset.unknown_ids:
+        yield f"supporting ids that the corpus lacks, never found: {len(dataset.unknown_ids)}"
+    if dataset.dropped_answers:
+        yield f"answers that are empty once normalised, not used: {len(dataset.dropped_answers)}"
+
+
+def notes(report: Report) -> Iterator[str]:
+    """Say which settings failed, went another way than asked, or are not known in full."""
+    for summary in report.summaries:
+        yield from _failures(summary, report.dataset.n_questions)
+        for note, n in islice(summary.notes.items(), _MOST_NOTES):
+            yield f"{summary.label}: {note} ({counted(n, 'question')})"
+        if len(summary.notes) > _MOST_NOTES:
+            yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
+        yield from _recorded(summary)
+    unknown = [s.label for s in report.summaries if s.search is None and not s.n_failed]
+    if unknown:
+        yield f"no cost is known of: {', '.join(unknown)}"
+
+
+def printable(text: str) -> str:
+    """Replace control characters: names and messages may quote a dataset or an endpoint."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _failures(summary: Summary, n_questions: int) -> Iterator[str]:
+    parts = ((summary.n_failed, "searches"), (summary.n_failed_answers, "answers"))
+    failed = " and ".join(f"{n} of {n_questions} {what}" for n, what in parts if n)
+    if failed:
+        yield f"{summary.label} failed in {failed}, scored 0; first: {summary.first_error}"
+    if summary.n_failed_verdicts:
+        reason = "" if failed else f"; first: {summary.first_error}"
+        of = f"{summary.n_failed_verdicts} of {n_questions} answers"
+        yield f"{summary.label}: the judge failed on {of}, not in its means{reason}"
+    for metric, n in summary.unparsable.items():
+        yield f"{summary.label}: replies of the judge that could not be read, {metric}: {n}"
+
+
+def _recorded(summary: Summary) -> Iterator[str]:
+    stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
+    found = {name: spent.recorded_calls for name, spent in stages.items() if spent}
+    said = " and ".join(f"{n} of {name}" for name, n in found.items() if n)
+    if said:
+        yield f"{summary.label}: LLM calls that the ledger replied to, at no cost: {said}"
+
+
+def _means_of(metric: str, summary: Summary) -> float | None:
+    estimate = summary.estimates.get(metric)
+    return None if estimate is None else estimate.mean
+
+
+def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) -> Rows:
+    """A row per setting, a column per group of questions that the metric applies to."""
+    shown: dict[str, int] = {}
+    for _, groups in settings:
+        for name, group in groups.items():
+            if metric in group.means:
+                shown.setdefault(name, group.counts[metric])
+    if not shown:
+        return []
+    header = [f"{metric} by group", *(f"{name} ({n})" for name, n in shown.items())]
+    return [header, *([label, *_of_groups(metric, groups, shown)] for label, groups in settings)]
+
+
+def _of_groups(metric: str, groups: Mapping[str, Group], shown: Mapping[str, int]) -> Iterator[str]:
+    for name in shown:
+        mean = groups[name].means.get(metric) if name in groups else None
+        yield _NONE if mean is None else f"{mean:.3f}"
+
+
+def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Rows:
+    """A row per setting: seconds at the median and the 95th percentile, and the mean cost."""
+    if all(spent is None for _, spent in settings):
+        return []
+    columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
+    header = [f"{stage}, a question", *columns]
+    return [header, *([label, *_spent(spent)] for label, spent in settings)]
+
+
+def _spent(spent: Spending | None) -> list[str]:
+    if spent is None:
+        return [_NONE] * 7
+    seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
+    cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"
+    return [*(f"{s:.3f}" for s in seconds), f"{spent.llm_calls:.1f}", f"{spent.tokens:.0f}", cost]
+
+
+def _told_apart(difference: float, p_value: float) -> str:
+    if p_value >= _LEVEL:
+        return "no"
+    return "yes, higher" if difference > 0 else "yes, lower"
+
+
+def _estimated(estimate: Estimate | None) -> str:
+    return _NONE if estimate is None else _interval(estimate.low, estimate.high)
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{low:.3f}, {high:.3f}]"
+
+
+def _transposed(columns: Sequence[Sequence[str]]) -> Rows:
+    return [list(row) for row in zip(*columns, strict=True)]

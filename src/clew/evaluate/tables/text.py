@@ -1,0 +1,42 @@
+"""A report as aligned text: tables, then what was left out or failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clew.evaluate.tables import cells
+from clew.text.counted import counted
+
+if TYPE_CHECKING:
+    from clew.evaluate.report import Report
+
+
+def render(report: Report) -> str:
+    """Return the report as text; every score is between 0 and 1."""
+    dataset, summaries, headline = report.dataset, report.summaries, report.headline
+    questions = counted(dataset.n_questions, "question")
+    documents = counted(dataset.n_documents, "document")
+    blocks = [
+        [f"{dataset.name}: {questions}, {documents}"],
+        _aligned(cells.means(report, "ranking", cells.ranking_metrics(report))),
+        _aligned(cells.means(report, "answers", cells.answer_metrics(report))),
+        *(_aligned(cells.tests(m, summaries)) for m in cells.compared_metrics(report)),
+        _aligned(cells.by_type(headline, summaries)),
+        _aligned(cells.by_hops(headline, summaries)),
+        _aligned(cells.search_cost(summaries)),
+        _aligned(cells.answer_cost(summaries)),
+        _aligned(cells.judge_cost(summaries)),
+        [f"index {name}: {value}" for name, value in report.index_cost.items()],
+        [*cells.left_out(dataset), *cells.notes(report)],
+    ]
+    lines = "\n\n".join("\n".join(map(cells.printable, block)) for block in blocks if block)
+    return f"{lines}\n"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]

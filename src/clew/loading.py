@@ -1,0 +1,228 @@
+"""Models by name: "minilm", "spacy", "openai:gpt-4o-mini@https://api.openai.com/v1".
+
+A spec is KIND, KIND:NAME or KIND:NAME@URL; other packages bring kinds of theirs (`clew.plugins`).
+The spec of an index's embedder and tagger is saved in its recipe, so that it is named once. API
+keys are read from the environment (OPENAI_API_KEY), and never saved; an endpoint with a URL of its
+own may do without one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew import plugins
+from clew.errors import InputError
+from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.models import Chat
+    from clew.models.budget import Budget
+    from clew.models.ledger import Ledger
+    from clew.models.prices import Price
+    from clew.types import Scalar
+
+OPENAI_URL = "https://api.openai.com/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
+_USER = re.compile(r"//[^/]*@")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specs:
+    """Which models to use. None leaves the choice to the index, or to the default."""
+
+    embedder: str | None = None
+    tagger: str | None = None
+    reranker: str | None = None
+    llm: str | None = None
+
+
+def load_models(
+    specs: Specs,
+    *,
+    cache: Path | None = None,
+    ledger: Ledger | None = None,
+    budget: Budget | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> Models:
+    """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
+
+    Paid embeddings are cached in `cache`; the LLM is as `load_llm` makes it. Raises InputError
+    for a spec that names nothing.
+    """
+    embedder = load_embedder(specs.embedder or "minilm", cache=cache)
+    llm = None
+    if specs.llm:
+        llm = load_llm(specs.llm, ledger=ledger, budget=budget, prices=prices)
+    return Models(
+        embedder=embedder,
+        tagger=load_tagger(specs.tagger or "rules"),
+        reranker=load_reranker(specs.reranker, embedder),
+        llm=llm,
+    )
+
+
+def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
+    """Return `specs` with what they leave open as the index was built."""
+    return Specs(
+        embedder=specs.embedder or _text(recipe.get("embedder_spec")),
+        tagger=specs.tagger or _text(recipe.get("tagger_spec")),
+        reranker=specs.reranker,
+        llm=specs.llm,
+    )
+
+
+def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
+    """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
+    kind, name, url = _parts(spec)
+    if kind == "minilm":
+        from clew.models.minilm import MiniLM
+
+        return MiniLM(name or None)
+    if kind == "sentence-transformers" and name:
+        from clew.models.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(name)
+    if kind == "static" and name:
+        from clew.models.static import StaticEmbedder
+
+        return StaticEmbedder(Path(name))
+    if kind == "openai" and name:
+        from clew.models.cache import CachedEmbedder
+        from clew.models.openai import OpenAIEmbeddings
+
+        paid = OpenAIEmbeddings(
+            base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url)
+        )
+        return CachedEmbedder(paid, cache) if cache else paid
+    if (brought := plugins.find("embedders", kind)) is not None:
+        embedder: Embedder = brought(spec.partition(":")[2])
+        return embedder
+    known = "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL"
+    raise InputError(f"there is no embedder {spec!r}: take one of {known}")
+
+
+def load_tagger(spec: str) -> Tagger:
+    """Return the tagger that `spec` names; a spaCy pipeline is united with the rules."""
+    from clew.models.rules import RuleTagger
+
+    kind, name, _ = _parts(spec)
+    if kind == "rules":
+        return RuleTagger()
+    if kind == "spacy":
+        from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, union
+
+        return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
+    if (brought := plugins.find("taggers", kind)) is not None:
+        tagger: Tagger = brought(spec.partition(":")[2])
+        return tagger
+    raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
+
+
+def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
+    """Return what extracts triples without an LLM in the way named; None for any other way."""
+    if triples == "parse":
+        from clew.models.extractors.dependency import DependencyTriples
+
+        return DependencyTriples()
+    if triples == "cooccurrence":
+        from clew.models.extractors.cooccurrence import Cooccurrence
+
+        return Cooccurrence(tagger)
+    return None
+
+
+def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
+    """Return the reranker that `spec` names, by default the best for `embedder`."""
+    kind, name, url = _parts(spec or ("maxsim" if gives_tokens(embedder) else "cosine"))
+    if kind == "maxsim" and gives_tokens(embedder):
+        from clew.models.maxsim import MaxSim
+
+        return MaxSim(embedder)
+    if kind == "maxsim":
+        raise InputError(f"maxsim needs token vectors, which {embedder.name} does not give")
+    if kind == "cosine":
+        from clew.models.cosine import Cosine
+
+        return Cosine(embedder)
+    if kind == "cross-encoder" and name:
+        from clew.models.sentence_transformers import CrossEncoderReranker
+
+        return CrossEncoderReranker(name)
+    if kind == "endpoint" and name and url:
+        from clew.models.rerank_api import RerankEndpoint
+
+        return RerankEndpoint(base_url=url, model=name, api_key_env=_key_variable(url))
+    if kind == "endpoint" and name:
+        raise InputError(f"the reranker {spec!r} lacks its address: write {spec}@URL")
+    if spec is not None and (brought := plugins.find("rerankers", kind)) is not None:
+        reranker: Reranker = brought(spec.partition(":")[2], embedder)
+        return reranker
+    known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
+    raise InputError(f"there is no reranker {spec!r}: take one of {known}")
+
+
+def load_llm(
+    spec: str,
+    *,
+    ledger: Ledger | None = None,
+    budget: Budget | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> LLM:
+    """Return the LLM that `spec` names.
+
+    Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
+    """
+    from clew.models.conversation import recorded
+
+    return recorded(_chat(spec, prices or {}), ledger, budget, prices)
+
+
+def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
+    if spec == "local" or spec.startswith("local:"):
+        from clew.models.local import LocalChat
+
+        file = spec.partition(":")[2]  # a path may have any sign in it
+        return LocalChat(file=Path(file) if file else None)
+    kind, name, url = _parts(spec)
+    if kind == "openai" and name:
+        from clew.models.openai import OpenAIChat
+
+        return OpenAIChat(
+            base_url=url or OPENAI_URL,
+            model=name,
+            api_key_env=_key_variable(url),
+            prices=prices,
+        )
+    if (brought := plugins.find("llms", kind)) is not None:
+        chat: Chat = brought(spec.partition(":")[2])
+        return chat
+    known = "local, local:FILE.gguf, openai:MODEL or openai:MODEL@URL"
+    raise InputError(f"there is no LLM {spec!r}: take {known}")
+
+
+def _key_variable(url: str) -> str:
+    """Return where a key is read from; an address of one's own, such as Ollama's, needs none."""
+    return KEY_VARIABLE if not url or os.environ.get(KEY_VARIABLE) else ""
+
+
+def _parts(spec: str) -> tuple[str, str, str]:
+    kind, _, rest = spec.partition(":")
+    name, at, url = rest.partition("@")
+    if at and not url:
+        raise InputError(f"{spec!r} has no address behind the @: write {kind}:{name}@URL")
+    if _USER.search(url):
+        raise InputError(
+            f"the address of {kind}:{name} holds a user or password, which the index would save: "
+            f"set {KEY_VARIABLE} instead"
+        )
+    return kind, name, url
+
+
+def _text(value: Scalar) -> str | None:
+    return value if isinstance(value, str) else None

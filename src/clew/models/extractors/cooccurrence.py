@@ -1,0 +1,123 @@
+"""Triples of entities that stand in one sentence: no parser, any language, linear in the text.
+
+The first entity of a sentence is mostly what it speaks of, so it is joined to each other one. The
+relation is the words between the two, where they are few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from clew.errors import InputError
+from clew.models import Tagger
+from clew.models.extractors.ends import End, Statement, extraction
+from clew.text.normalize import collapse
+from clew.text.sentences import sentence_spans
+from clew.text.titles import split_title
+from clew.types import Extraction, Mention
+
+MOST_PAIRS = 30  # of the first entity of a sentence; a longer "sentence" is a table
+LONGEST_RELATION = 6  # words
+FALLBACK = "occurs with"
+
+_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)\b")
+_DEFINITE = re.compile(r"(?:The|This) ([a-z]\w+)\b(?! of\b)")
+_JOINED = re.compile(r" (?:an?|and|at|from|in|on|to|with) ")  # "Scott and Amundsen in Oslo"
+_WORD = re.compile(r"\w+")
+_EDGES = " \t\n,;:.–—()[]\"“”'’"
+
+Occurrence = tuple[int, int, End]  # start and end in the sentence
+
+
+@dataclass(frozen=True)
+class Cooccurrence:
+    """The pairs of entities of each sentence: the first with each other, and near neighbours."""
+
+    tagger: Tagger
+    nearest: int = 0  # entities behind each one that it is paired with too
+
+    def __post_init__(self) -> None:
+        if self.nearest < 0:
+            raise InputError(f"nearest must be 0 or more, not {self.nearest}")
+
+    @property
+    def name(self) -> str:
+        return f"cooccurrence-1:{self.nearest}:{self.tagger.name}"
+
+    def extract(self, texts: Sequence[str]) -> list[Extraction]:
+        """Return the pairs of each text; what models read of a chunk begins with its title."""
+        read = [_topic_and_sentences(text) for text in texts]
+        tagged = iter(self.tagger.tag([sentence for _, found in read for sentence in found]))
+        return [
+            extraction(self._statements(topic, [(s, next(tagged)) for s in found]))
+            for topic, found in read
+        ]
+
+    def _statements(
+        self, topic: str, tagged: Sequence[tuple[str, list[Mention]]]
+    ) -> Iterator[Statement]:
+        """Yield what the sentences of a text say; `topic` is what it is about, if that is known."""
+        for sentence, mentions in tagged:
+            found = [(m.start, m.end, End(sentence[m.start : m.end], m.label)) for m in mentions]
+            occurrences = _outer(found)
+            stop = _stand_in(sentence, tagged[0][0]) if topic else 0
+            if stop and not (occurrences and occurrences[0][0] < stop):
+                occurrences.insert(0, (0, stop, End(topic)))
+            yield from _pairs(sentence, occurrences, self.nearest)
+
+
+def _topic_and_sentences(text: str) -> tuple[str, list[str]]:
+    topic, start = split_title(text)
+    return topic, [text[a:b] for a, b in sentence_spans(text, start)]
+
+
+def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
+    """Return the occurrences that no other covers or overlaps from the left.
+
+    Names that rules join over a loose word are left to their parts, which the rules give too.
+    """
+    single = [o for o in occurrences if o[2].label != "NAME" or not _JOINED.search(o[2].name)]
+    kept: list[Occurrence] = []
+    for _, group in groupby(single, key=lambda occurrence: occurrence[0]):
+        longest = max(group, key=lambda occurrence: occurrence[1])
+        if not kept or longest[0] >= kept[-1][1]:
+            kept.append(longest)
+    return kept
+
+
+def _stand_in(sentence: str, first: str) -> int:
+    """Return where the words end that a sentence begins with in place of the topic's name.
+
+    That is a pronoun, or "the" with a noun that the text's first sentence has: "The ship" where
+    the text began "Fram is a ship". 0 where there are none.
+    """
+    if pronoun := _PRONOUN.match(sentence):
+        return pronoun.end()
+    noun = _DEFINITE.match(sentence)
+    known = noun and sentence is not first and noun[1] in _WORD.findall(first)
+    return noun.end() if noun and known else 0
+
+
+def _pairs(
+    sentence: str, occurrences: Sequence[Occurrence], nearest: int
+) -> Iterator[tuple[End, str, End]]:
+    """Yield the pairs by the place of the later entity, its nearest first.
+
+    The first entity that is no date has pairs with all others, also with a date before it.
+    """
+    first = next((i for i, (_, _, end) in enumerate(occurrences) if end.label != "DATE"), 0)
+    for i, (right, _, object_) in enumerate(occurrences[: first + MOST_PAIRS]):
+        if i < first:
+            yield occurrences[first][2], FALLBACK, object_
+        for j in dict.fromkeys([*range(i - 1, max(i - nearest, 0) - 1, -1), first]):
+            _, left, subject = occurrences[j]
+            if j < i:
+                yield subject, _relation(sentence[left:right]), object_
+
+
+def _relation(between: str) -> str:
+    words = collapse(between.strip(_EDGES))
+    return words if words and len(words.split()) <= LONGEST_RELATION else FALLBACK

@@ -1,0 +1,75 @@
+"""What parentheses behind a name say: when someone was born and died, what a name is short for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from clew.models.extractors.ends import End, Statement
+from clew.text.names import date_spans
+
+PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
+
+_ABBREVIATION = re.compile(r"(?:[A-Z]\.?&?){2,10}s?")
+_BORN = re.compile(r"\b(?:born|b\.) (.*)")
+_DIED = re.compile(r"\b(?:died|d\.) (.*)")
+_RANGE = re.compile(r"\s*[–—]\s*|\s+-+\s*|(?<=\d{4})-(?=\d{4})")
+_PLACE = re.compile(r"\bin ((?:[A-Z][\w'’]*[ -]?)+)")
+_WITH_DAY = re.compile(r"\d\D+\d")
+
+
+def in_parentheses(sentence: str, known: Mapping[str, End]) -> Iterator[Statement]:
+    """Yield the dates of a life in parentheses, and abbreviations.
+
+    `known` are the sentence's names. "Fridtjof Nansen (10 October 1861 – 13 May 1930)" says when
+    he was born and died; "the war (1914–1918)" only from when and to when.
+    """
+    for match in PARENTHESIS.finditer(sentence):
+        name = _name_before(sentence[: match.start()], known)
+        if name is None or not name.name:
+            continue
+        inside = match[1]
+        if _ABBREVIATION.fullmatch(inside) and inside[0] == name.name[0] and " " in name.name:
+            yield name, "abbreviated as", End(inside, name.label)
+        parts = _RANGE.split(inside)
+        if len(parts) == 2:
+            yield from _range(name, *parts)
+        else:
+            yield from _event(name, "born", _BORN.search(inside))
+            yield from _event(name, "died", _DIED.search(inside))
+
+
+def _range(name: End, first: str, last: str) -> Iterator[Statement]:
+    found = (
+        [first[a:b] for a, b in date_spans(first)][-1:],
+        [last[a:b] for a, b in date_spans(last)],
+    )
+    begin, end = ("".join(dates[:1]) for dates in found)
+    if name.label == "PERSON" or (_on(begin) == _on(end) == "on"):
+        yield name, f"born {_on(begin)}", End(begin, "DATE")
+        yield name, f"died {_on(end)}", End(end, "DATE")
+    else:
+        yield name, "from", End(begin, "DATE")
+        yield name, "to", End(end, "DATE")
+
+
+def _event(name: End, relation: str, found: re.Match[str] | None) -> Iterator[Statement]:
+    """Yield when and where, from what follows "born" or "died" in parentheses."""
+    if found is None:
+        return
+    for a, b in [*date_spans(found[1])][:1]:
+        date = found[1][a:b]
+        yield name, f"{relation} {_on(date)}", End(date, "DATE")
+    if place := _PLACE.search(found[1]):
+        yield name, f"{relation} in", End(place[1], "GPE")
+
+
+def _on(date: str) -> str:
+    return "on" if re.search(r"\d+\D+\d+", date) else "in"
+
+
+def _name_before(text: str, known: Mapping[str, End]) -> End | None:
+    """Return the longest name that `text` ends with."""
+    text = text.rstrip(' ,"”')
+    names = [end for name, end in known.items() if text.endswith(name)]
+    return max(names, key=lambda end: len(end.name), default=None)

