@@ -1,6 +1,6 @@
-"""Index the articles in `polar/` and ask about them: `make demo`.
+"""Index the articles in `polar/` and ask about them: `make demo`. It needs no key and no network.
 
-It needs no key and no network, and prints by the same functions as the command line.
+All that it calls is public (docs/public.md), so it may serve as a beginning of one's own.
 """
 
 from __future__ import annotations
@@ -8,19 +8,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from pathlib import Path
-from typing import Any
-
-import click
 
 import clew
-from clew.cli import render
-from clew.cli.building import added_lines
-from clew.cli.plain import aligned, columns, dim, heading, wrapped
-from clew.cli.progress import documents_done, questions_asked
-from clew.context import build_context
-from clew.errors import ClewError
-from clew.evaluate.metrics import covered, distinct, ranking
+from clew.evaluate import Dataset, Report, Scoring, Setting, evaluate, load
 
 ROOT = Path(__file__).resolve().parents[1]
 ARTICLES, QUESTIONS = Path("examples/polar"), Path("examples/questions.jsonl")
@@ -29,19 +21,21 @@ FOREIGN = "How do I bake sourdough bread?"
 IN_FULL = slice(None, None, 5)  # every fifth question, as they come
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "walk")
 K = 5
+WIDTH = 100
 
 
 def main() -> None:
     """Index, ask some questions in full, score all of them, and say how to go on."""
     os.chdir(ROOT)
-    lines = QUESTIONS.read_text(encoding="utf-8").splitlines()
-    questions = [json.loads(line) for line in lines]
+    dataset = load(QUESTIONS, corpus=ARTICLES)
     with clew.open(INDEX) as index:
         build(index)
-        for question in questions[IN_FULL]:
-            show(index, question)
-        refused(index)
-        score(index, questions)
+        for question in dataset.questions[IN_FULL]:
+            needed = f"{question.type}, {len(question.supporting_ids)} documents needed"
+            ask(index, question.text, f"{question.answers[0]} ({needed})")
+        ask(index, FOREIGN, "no answer (no article is about bread)")
+        title(f"All {len(dataset.questions)} questions")
+        show_scores(dataset, scored(index, dataset))
     print(f"\nWhat an LLM would cost:  .venv-demo/bin/clew plan {ARTICLES} --into {INDEX}")
     asked = "Which airship crossed the North Pole in 1926?"
     print(f"Go on:  .venv-demo/bin/clew ask {json.dumps(asked)} --index {INDEX}")
@@ -50,65 +44,87 @@ def main() -> None:
 def build(index: clew.Index) -> None:
     """Bring the index up to date, and say what that took."""
     title(f"Indexing {ARTICLES} into {INDEX}")
-    with documents_done() as (on_progress, _):
-        added = index.add(ARTICLES, on_progress=on_progress)
-    print("\n".join(added_lines(added)))
+    added = index.add(ARTICLES)
+    print(
+        f"{added.n_documents} documents, {added.n_chunks} chunks, of which "
+        f"{len(added.report.added)} documents are new, in {added.usage.total_seconds:.1f} s"
+    )
 
 
-def show(index: clew.Index, question: dict[str, Any]) -> None:
-    """Ask one question, and print the answer beside the expected one."""
-    title(wrapped(question["question"]))
-    kind = f"{question['type']}, {question['hop_count']} documents needed"
-    click.echo(dim(f"expected: {question['answers'][0]} ({kind})") + "\n")
-    click.echo(render.answer(index.ask(question["question"])))
+def ask(index: clew.Index, question: str, expected: str) -> None:
+    """Ask one question, and print the answer below the expected one."""
+    title(question)
+    print(f"expected: {expected}\n")
+    answer = index.ask(question)
+    if answer.kind == "refused":
+        print(f"Nothing in this index answers this (support {answer.evidence.support:.2f} of 1).")
+        print(f"What is nearest:  {', '.join(hit.document_id for hit in answer.evidence.hits[:3])}")
+    for citation in answer.citations:
+        print(f"  [{citation.number}] {citation.source}:{citation.start}-{citation.end}")
+        print(indented(f'"{citation.quote}"', " " * 6))
+    threads = [each.path for each in answer.citations if each.path is not None]
+    if threads:
+        show_thread(answer.evidence.paths[threads[0]])
+    print(f"\n{answer.usage.total_tokens} tokens, {answer.usage.total_seconds:.2f} s")
 
 
-def refused(index: clew.Index) -> None:
-    """Ask what no article answers."""
-    title(FOREIGN)
-    click.echo(dim("expected: no answer (no article is about bread)") + "\n")
-    click.echo(render.answer(index.ask(FOREIGN)))
+def show_thread(path: clew.Path) -> None:
+    """Print the way from the question to a passage: each stop, and why it is one."""
+    print("\nThe thread")
+    for step in path.steps:
+        text = f"{step.document_id}:{step.start}-{step.end}" if step.layer == "chunk" else step.text
+        reason = f" ({step.reason})" if step.reason else ""
+        print(indented(f"{text}{reason}", " " * 12, first=f"  {step.layer:<10}"))
 
 
-def score(index: clew.Index, questions: list[dict[str, Any]]) -> None:
-    """Ask all questions of two methods; print what was found, and the means."""
-    title(f"All {len(questions)} questions")
-    rows = [("", *METHODS, "expected answer")]
-    recalls: dict[str, list[float]] = {method: [] for method in METHODS}
-    found: dict[str, list[float]] = {method: [] for method in METHODS}
-    with questions_asked() as on_progress:
-        for done, question in enumerate(questions, 1):
-            cells = []
-            for method in METHODS:
-                evidence = index.search(question["question"], method=method)
-                gold = question["supporting_ids"]
-                ranked = distinct(hit.document_id for hit in evidence.hits)
-                recall = ranking(ranked, gold, (K,))[f"recall@{K}"]
-                there = covered(question["answers"], build_context(evidence).text)
-                recalls[method].append(recall)
-                found[method].append(there)
-                n_found = f"{round(recall * len(gold))} of {len(gold)}"
-                cells.append(n_found + (" +" if there else "  "))
-            rows.append((question["id"], *cells, question["answers"][0]))
-            if on_progress is not None:
-                on_progress(done, len(questions))
-    print(aligned(rows))
+def scored(index: clew.Index, dataset: Dataset) -> Report:
+    """Return what each method finds for each question."""
+    return evaluate(
+        dataset,
+        lambda question, setting: index.search(question, method=setting.method),
+        [Setting(method) for method in METHODS],
+        Scoring(ks=(K,)),
+        on_progress=say_progress if sys.stderr.isatty() else None,
+    )
+
+
+def say_progress(done: int, total: int) -> None:
+    """Say how many searches are done, on a line that goes when all are."""
+    print(f"\r{done} of {total}" if done < total else "\r\x1b[K", end="", file=sys.stderr)
+
+
+def show_scores(dataset: Dataset, report: Report) -> None:
+    """Print a line for each question, and the means of each method."""
+    print("       " + "".join(f"{method:<10}" for method in METHODS) + "expected answer")
+    scores = {(row.question_id, row.label): row.scores for row in report.rows}
+    for question in dataset.questions:
+        n_needed, line = len(question.supporting_ids), f"  {question.id}  "
+        for method in METHODS:
+            found = scores[question.id, method]
+            n_found, mark = round(found[f"recall@{K}"] * n_needed), "+" * bool(found["coverage"])
+            line += f"{n_found} of {n_needed} {mark:<3}"
+        print(line + question.answers[0])
     print(f"\n2 of 3: documents needed, found among the first {K}; +: the context has the answer\n")
-    for method in METHODS:
-        means = [sum(values) / len(values) for values in (recalls[method], found[method])]
+    for summary in report.summaries:
+        recall, there = (summary.estimates[m].mean for m in (f"recall@{K}", "coverage"))
         print(
-            f"{method:<8} recall@{K} {means[0]:.3f}, answer in the context {means[1]:.0%} "
+            f"{summary.label:<8} recall@{K} {recall:.3f}, answer in the context {there:.0%} "
             "of the questions"
         )
 
 
 def title(text: str) -> None:
     """Print a headline."""
-    click.echo(f"\n{heading(text)}\n{dim('─' * columns())}")
+    print(f"\n{textwrap.fill(text, WIDTH)}\n{'─' * WIDTH}")
+
+
+def indented(text: str, rest: str, first: str = "") -> str:
+    """Return text in lines that begin with `rest`, the first one with `first` if that is given."""
+    return textwrap.fill(text, WIDTH, initial_indent=first or rest, subsequent_indent=rest)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except ClewError as error:
+    except clew.ClewError as error:
         sys.exit(f"clew: {error}")

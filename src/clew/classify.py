@@ -185,7 +185,7 @@ _LABELS = Derived("labels of documents", _labels)
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _LabelNames:
     """The names of labels as the embedder reads them."""
 
     vectors: NDArray[np.float32]  # (m, d) unit rows: tokens, or whole names
@@ -202,10 +202,10 @@ class _Names:
         return sums / np.maximum(np.bincount(self.owners, minlength=self.n_labels), 1)
 
 
-def _names(snapshot: Snapshot, column: str, *, models: Models) -> _Names:
+def _names(snapshot: Snapshot, column: str, *, models: Models) -> _LabelNames:
     read = _read(models.embedder, labels(snapshot, column).names, "query")
     owners = np.repeat(np.arange(len(read)), [len(vectors) for vectors in read])
-    return _Names(np.concatenate(read), owners, len(read))
+    return _LabelNames(np.concatenate(read), owners, len(read))
 
 
 _LABEL_NAMES = Derived("vectors of labels", _names)

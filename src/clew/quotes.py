@@ -59,7 +59,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Signs:
+class _SignWeights:
     """What a sign is worth beside the others."""
 
     met: float = 2.0  # what a sentence and its best one of another passage say about the question
@@ -73,7 +73,7 @@ class _Signs:
     title: float = 0.9  # how well a title's word is met by every sentence below it
 
 
-_SIGNS = _Signs()
+_SIGNS = _SignWeights()
 _OR = re.compile(r"\bor\b")
 _MOST_SENTENCES = 3  # of a quote
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
@@ -149,7 +149,9 @@ def _quote(sentence: _Sentence, passages: Sequence[Passage], found: Sequence[Quo
 class _Read:
     """Sentences read beside a question: what each says of it, names, and is of."""
 
-    def __init__(self, question: str, sentences: Sequence[_Sentence], reading: _Reading) -> None:
+    def __init__(
+        self, question: str, sentences: Sequence[_Sentence], reading: _ReadSentences
+    ) -> None:
         self._question = question
         self._sentences = sentences
         self._reading = reading
@@ -322,7 +324,7 @@ def _title_words(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ReadSentences:
     """What models say of n sentences and a question of m tokens."""
 
     own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
@@ -339,7 +341,7 @@ def _reading(
     passages: Sequence[Passage],
     models: Models,
     snapshot: Snapshot | None,
-) -> _Reading:
+) -> _ReadSentences:
     """Read the sentences: by the embedder's tokens where it gives such, else by words."""
     asked = _asked(question, models)
     coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
@@ -357,7 +359,7 @@ def _reading(
     own = np.array([of_part[s.parts[-1]] for s in sentences])
     matches = np.array([np.max([of_part[p] for p in s.parts], axis=0) for s in sentences])
     in_question, *mentions = models.tagger.tag([question, *(s.text for s in sentences)])
-    return _Reading(
+    return _ReadSentences(
         own=np.maximum(own, 0).astype(np.float64),
         matches=np.maximum(matches, 0).astype(np.float64),
         weights=weights / max(float(weights.sum()), 1e-9),

@@ -68,7 +68,9 @@ def test_both_repeat(index):
 def test_a_chunk_is_as_relevant_by_every_method(index, method):
     """The relevance of a chunk depends on the question and the chunk alone."""
     known = {hit.chunk_id: hit.relevance for hit in index.search(KNOWN).hits}
-    for hit in index.search(KNOWN, method=method).hits:
+    found = index.search(KNOWN, method=method).hits
+    assert found
+    for hit in found:
         assert hit.relevance == pytest.approx(known[hit.chunk_id])
 
 

@@ -206,7 +206,8 @@ def test_everything_shown_is_plain(index):
     """JSON can hold it: numbers of Python, lists, texts."""
     unit = f"ships/comet:0-{len(FIRST)}"
     for name in (None, "ships/comet", f"lund:0-{len(DOCUMENTS[1].text)}", unit, "Bakken"):
-        json.dumps(index.show(name))
+        shown = index.show(name)
+        assert json.loads(json.dumps(shown, allow_nan=False)) == shown
 
 
 def test_every_stop_of_a_thread_can_be_shown(tmp_path):

@@ -304,7 +304,10 @@ def test_ids_do_not_depend_on_the_other_questions(tmp_path: Path, hotpot: Path) 
     other = {
         question.id: question for question in load(write(tmp_path / "b.json", turned)).questions
     }
-    for question in load(hotpot).questions:
+    questions = load(hotpot).questions
+    assert {question.id for question in questions} == other.keys()
+    assert any(question.supporting_ids for question in questions)
+    for question in questions:
         assert set(question.supporting_ids) == set(other[question.id].supporting_ids)
 
 

@@ -77,6 +77,7 @@ def test_metrics_are_those_of_our_own_methods(file: Path, dataset: Dataset, sear
     for mine, theirs in zip(report.rows, rows, strict=True):
         ranking = {m: s for m, s in mine.scores.items() if not m.startswith("coverage")}
         assert list(theirs.scores.items()) == list(ranking.items())
+    assert any("MRR@10" in row.scores for row in rows)
 
 
 def test_answers_are_scored_where_there_are_any(file: Path, dataset: Dataset) -> None:

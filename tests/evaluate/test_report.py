@@ -159,7 +159,9 @@ def test_a_table_has_three_notes_of_a_setting(dataset: Dataset, evidence: MakeEv
 def test_columns_are_aligned(dataset: Dataset, search: Search) -> None:
     """All lines of a table are equally long."""
     text = render(evaluate(dataset, search, [FIXED, WORDS]))
-    for block in text.strip().split("\n\n")[1:-1]:
+    blocks = text.strip().split("\n\n")[1:-1]
+    assert len(blocks) > 2
+    for block in blocks:
         assert len({len(line) for line in block.splitlines()}) == 1, block
 
 

@@ -93,7 +93,9 @@ def test_equal_runs_give_equal_bytes(dataset: Dataset, search: Search, tmp_path:
     """Keys have one order, and nothing says when it was."""
     for folder in ("a", "b"):
         measured(dataset, search, tmp_path / folder)
-    for file in sorted((tmp_path / "a").iterdir()):
+    files = sorted((tmp_path / "a").iterdir())
+    assert len(files) == len(SETTINGS)
+    for file in files:
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 

@@ -105,6 +105,7 @@ def test_every_path_leads_from_the_question_to_its_hit(polar, questions):
     for question in questions[:10]:
         for method in ("clue", "pagerank", "walk"):
             evidence = polar.search(question["question"], method=method, chunks=5)
+            assert evidence.paths
             for path, hit in zip(evidence.paths, evidence.hits, strict=False):
                 assert path.steps[0].text == question["question"]
                 assert path.steps[-1].id == hit.chunk_id
@@ -120,6 +121,7 @@ def test_answers_quote_their_sources_to_the_letter(polar, questions):
         answer = polar.ask(question["question"])
         assert answer.kind == "quoted"
         assert answer.usage.total_tokens == 0
+        assert answer.citations
         for citation in answer.citations:
             text = (EXAMPLES / citation.document_id).read_text(encoding="utf-8")
             assert text[citation.start : citation.end] == citation.quote

@@ -117,6 +117,7 @@ def test_nothing():
         vectors.separate_columns(nothing, EMBEDDER),
         vectors.name_columns([], [], EMBEDDER),
     ):
+        assert any(name.endswith("vectors") for name in columns)
         for name, column in columns.items():
             assert len(column) == 0
             if name.endswith("vectors"):

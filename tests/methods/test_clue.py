@@ -318,7 +318,9 @@ def test_an_llm_that_finds_no_names_is_believed():
 
 def test_without_entity_anchoring_no_llm_is_asked():
     """Names in the query are not worth a call where nothing would be done with them."""
-    ask(Clue(entity_anchoring=False), llm=ScriptedLLM())
+    llm = ScriptedLLM()
+    assert ask(Clue(entity_anchoring=False), llm=llm).hits
+    assert llm.prompts == []
 
 
 # -- rerankers and threads ----------------------------------------------------------------------
@@ -363,7 +365,7 @@ def test_threads_lead_from_the_query_to_the_hit(late):
     with built(small_documents(), given) as index:
         for question in QUESTIONS:
             found = Clue().retrieve(question, index, given)
-            assert len(found.paths) <= len(found.hits)
+            assert 0 < len(found.paths) <= len(found.hits)
             for hit, path in zip(found.hits, found.paths, strict=False):
                 kinds = [step.layer for step in path.steps]
                 assert path.steps[0].text == question

@@ -139,6 +139,7 @@ def test_every_thread_starts_at_the_query_and_ends_at_its_hit(unit_nodes):
         for question in QUESTIONS[:3]:
             method = PageRank(unit_nodes=unit_nodes)
             found = method.retrieve(question, snapshot, models())
+            assert found.hits
             for hit, path in zip(found.hits, found.paths, strict=True):
                 assert path.steps[0].text == question
                 assert path.steps[-1].id == hit.chunk_id

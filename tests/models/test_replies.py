@@ -34,11 +34,41 @@ def test_any_object_or_array_in_prose_is_read_back(value, before, after):
     assert next(json_values(before + json.dumps(value, ensure_ascii=False) + after)) == value
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (']}{"a": [1]}] {', [{"a": [1]}]),
+        ('[[[ {"a": 1} ]', [[{"a": 1}]]),
+        ("[NaN] [1] [1,]", [[1]]),
+        ('{"a" {"a": 1} "x"', [{"a": 1}]),
+        ('"[1" {"b": [2]} ```', [{"b": [2]}]),
+    ],
+)
+def test_values_are_found_in_nonsense(text, expected):
+    """Brackets that close nothing, and what is nearly JSON, hide no value behind them."""
+    assert list(json_values(text)) == expected
+
+
 @given(st.text(st.sampled_from('[]{}",:1 \\u`\n'), max_size=60))
 def test_nonsense_is_passed_over(text):
-    """Whatever a model writes, reading it ends, and gives only JSON."""
-    for value in json_values(text):
-        json.dumps(value, allow_nan=False)
+    """Whatever a model writes, what is read is JSON that stands there, and some if there is any."""
+    found = list(json_values(text))
+    parts = {text[a:b] for a in range(len(text)) for b in range(a + 1, len(text) + 1)}
+    there = [value for part in parts for value in parsed(part)]
+    assert all(value in there for value in found)
+    assert found or not any(isinstance(value, list | dict) for value in there)
+
+
+def parsed(text):
+    """Return the value of a text that is JSON, in a list, or an empty one."""
+    try:
+        return [json.loads(text, parse_constant=no_json)]
+    except ValueError:
+        return []
+
+
+def no_json(name):
+    raise ValueError(name)
 
 
 @pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 20_000, '"' + "[" * 50_000])

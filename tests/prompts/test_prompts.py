@@ -95,7 +95,9 @@ def test_the_example_of_a_reply_is_valid():
     """A model that copies the form of the example satisfies the schema."""
     made = prompt("query_entities", question="q")
     [example] = re.findall(r"^\{.*\}$", made.user, re.MULTILINE)
-    assert all(isinstance(name, str) for name in json.loads(example)["named_entities"])
+    examples = json.loads(example)["named_entities"]
+    assert examples
+    assert all(isinstance(name, str) for name in examples)
 
 
 PASSAGES = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)

@@ -310,4 +310,5 @@ def test_what_a_kill_left_is_ours(tmp_path, left):
     """Files that SQLite keeps beside ours do not make a folder somebody else's."""
     (tmp_path / f"index.sqlite{left}").write_bytes(b"")
     (tmp_path / f"calls.sqlite{left}").write_bytes(b"")
-    create(tmp_path).close()
+    with create(tmp_path) as store:
+        assert store.recipe == RECIPE

@@ -44,7 +44,7 @@ _MOST_HITS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _ClassifiedLine:
     """What a text of a file was classified as."""
 
     right: str  # the label that its line has, empty for none
@@ -149,13 +149,13 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     warn_skipped(skipped)
     if not documents:
         raise InputError(f"there is no text to classify in {str(file)!r}")
-    done: list[_Done] = []
+    done: list[_ClassifiedLine] = []
     usage, notes = Usage(), Counter[str]()
     shown = nullcontext() if sys.stdout.isatty() else questions_asked()
     with shown as on_progress:
         for document in documents:
             found = classify(title_head(document.title, document.text) + document.text)
-            done.append(_Done(label_of(document, label), found.label, found.out_of_set))
+            done.append(_ClassifiedLine(label_of(document, label), found.label, found.out_of_set))
             usage = together(usage, found.usage)
             notes.update(_notes(found))
             tell = _json_line if as_json else _line
@@ -171,7 +171,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
         sys.exit(SKIPPED)
 
 
-def _scores(done: Sequence[_Done]) -> dict[str, float]:
+def _scores(done: Sequence[_ClassifiedLine]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
     from clew.evaluate import metrics
 

@@ -128,7 +128,7 @@ def graph_questions(
     --answers, and calls and tokens are told too.
     """
     from clew.evaluate.graph_questions import measure_graph
-    from clew.specs import Specs
+    from clew.loading import Specs
 
     questions = asked.questions()
     with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:

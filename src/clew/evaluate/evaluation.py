@@ -57,21 +57,21 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
     """
     scoring = scoring or Scoring()
     _check(dataset, settings, scoring)
-    asked = _Asked(search, answer, judge, replace(scoring, ks=tuple(sorted(scoring.ks))))
+    functions = _Functions(search, answer, judge, replace(scoring, ks=tuple(sorted(scoring.ks))))
     total, known = len(dataset.questions) * len(settings), recorded or {}
     rows: list[Row] = []
     for question in dataset.questions:
         for setting in settings:
             row = known.get((setting.label, question.id))
             if row is None:
-                row = _row(question, setting, asked)
+                row = _row(question, setting, functions)
                 if on_row is not None:
                     on_row(row)
             rows.append(row)
             if on_progress is not None:
                 on_progress(len(rows), total)
     return Report(
-        dataset=dataset.about, settings=tuple(settings), scoring=asked.scoring, rows=tuple(rows)
+        dataset=dataset.about, settings=tuple(settings), scoring=functions.scoring, rows=tuple(rows)
     )
 
 
@@ -130,7 +130,7 @@ def score_quotes(question: Question, citations: Sequence[Citation]) -> dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Functions:
     search: Search
     answer: Respond | None
     judge: Judge | None
@@ -152,13 +152,13 @@ def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> N
             raise InputError(f"{name} must be at least 1, but is {value}")
 
 
-def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
+def _row(question: Question, setting: Setting, functions: _Functions) -> Row:
     """Ask one question of one setting; what fails is noted and scored as if nothing came."""
-    scoring = asked.scoring
-    evidence, error = _tried(lambda: asked.search(question.text, setting))
+    scoring = functions.scoring
+    evidence, error = _tried(lambda: functions.search(question.text, setting))
     response, answer_error = None, ""
-    if asked.answer is not None and evidence is not None:
-        respond = asked.answer
+    if functions.answer is not None and evidence is not None:
+        respond = functions.answer
         response, answer_error = _tried(lambda: respond(question.text, setting))
     ranked = metrics.distinct(hit.document_id for hit in evidence.hits) if evidence else ()
     context = build_context(evidence, budget_tokens=scoring.context_tokens) if evidence else None
@@ -166,10 +166,10 @@ def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
     shown = (evidence, response.evidence if response else None)
     notes = metrics.distinct(note for each in shown if each for note in each.notes)
     scores = score_retrieval(question, ranked, context or _NOTHING, scoring.ks)
-    if asked.answer is not None:
+    if functions.answer is not None:
         scores |= score_answer(question, text)
         scores |= score_quotes(question, response.citations if response else ())
-    verdict, judge_error = _judged(question, response, asked)
+    verdict, judge_error = _judged(question, response, functions)
     return Row(
         question_id=question.id,
         label=setting.label,
@@ -191,11 +191,11 @@ def _row(question: Question, setting: Setting, asked: _Asked) -> Row:
 
 
 def _judged(
-    question: Question, response: Answer | None, asked: _Asked
+    question: Question, response: Answer | None, functions: _Functions
 ) -> tuple[Verdict | None, str]:
     """Return what the judge says of an answer, or why it failed."""
-    judge = asked.judge
-    if judge is None or asked.answer is None:
+    judge = functions.judge
+    if judge is None or functions.answer is None:
         return None, ""
     return _tried(lambda: judge(question, response or _no_answer(question)))
 

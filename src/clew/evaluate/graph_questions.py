@@ -64,7 +64,7 @@ class GraphRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _GraphQuestionResult:
     """What came of one question."""
 
     scores: Mapping[str, float]
@@ -110,7 +110,7 @@ def measure_graph(
     """
     asked = [_ask(search, question, method, respond) for question in questions]
     left_out = () if any(each.has_graph for each in asked) else _OF_GRAPHS
-    groups: dict[str, list[_Asked]] = {}
+    groups: dict[str, list[_GraphQuestionResult]] = {}
     for question, each in zip(questions, asked, strict=True):
         for group in dict.fromkeys((question.group or _ALL, _ALL)):
             groups.setdefault(group, []).append(each)
@@ -149,7 +149,7 @@ def _ask(
     question: GraphQuestion,
     method: str,
     respond: Callable[[Evidence], Answer] | None,
-) -> _Asked:
+) -> _GraphQuestionResult:
     begin = time.perf_counter()
     found = search(question.text, method)
     took = 1000 * (time.perf_counter() - begin)
@@ -158,7 +158,7 @@ def _ask(
         answer = respond(found)
         scores["answered"] = contains(answer.text, question.answers)
         bills.append(answer.usage)
-    return _Asked(
+    return _GraphQuestionResult(
         scores=scores,
         milliseconds=took,
         facts=len(found.graph.facts) if found.graph else 0,
@@ -177,7 +177,9 @@ def _named(answers: Sequence[str], evidence: Evidence) -> set[str]:
     return {name_key(name) for name in answers if f" {normalize_answer(name)} " in held}
 
 
-def _summed(method: str, group: str, rows: Sequence[_Asked], left_out: Sequence[str]) -> GraphRow:
+def _summed(
+    method: str, group: str, rows: Sequence[_GraphQuestionResult], left_out: Sequence[str]
+) -> GraphRow:
     known = {m: [row.scores[m] for row in rows if m in row.scores] for m in GRAPH_METRICS}
     return GraphRow(
         method=method,

@@ -73,7 +73,7 @@ class LLMJudge:
             return Verdict(scores=dict.fromkeys(wanted, 0.0))
         meter = Meter()
         first = self._ask(_first_round(case, wanted), meter)
-        stated = _Stated(_statements(first.get("given")), _statements(first.get("right")))
+        stated = _AnswerStatements(_statements(first.get("given")), _statements(first.get("right")))
         replies = {**first, **self._ask(_second_round(case, stated, wanted), meter)}
         marks = {metric: _mark(metric, case, stated, replies) for metric in wanted}
         if "correctness" in marks:
@@ -112,7 +112,7 @@ class _Case:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stated:
+class _AnswerStatements:
     """The statements of the answer and of the right one; None where they were not read."""
 
     given: list[str] | None
@@ -161,7 +161,9 @@ def _statements_prompt(question: str, answer: str) -> Prompt:
     )
 
 
-def _second_round(case: _Case, stated: _Stated, wanted: Collection[str]) -> dict[str, Prompt]:
+def _second_round(
+    case: _Case, stated: _AnswerStatements, wanted: Collection[str]
+) -> dict[str, Prompt]:
     """Return the requests that compare statements, where there are some to compare."""
     asked: dict[str, Prompt] = {}
     if "correctness" in wanted and stated.given and stated.right:
@@ -213,7 +215,9 @@ def _statements(reply: Reply | None) -> list[str] | None:
     return list(dict.fromkeys(filter(None, map(collapse, reply.data["statements"]))))
 
 
-def _mark(metric: str, case: _Case, stated: _Stated, replies: Mapping[str, Reply]) -> _Mark:
+def _mark(
+    metric: str, case: _Case, stated: _AnswerStatements, replies: Mapping[str, Reply]
+) -> _Mark:
     reply = replies.get(metric)
     if metric == "judge":
         return _verdict(replies["judge"])
@@ -230,7 +234,7 @@ def _verdict(reply: Reply) -> _Mark:
     return _Mark(float(reply.data["verdict"] == "correct"))
 
 
-def _overlap(stated: _Stated, reply: Reply | None) -> _Mark:
+def _overlap(stated: _AnswerStatements, reply: Reply | None) -> _Mark:
     """Return the F1 of two lists of statements: 1 where both are empty, 0 where it is unknown."""
     if stated.given is None or stated.right is None:
         return _Mark(0.0, is_unparsable=True)

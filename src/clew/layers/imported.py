@@ -280,7 +280,7 @@ def _chunk_vectors(
 
 
 @dataclass(frozen=True, slots=True)
-class _Descriptions:
+class _ImportedDescriptions:
     """The entities of chunks: in each its subject first, then the ends of its triples, once."""
 
     chunk: NDArray[np.integer]
@@ -314,7 +314,7 @@ def _described(
     cut: Chunks,
     triples: Mapping[str, Ints],
     chunk: Ints,
-) -> _Descriptions:
+) -> _ImportedDescriptions:
     """Return the entities of each chunk. What is said of a subject stands in its first chunk."""
     n = len(subjects)
     first = np.searchsorted(np.asarray(cut.owners), np.arange(n))
@@ -324,7 +324,7 @@ def _described(
     order = np.argsort(chunks, kind="stable")
     rows = order[_first_of_equal([chunks[order], entities[order]])]
     names = graph.names
-    return _Descriptions(
+    return _ImportedDescriptions(
         chunk=chunks[rows],
         entity=entities[rows],
         names=[subjects[r].document.title if r < n else names[ends[r - n]] for r in rows.tolist()],

@@ -83,7 +83,7 @@ def salient_rates(
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _ContentWords:
     """The content words of texts, one after the other, and how they go on; see `Piece`."""
 
     numbers: NDArray[np.int32]  # (n,)
@@ -99,7 +99,7 @@ class _Words:
         return "".join([words[self.numbers[place]], *(added[number] for number in rest)])
 
 
-def _read(texts: Sequence[str]) -> _Words:
+def _read(texts: Sequence[str]) -> _ContentWords:
     """Return the content words of texts; equal pieces of them are read once."""
     rows: dict[str, int] = {}
     read = [
@@ -123,7 +123,7 @@ def _read(texts: Sequence[str]) -> _Words:
     joined = np.array(joins, dtype=bool)[places]
     opening = np.flatnonzero(n_words[stream])  # the last piece, without words, is before the first
     joined[begins[opening]] &= np.array(closes, dtype=bool)[stream[opening - 1]]
-    return _Words(
+    return _ContentWords(
         numbers=np.array(numbers, dtype=np.int32)[places],
         added=np.array(more, dtype=np.int32)[places],
         joins=joined,

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.errors import StoreError
 from clew.models import Embedder, Kind
-from clew.models.sqlite import File
+from clew.models.sqlite import DatabaseFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, path: Path | str) -> None:
         self._embedder = embedder
-        self._file = File(Path(path), "vector cache", _APPLICATION_ID, _TABLES)
+        self._file = DatabaseFile(Path(path), "vector cache", _APPLICATION_ID, _TABLES)
         self.hits = 0
         self.misses = 0
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from clew.errors import StoreError
 from clew.models import Prompt, Turn
-from clew.models.sqlite import Connection, File
+from clew.models.sqlite import Connection, DatabaseFile
 from clew.types import Usage
 
 _APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
@@ -94,7 +94,7 @@ class Ledger:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self._file = File(Path(path), "ledger", _APPLICATION_ID, _TABLES)
+        self._file = DatabaseFile(Path(path), "ledger", _APPLICATION_ID, _TABLES)
 
     @property
     def path(self) -> Path:

@@ -96,24 +96,24 @@ class Meter:
 def metered(models: Models, meter: Meter) -> Models:
     """Return the same models, whose work is added to `meter`."""
     tokens = gives_tokens(models.embedder)
-    embedder = _TokenEmbedder if tokens else _Embedder
+    embedder = _MeteredTokenEmbedder if tokens else _MeteredEmbedder
     late = is_late(models.reranker)
-    reranker = _LateReranker if late else _Reranker
+    reranker = _MeteredLateReranker if late else _MeteredReranker
     return replace(
         models,
         embedder=embedder(models.embedder, meter),  # type: ignore[arg-type]
-        tagger=_Tagger(models.tagger, meter),
+        tagger=_MeteredTagger(models.tagger, meter),
         reranker=reranker(models.reranker, meter),  # type: ignore[arg-type]
         llm=None if models.llm is None else _llm(models.llm, meter),
     )
 
 
 def _llm(llm: LLM, meter: Meter) -> LLM:
-    return _RecordedLLM(llm, meter) if is_recorded(llm) else _LLM(llm, meter)
+    return _MeteredRecordedLLM(llm, meter) if is_recorded(llm) else _MeteredLLM(llm, meter)
 
 
 @dataclass(frozen=True, slots=True)
-class _Embedder:
+class _MeteredEmbedder:
     inner: Embedder
     meter: Meter
 
@@ -131,7 +131,7 @@ class _Embedder:
 
 
 @dataclass(frozen=True, slots=True)
-class _TokenEmbedder(_Embedder):
+class _MeteredTokenEmbedder(_MeteredEmbedder):
     inner: TokenEmbedder
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -140,7 +140,7 @@ class _TokenEmbedder(_Embedder):
 
 
 @dataclass(frozen=True, slots=True)
-class _Tagger:
+class _MeteredTagger:
     inner: Tagger
     meter: Meter
 
@@ -154,7 +154,7 @@ class _Tagger:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reranker:
+class _MeteredReranker:
     inner: Reranker
     meter: Meter
 
@@ -168,7 +168,7 @@ class _Reranker:
 
 
 @dataclass(frozen=True, slots=True)
-class _LateReranker(_Reranker):
+class _MeteredLateReranker(_MeteredReranker):
     inner: LateReranker
 
     def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
@@ -177,7 +177,7 @@ class _LateReranker(_Reranker):
 
 
 @dataclass(frozen=True, slots=True)
-class _LLM:
+class _MeteredLLM:
     inner: LLM
     meter: Meter
 
@@ -194,7 +194,7 @@ class _LLM:
 
 
 @dataclass(frozen=True, slots=True)
-class _RecordedLLM(_LLM):
+class _MeteredRecordedLLM(_MeteredLLM):
     inner: RecordedLLM
 
     def complete(

@@ -20,12 +20,12 @@ def remembered(models: Models) -> Models:
     They are for one search: what is kept is never dropped.
     """
     if gives_tokens(models.embedder):
-        return replace(models, embedder=_TokenEmbedder(models.embedder))
-    return replace(models, embedder=_Embedder(models.embedder))
+        return replace(models, embedder=_RememberingTokenEmbedder(models.embedder))
+    return replace(models, embedder=_RememberingEmbedder(models.embedder))
 
 
 @dataclass(frozen=True, slots=True)
-class _Embedder:
+class _RememberingEmbedder:
     inner: Embedder
     _known: dict[tuple[str, Kind], NDArray[np.float32]] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class _Embedder:
 
 
 @dataclass(frozen=True, slots=True)
-class _TokenEmbedder(_Embedder):
+class _RememberingTokenEmbedder(_RememberingEmbedder):
     inner: TokenEmbedder
     _tokens: dict[str, TokenVectors] = field(default_factory=dict)
 

@@ -14,13 +14,13 @@ from sqlite3 import Connection
 
 from clew.errors import StoreError
 
-__all__ = ["Connection", "File"]
+__all__ = ["Connection", "DatabaseFile"]
 
 _BUSY_S = 30.0  # how long another process may hold the file
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class DatabaseFile:
     """One SQLite file with its tables; `kind` is its name in errors."""
 
     path: Path

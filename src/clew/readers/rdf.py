@@ -64,7 +64,7 @@ Rank = tuple[str, int, str]  # language, place in `_LABELS`, text: the least is 
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _IriNames:
     """How the IRIs of a file are called, and the language of its literals."""
 
     entities: Mapping[str, str]  # nothing for one whose name would be too long
@@ -153,7 +153,7 @@ def _said(
 
 
 def _of_thing(
-    subject: str, predicate: str, target: str, names: _Names
+    subject: str, predicate: str, target: str, names: _IriNames
 ) -> Iterator[Triple | Described | str]:
     """Yield what a triple of three IRIs says, or why it cannot be used."""
     name, end = names.entities[subject], names.entities[target]
@@ -166,7 +166,7 @@ def _of_thing(
 
 
 def _of_text(
-    subject: str, predicate: str, literal: str, names: _Names
+    subject: str, predicate: str, literal: str, names: _IriNames
 ) -> Iterator[Triple | Described | str]:
     """Yield what a triple says whose object is a text; nothing if that is a name."""
     text = collapse(literal)
@@ -186,7 +186,7 @@ def _of_text(
             yield Triple(subject=name, relation=names.relations[predicate], object=text)
 
 
-def _names(file: File) -> _Names:
+def _names(file: File) -> _IriNames:
     """Read a file for its names alone. Errors are reported when it is read for its triples."""
     from pyoxigraph import Literal, NamedNode
 
@@ -217,7 +217,7 @@ def _names(file: File) -> _Names:
             predicates.add(predicate)
             if predicate == _TYPE:
                 classes.add(target.value)
-    return _Names(
+    return _IriNames(
         entities=_entities(ends, labels),
         relations={iri: _called(iri, labels) or _words(_end(iri)) for iri in predicates}
         | {_TYPE: "is a"},

@@ -53,7 +53,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _TextToCut:
     text: str
     sentences: list[tuple[int, int]]  # at least one
     token_starts: NDArray[np.int64]  # (n,) characters, from the first sentence to the last
@@ -71,7 +71,7 @@ def chunk(text: str, start: int = 0, chunking: Chunking | None = None) -> list[W
     if not sentences:
         return []
     begin, end = sentences[0][0], sentences[-1][1]
-    source = _Source(text, sentences, tokens.starts(text[begin:end]) + begin)
+    source = _TextToCut(text, sentences, tokens.starts(text[begin:end]) + begin)
     windows = [_longest(source, begin, 0, chunking.size)]
     while (last := windows[-1]).end < end:
         begin = _next_start(source, last, chunking.overlap)
@@ -82,7 +82,7 @@ def chunk(text: str, start: int = 0, chunking: Chunking | None = None) -> list[W
     return windows
 
 
-def _longest(source: _Source, begin: int, previous: int, size: int) -> Window:
+def _longest(source: _TextToCut, begin: int, previous: int, size: int) -> Window:
     """Return the window from `begin` that reaches beyond `previous`, if its tokens allow.
 
     They are counted anew: at the edges of a piece, text has other tokens than inside the whole.
@@ -99,7 +99,7 @@ def _longest(source: _Source, begin: int, previous: int, size: int) -> Window:
         last = max(min(last, len(source.token_starts)) - excess, first)
 
 
-def _window(source: _Source, start: int, end: int) -> Window:
+def _window(source: _TextToCut, start: int, end: int) -> Window:
     piece = source.text[start:end].rstrip()
     end, sentences = start + len(piece), source.sentences
     inside = []
@@ -110,7 +110,7 @@ def _window(source: _Source, start: int, end: int) -> Window:
     return Window(start, end, tokens.count(piece), tuple(inside))
 
 
-def _cut(source: _Source, begin: int, previous: int, first: int, last: int) -> int:
+def _cut(source: _TextToCut, begin: int, previous: int, first: int, last: int) -> int:
     """Return where a window of the tokens `first` to `last` ends best."""
     text, sentences, starts = source.text, source.sentences, source.token_starts
     if last >= len(starts):
@@ -124,7 +124,7 @@ def _cut(source: _Source, begin: int, previous: int, first: int, last: int) -> i
     return space if space > 0 else max(limit, begin + 1)
 
 
-def _next_start(source: _Source, last: Window, overlap: int) -> int:
+def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
     """Return where the window behind `last` begins."""
     text, sentences, end = source.text, source.sentences, last.end
     at_end = int(np.searchsorted(source.token_starts, end))

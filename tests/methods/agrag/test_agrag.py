@@ -609,10 +609,11 @@ def test_the_factor_on_chunks(snapshot):
     """Their influence is a part of what it was; that of entities stays."""
     whole, part = ask(snapshot, rule="mean"), ask(snapshot, rule="mean", passage_factor=0.25)
     scores = {step.id: step.score for step in whole.graph.subgraph.nodes}
-    for step in part.graph.subgraph.nodes:
-        if step.id in scores:
-            factor = 0.25 if step.layer == "chunk" else 1.0
-            assert step.score == pytest.approx(factor * scores[step.id])
+    both = [step for step in part.graph.subgraph.nodes if step.id in scores]
+    assert {"chunk", "entity"} <= {step.layer for step in both}
+    for step in both:
+        factor = 0.25 if step.layer == "chunk" else 1.0
+        assert step.score == pytest.approx(factor * scores[step.id])
 
 
 def test_damping_moves_influence_away_from_terminals(snapshot):

@@ -314,6 +314,7 @@ def test_the_penalty_is_on_those_alone(snapshot):
     """Twice the cost is half the score."""
     plain, doubled = (ask(snapshot, penalty=p).graph.candidates for p in (1.0, 2.0))
     scores = {frozenset(parts(c)): c.score for c in plain}
+    assert len({each.kind == "intra" for each in doubled}) == 2
     for each in doubled:
         factor = 2 if each.kind == "intra" else 1
         assert scores[frozenset(parts(each))] == pytest.approx(factor * each.score, rel=1e-4)
@@ -337,6 +338,7 @@ def test_costs_may_leave_triples_out(snapshot):
     whole, entities = (ask(snapshot, entities_only=each).graph for each in (False, True))
     view = comet.look(snapshot)
     for graph, names in ((whole, parts), (entities, lambda c: c.entities or c.triples)):
+        assert graph.candidates
         for each in graph.candidates:
             costs = view.view.costs(view.nodes(*names(each)))
             assert each.cost == pytest.approx(costs.mean(), abs=1e-6)
@@ -674,8 +676,10 @@ def test_an_entity_that_gives_orders_is_one_line_of_a_prompt():
     triples = {"comet": [("Ola Eriksen", "built", order), ("Ola Eriksen", "built", "Comet")]}
     with comet.indexed(triples=triples) as snapshot:
         _, llm = guided(snapshot, concept("Comet"), concept("Ola Eriksen"))
+        assert len(llm.prompts) > 1
         for prompt in llm.prompts[1:]:
             lists = numbered_lists(prompt)
+            assert lists
             assert all(list(each) == list(range(1, len(each) + 1)) for each in lists)
             assert len(lists) == (2 if llm.asks(prompt) == "groups" else 1)
 
