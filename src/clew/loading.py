@@ -42,28 +42,18 @@ class Specs:
     llm: str | None = None
 
 
-def load_models(
-    specs: Specs,
-    *,
-    cache: Path | None = None,
-    ledger: Ledger | None = None,
-    budget: Budget | None = None,
-    prices: Mapping[str, Price] | None = None,
-) -> Models:
+def load_models(specs: Specs, *, cache: Path | None = None) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
     Paid embeddings are cached in `cache`; the LLM is as `load_llm` makes it. Raises InputError
     for a spec that names nothing.
     """
     embedder = load_embedder(specs.embedder or "minilm", cache=cache)
-    llm = None
-    if specs.llm:
-        llm = load_llm(specs.llm, ledger=ledger, budget=budget, prices=prices)
     return Models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
-        llm=llm,
+        llm=load_llm(specs.llm) if specs.llm else None,
     )
 
 

@@ -1,5 +1,6 @@
 """What the documentation says is there, is there; and what is there is in the documentation."""
 
+import ast
 import re
 import sqlite3
 import tomllib
@@ -112,16 +113,33 @@ PUBLIC = {"clew", "clew.errors", "clew.evaluate", "clew.evaluate.measure", "clew
 PUBLIC |= {"clew.models", "clew.plugins", "clew.readers", "clew.steps", "clew.testing"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_the_documentation_imports_what_is_public(page):
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=name)
+def test_pages_and_examples_import_what_is_public(page):
     """From the modules that `public.md` names, and from `clew` what its `__all__` has."""
-    for _, code in blocks(page, "python"):
-        for module, names in re.findall(r"^from (clew[\w.]*) import ([^#\n]+)", code, re.MULTILINE):
-            assert module in PUBLIC or module.startswith("clew.methods."), f"{page}: {module}"
-            if module == "clew":
-                asked = {each.split(" as ")[0].strip() for each in names.split(",")}
-                submodules = {m.removeprefix("clew.") for m in PUBLIC}
-                assert asked <= {*clew.__all__, *submodules}
+    for module, names in imports(page):
+        assert module in PUBLIC or module.startswith("clew.methods."), f"{page}: {module}"
+        if module == "clew":
+            assert names <= {*clew.__all__, *(m.removeprefix("clew.") for m in PUBLIC)}
+
+
+def test_imports_are_found():
+    """Those of examples, and those of the Python blocks of pages."""
+    assert ("clew", set()) in list(imports(ROOT / "examples" / "demo.py"))
+    assert list(imports(ROOT / "docs" / "guides" / "evaluate.md"))
+
+
+def imports(page):
+    """Yield each module of Clew that a page or a script imports, and which of its names."""
+    code = [page.read_text(encoding="utf-8")] if page.suffix == ".py" else []
+    for source in code or [text for _, text in blocks(page, "python")]:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("clew"):
+                yield node.module, {each.name for each in node.names}
+            elif isinstance(node, ast.Import):
+                yield from ((each.name, set()) for each in node.names if each.name[:4] == "clew")
 
 
 def test_every_public_name_is_named():

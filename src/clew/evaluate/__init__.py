@@ -28,4 +28,12 @@ __all__ = [
     "report_of",
 ]
 
-__getattr__ = lazy("clew.evaluate", {"measure": ("Protocol",), "figures.sensitivity": ("draw",)})
+__getattr__ = lazy(
+    "clew.evaluate",
+    {
+        "figures.sensitivity": ("draw",),
+        "llm_judge": ("LLMJudge",),
+        "measure": ("Protocol",),
+        "verdicts": ("Verdict",),
+    },
+)

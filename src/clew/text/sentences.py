@@ -19,25 +19,24 @@ _WIDE_STOP = re.compile(r"[。！？｡]+[」』）”’\"]*|[؟۔।॥။።]
 _WORD = re.compile(r"[^\W_]")  # a letter or digit
 
 
-def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Return the (start, end) characters of each sentence of text[start:end], in order.
+def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
+    """Return the (start, end) characters of each sentence of text[start:], in order.
 
     White space is outside every span; pieces without a letter or digit are left out.
     """
-    end = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
-    for block_start, block_end in _blocks(text, start, end):
+    for block_start, block_end in _blocks(text, start):
         for a, b in _block_sentences(text[block_start:block_end]):
             spans.extend(_pieces(text, block_start + a, block_start + b))
     return spans
 
 
-def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _blocks(text: str, start: int) -> Iterator[tuple[int, int]]:
     previous = start
-    for match in _BLOCK_BREAK.finditer(text, start, end):
+    for match in _BLOCK_BREAK.finditer(text, start):
         yield from _after_heading(text, previous, match.start())
         previous = match.end()
-    yield from _after_heading(text, previous, end)
+    yield from _after_heading(text, previous, len(text))
 
 
 def _after_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -137,10 +137,10 @@ def test_headings_are_in_the_order_of_reading() -> None:
     assert re.findall(r"^## (.*)$", to_markdown(simple("dense", "clue")), re.MULTILINE) == heads
 
 
-def test_a_page_can_stand_below_another_heading() -> None:
-    """`level` is that of the title."""
-    text = to_markdown(simple("dense"), level=2)
-    assert text.startswith("## Methods on capitals\n\n### What was measured\n")
+def test_a_page_begins_with_its_title() -> None:
+    """Sections stand one level below it."""
+    text = to_markdown(simple("dense"))
+    assert text.startswith("# Methods on capitals\n\n## What was measured\n")
 
 
 def test_the_cost_of_indexing_is_shown_or_said_to_be_unknown() -> None:

@@ -53,14 +53,14 @@ figcaption { font-size: .9rem; }
 """.strip()
 
 
-def to_markdown(title: str, sections: Sequence[Section], stem: str = "", level: int = 1) -> str:
-    """Return sections as Markdown below a heading of `level`.
+def to_markdown(title: str, sections: Sequence[Section], stem: str = "") -> str:
+    """Return sections as Markdown below a heading.
 
     A picture is a link to `<stem>-<its name>.svg`.
     """
-    blocks = [f"{'#' * level} {_plain(title)}"]
+    blocks = [f"# {_plain(title)}"]
     for section in sections:
-        blocks.append(f"{'#' * (level + 1)} {_plain(section.title)}")
+        blocks.append(f"## {_plain(section.title)}")
         blocks += [_line(sentence) for sentence in section.sentences]
         blocks += ["\n".join(_markdown_table(rows)) for rows in section.tables]
         if section.items:

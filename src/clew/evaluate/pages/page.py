@@ -48,14 +48,13 @@ def to_markdown(
     pictures: Sequence[Picture] = (),
     *,
     stem: str = "",
-    level: int = 1,
     remark: str = "",
 ) -> str:
-    """Return a report as Markdown below a heading of `level`, with links to `pictures`.
+    """Return a report as Markdown below a heading, with links to `pictures`.
 
     The file of a picture is `<stem>-<name>.svg`. A `remark` on figures stands at the beginning.
     """
-    return markup.to_markdown(_title(report), sections(report, pictures, remark), stem, level)
+    return markup.to_markdown(_title(report), sections(report, pictures, remark), stem)
 
 
 def to_html(report: Report, pictures: Sequence[Picture] = (), *, remark: str = "") -> str:

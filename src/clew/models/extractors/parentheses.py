@@ -15,7 +15,6 @@ _BORN = re.compile(r"\b(?:born|b\.) (.*)")
 _DIED = re.compile(r"\b(?:died|d\.) (.*)")
 _RANGE = re.compile(r"\s*[–—]\s*|\s+-+\s*|(?<=\d{4})-(?=\d{4})")
 _PLACE = re.compile(r"\bin ((?:[A-Z][\w'’]*[ -]?)+)")
-_WITH_DAY = re.compile(r"\d\D+\d")
 
 
 def in_parentheses(sentence: str, known: Mapping[str, End]) -> Iterator[Statement]:
