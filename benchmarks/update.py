@@ -22,7 +22,7 @@ import clew
 from clew import Document, testing
 
 N_ADDED = 3
-_SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()
+_SYLLABLES = "ba ce di ko gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()
 
 
 def documents(n: int) -> Iterator[Document]:

@@ -173,6 +173,19 @@ def test_with_an_llm(clew, files):
     assert "bubble: 1 of 1: the LLM did not analyse the question" in "\n".join(notes)
 
 
+def test_an_answer_that_was_of_no_use_is_counted(clew, files):
+    """It is told beside what the search tells."""
+    clew("import-kg", files / "graph.tsv", "--into", files / "g.clew")
+    llm = ScriptedLLM(Reply(text="", prompt_tokens=5, completion_tokens=2, error="cut off"))
+    asked = ("eval", "graph", files / "q.txt", "--index", files / "g.clew", "--answers")
+    result = clew(
+        *asked,
+        *("--methods", "paths", "--limit", 1),
+        obj=lambda folder, **_: open_index(folder, models=models(llm=llm)),
+    )
+    assert "paths: 1 of 1: the LLM gave no answer (cut off)" in result.stdout
+
+
 def test_on_the_command_line(clew, files):
     """A table for people, plain data as JSON, and a half of the questions where that is asked."""
     clew("import-kg", files / "graph.tsv", "--into", files / "g.clew")

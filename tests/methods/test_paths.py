@@ -106,6 +106,10 @@ def test_names_of_the_graph(index, question, names):
         ),
         ("describe Fram in words", "Fram", [("words",), ("describe",)], "describe"),
         ("who is Fram", "Fram", [], "who"),
+        ("can you name a ship built by Ann Ray", "Ann Ray", [("ship", "built")], "which ship"),
+        ("List the ships which Ann Ray built", "Ann Ray", [("built",), ("ships",)], "which ships"),
+        ("Tell me who built Fram", "Fram", [("built",)], "who"),
+        ("Find Me was built by whom", "Find Me", [("built",)], "whom"),
     ],
 )
 def test_a_question_is_read_from_its_name_on(question, name, phrases, wanted):

@@ -153,18 +153,19 @@ def _ask(
     begin = time.perf_counter()
     found = search(question.text, method)
     took = 1000 * (time.perf_counter() - begin)
-    scores, bills = score_graph(question, found), [found.usage]
+    scores, bills, notes = score_graph(question, found), [found.usage], found.notes
     if respond is not None:
         answer = respond(found)
         scores["answered"] = contains(answer.text, question.answers)
         bills.append(answer.usage)
+        notes += answer.evidence.notes
     return _GraphQuestionResult(
         scores=scores,
         milliseconds=took,
         facts=len(found.graph.facts) if found.graph else 0,
         llm_calls=sum(bill.llm_calls for bill in bills),
         tokens=sum(bill.total_tokens for bill in bills),
-        notes=tuple(dict.fromkeys(found.notes)),
+        notes=tuple(dict.fromkeys(notes)),
         has_graph=found.graph is not None,
     )
 

@@ -20,6 +20,12 @@ INTERROGATIVES = ("who", "when", "where", "what", "which", "how many")
 
 _WORD = re.compile(r"[\w'’-]+")
 _ASKING = re.compile(r"\b(?:who|whom|what|which|when|where|how)\b", re.IGNORECASE)
+# "Can you name a film ...": a request for a thing, which is asked for as by "which film".
+_REQUEST = re.compile(
+    r"\s*(?:please\s+)?(?:(?:can|could|would)\s+you\s+(?:please\s+)?)?"
+    r"((?:name|list|give|tell|show|find)(?:\s+me)?)\b",
+    re.IGNORECASE,
+)
 _DOES = re.compile(r"(?:\s+[\w-]+){0,2}\s+(?:do|does|did)\b", re.IGNORECASE)
 _WITH_A_VERB = ("when", "where", "how")
 _WITH_A_NOUN = ("what", "which")
@@ -50,29 +56,27 @@ def read_question(
 
     >>> read_question("which language are films by Ann Ray in", [(32, 39)]).wanted
     'which language'
+    >>> read_question("Name a film by Ann Ray", [(15, 22)]).wanted
+    'which film'
     """
     tokens = sorted([*_spans(_WORD, question, names), *names])
-    asking = _spans(_ASKING, question, names)
-    places = [_place(tokens, start) for start, _ in asking]
-    # The first one asks where the question begins with it; else the others are relative.
-    chosen = (0 if places[0] <= 1 else -1) if asking else None
-    middle = 0 if chosen is None else places[chosen]
+    request = _request(question, names)
+    asking = _asks(question, tokens, names, request)
+    middle = _place(tokens, asking[0]) if asking else 0
     runs = sorted(
-        phrase_spans(question, names),
+        phrase_spans(question, [*names, *request]),
         key=lambda run: -abs(_place(tokens, run[0]) - middle),
     )
     found = [tuple(terms(question[a:b])) for a, b in runs]
-    if chosen is not None and found and _is_inverted(question, asking[chosen], names):
+    if asking and found and _is_inverted(question, asking, names):
         last = max(range(len(runs)), key=lambda i: runs[i])
         found = [*found[:last], found[last][:-1], *found[last + 1 :], found[last][-1:]]
     pieces: list[tuple[tuple[str, ...], bool]] = []
     for phrase in filter(None, found):
         kin = kin_steps(phrase, known)
         pieces += [(each, bool(kin)) for each in kin or (phrase,)]
-    if chosen is None:
-        wanted = pieces[-1][0][-1] if pieces else ""
-    else:
-        wanted = _wanted(question, asking[chosen], names)
+    last_term = pieces[-1][0][-1] if pieces else ""
+    wanted = _wanted(question, asking, names) if asking else last_term
     rest = question
     for start, end in sorted(names, reverse=True):
         rest = f"{rest[:start]} {rest[end:]}"
@@ -83,6 +87,22 @@ def read_question(
         again=bool(_AGAIN.search(rest)),
         apart=tuple(apart for _, apart in pieces),
     )
+
+
+def _asks(
+    question: str, tokens: Sequence[Span], names: Sequence[Span], request: Sequence[Span]
+) -> Span | None:
+    """Return the interrogative that stands for the answer, or the verb of a request.
+
+    It is the first one where the question or the request begins with it; else the others are
+    relative.
+    """
+    asking = _spans(_ASKING, question, names)
+    if request and not (asking and question[request[0][1] : asking[0][0]].isspace()):
+        return request[0]
+    if not asking:
+        return None
+    return asking[0] if request or _place(tokens, asking[0][0]) <= 1 else asking[-1]
 
 
 def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
@@ -98,6 +118,12 @@ def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
     return word in _WITH_A_VERB or bool(_DOES.match(question[asking[1] :]))
 
 
+def _request(question: str, names: Sequence[Span]) -> list[Span]:
+    """Return where the verb of a request for a thing stands, if the question is one."""
+    found = _REQUEST.match(question)
+    return [found.span(1)] if found and not any(overlap(found.span(1), n) for n in names) else []
+
+
 def _spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) -> list[Span]:
     found = [match.span() for match in pattern.finditer(question)]
     return [span for span in found if not any(overlap(span, name) for name in names)]
@@ -109,8 +135,13 @@ def _place(tokens: Sequence[Span], start: int) -> int:
 
 
 def _wanted(question: str, asking: Span, names: Sequence[Span]) -> str:
-    """Return an interrogative with the first term behind it, where only stop words part them."""
+    """Return an interrogative with the first term behind it, where only stop words part them.
+
+    The verb of a request stands for "which".
+    """
     word = question[asking[0] : asking[1]].casefold()
+    if not _ASKING.fullmatch(word):
+        word = "which"
     if word not in _WITH_A_NOUN:
         return word
     for term, start, end in term_spans(question[asking[1] :]):
