@@ -48,7 +48,7 @@ golden: $(DEV)/ready ## write anew what the methods find in the example corpus; 
 bench: $(DEV)/ready ## run the benchmarks
 	@$(DEV)/bin/python benchmarks/run.py
 
-results: $(DEV)/ready ## measure examples and DATA="DIR...", keep the numbers of docs/results.md and README
+results: $(DEV)/ready ## measure examples and DATA="DIR...", keep the numbers of docs/results and README
 	@$(DEV)/bin/python -m benchmarks.results $(DATA) $(ARGUMENTS)
 
 sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against recall and coverage on DATA=DIR

@@ -12,14 +12,26 @@ import pytest
 import clew
 from clew import errors, methods
 from clew.store import segments
-from tests.docs.pages import PAGES, ROOT, all_text, blocks, links, name
+from tests.docs.pages import PAGES, ROOT, all_text, anchors, blocks, links, name, prose
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
-    """Every relative link of a page leads to a file or folder."""
-    targets = {page.parent / link for link in links(page)}
-    assert not [str(target) for target in targets if not target.exists()]
+    """Every relative link of a page leads to a file, and its anchor to a heading there."""
+    parted = [link.partition("#") for link in links(page)]
+    targets = [(page.parent / path if path else page, anchor) for path, _, anchor in parted]
+    assert not [str(target) for target, _ in targets if not target.is_file()]
+    assert not [
+        (target.name, anchor) for target, anchor in targets if anchor and anchor not in anchors(target)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_markdown_is_written_so_that_it_renders(page):
+    """A mark at the start of a line makes the line HTML; a list or table ends a paragraph."""
+    text = prose(page)
+    assert not re.findall(r"^ *<!-- = .*", text, re.MULTILINE)
+    assert not re.findall(r"^(?![ |>#<]|[-*] |\d+\. ).+\n(?:[-*] |1\. |\|).*", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").iterdir()), ids=name)
