@@ -9,9 +9,9 @@ are recorded there. Indexes and runs are kept in their folders, so that a second
 the first one ended, and asks nothing twice. Retrieval runs with the default models: no LLM, no key,
 zero tokens; `--answers local` also answers, by a small LLM.
 
-Every table between marks in docs/results/*.md and README.md, and every marked number in their prose,
-is written anew and compared with what stood there: ok, near or off (see `marks`). Scores repeat to
-the digit; seconds depend on the machine.
+Every table between marks in docs/results/*.md and README.md, and every marked number in their
+prose, is written anew and compared with what stood there: ok, near or off (see `marks`). Scores
+repeat to the digit; seconds depend on the machine.
 """
 
 from __future__ import annotations

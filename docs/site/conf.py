@@ -71,6 +71,7 @@ autodoc_preserve_defaults = True
 for package in (clew, clew.evaluate):
     vars(package).update({name: getattr(package, name) for name in package.__all__})
 
+_BEFORE_INDENTED = re.compile(r"^(\S.*)\n\n(?= {4})", re.MULTILINE)
 _FIELD_NOTE = re.compile(r"#\s*(.*)$")
 
 
@@ -79,6 +80,7 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", add_navigation)
     app.connect("autodoc-skip-member", skip_value)
     app.connect("autodoc-process-signature", shorten_types)
+    app.connect("autodoc-process-docstring", draw_indented)
     app.connect("autodoc-process-docstring", add_fields)
     app.connect("missing-reference", find_public_name)
 
@@ -109,6 +111,14 @@ def shorten_types(
 ) -> tuple[str, str] | None:
     """Write `Hit` where a default that is no Python leaves `~clew.types.Hit` in a signature."""
     return (re.sub(r"~[\w.]+\.", "", signature), returned) if signature else None
+
+
+def draw_indented(
+    _app: Sphinx, what: str, _name: str, _thing: object, _options: object, lines: list[str]
+) -> None:
+    """Draw what is indented in a module's docstring as it is, such as code or a tree."""
+    if what == "module":
+        lines[:] = _BEFORE_INDENTED.sub(r"\1\n\n::\n\n", "\n".join(lines)).split("\n")
 
 
 def add_fields(

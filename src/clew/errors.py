@@ -1,4 +1,4 @@
-"""Everything that Clew raises on purpose, in one tree::
+"""Everything that Clew raises on purpose, in one tree.
 
     ClewError
     ├── InputError             a value that the caller gave cannot be used

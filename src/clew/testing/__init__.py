@@ -3,7 +3,7 @@
 Doubles: `HashEmbedder` and `HashTokenEmbedder` place texts that share words near one another,
 `ScriptedLLM` and `ScriptedChat` say what they are told to, and `models` bundles them. Contracts:
 subclass `StoreContract`, `MethodContract`, `EmbedderContract` or `ChatContract` in a pytest module
-and give the fixture that it names; every promise that Clew relies on is then a test::
+and give the fixture that it names; every promise that Clew relies on is then a test.
 
     class TestMine(MethodContract):
         @pytest.fixture
