@@ -9,7 +9,7 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 	--fork-strategy fewest --generate-hashes --no-annotate --excludes requirements/excluded.txt \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
-.PHONY: help demo test test-slow lint format types coverage golden bench results sweeps lock clean
+.PHONY: help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -48,7 +48,7 @@ golden: $(DEV)/ready ## write anew what the methods find in the example corpus; 
 bench: $(DEV)/ready ## run the benchmarks
 	@$(DEV)/bin/python benchmarks/run.py
 
-results: $(DEV)/ready ## measure examples and DATA="DIR...", keep the numbers of docs/results.md and README
+results: $(DEV)/ready ## measure examples and DATA="DIR...", keep the numbers of docs/results and README
 	@$(DEV)/bin/python -m benchmarks.results $(DATA) $(ARGUMENTS)
 
 sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against recall and coverage on DATA=DIR
@@ -58,6 +58,12 @@ sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against recall and coverage on 
 	@$(DEV)/bin/clew eval $(DATA) --methods text_rag,keyword_rag --plot beta.svg \
 		--grid ket.core_share=0,0.2,0.4,0.6,0.8,1
 
+docs: .venv-site/ready ## build the documentation with the API reference in site/, and check its links
+	@rm -rf site
+	@.venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
+		--conf-dir docs/site --doctree-dir site/.doctrees . site
+	@cp site/README.html site/index.html
+
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \
 		--extra models --extra openai --extra docs --extra parquet --extra rdf --extra static \
@@ -65,10 +71,11 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--group tokenizer --extra models --extra eval
+	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 
 clean: ## remove the environments and caches
-	@rm -rf .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf site .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv-lock/ready:

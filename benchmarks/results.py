@@ -9,9 +9,9 @@ are recorded there. Indexes and runs are kept in their folders, so that a second
 the first one ended, and asks nothing twice. Retrieval runs with the default models: no LLM, no key,
 zero tokens; `--answers local` also answers, by a small LLM.
 
-Every table between marks in docs/results.md and README.md, and every marked number in their prose,
-is written anew and compared with what stood there: ok, near or off (see `marks`). Scores repeat to
-the digit; seconds depend on the machine.
+Every table between marks in docs/results/*.md and README.md, and every marked number in their
+prose, is written anew and compared with what stood there: ok, near or off (see `marks`). Scores
+repeat to the digit; seconds depend on the machine.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from clew.evaluate.peers import load_peers
 from clew.evaluate.summary import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "docs" / "results.md", ROOT / "README.md")
-FIGURES = ROOT / "docs" / "figures"
+RESULTS = ROOT / "docs" / "results"
+PAGES = (*sorted(RESULTS.glob("*.md")), ROOT / "README.md")
+FIGURES = RESULTS / "figures"
 
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto", "walk")
 VARIANTS = (

@@ -1,4 +1,4 @@
-"""Reports as the tables of `docs/results.md`: one function for each kind, one `Table` from each."""
+"""Reports as the tables of `docs/results`: one function for each kind, one `Table` from each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Clew: graph-based retrieval for questions that need several texts, with the thread behind each.
 
-index = clew.open("my.clew")
-index.add("docs/")
-answer = index.ask("Who built the ship that ...?")
+    index = clew.open("my.clew")
+    index.add("docs/")
+    answer = index.ask("Who built the ship that ...?")
 
 What stands in `__all__`, and what docs/public.md names beside it, is public.
 """

@@ -1,13 +1,17 @@
 """Read the documentation: its pages, their links, and what stands in their fences."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")]
+)
 
 _FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)[^)]*\)")
+_LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)[^)]*\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def name(page):
@@ -23,10 +27,21 @@ def blocks(page, *languages):
             yield text.count("\n", 0, match.start(2)) + 1, match[2]
 
 
+def prose(page):
+    """Return the text of a page without its fenced blocks."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
 def links(page):
     """Return the relative links of a page, without what only looks like one in code."""
-    prose = _FENCE.sub("", page.read_text(encoding="utf-8"))
-    return _LINK.findall(re.sub(r"`[^`\n]*`", "", prose))
+    return _LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page)))
+
+
+@cache
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub and the site name them."""
+    headings = _HEADING.findall(prose(page))
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def all_text():

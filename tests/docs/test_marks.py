@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.marks import Table, cells, fill, find, markdown, read
-from tests.docs.pages import ROOT
+from tests.docs.pages import PAGES, ROOT, name
 
 TABLE = Table(
     ("method", "recall@5", "95 %", "s p50"), (("clue", "0.915", "0.875 to 0.950", "0.018"),)
@@ -90,11 +90,23 @@ def test_cells_may_hold_bars():
     assert read(f"<!-- table: odd -->\n{markdown(odd)}<!-- end -->\n") == {"odd": odd}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/diagnosis.md"])
+RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
+
+
+def test_each_table_is_on_one_page_of_results():
+    """So that no two pages of results can have different numbers of one name."""
+    tables = [table for page in RESULTS for table in read(page.read_text(encoding="utf-8"))]
+    assert "recall@5" in tables
+    assert len(set(tables)) == len(tables)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_published_numbers_agree_with_the_tables(page):
     """Every marked number in prose, and every table that two pages have, is that of the results."""
-    results = read((ROOT / "docs" / "results.md").read_text(encoding="utf-8"))
-    text = (ROOT / page).read_text(encoding="utf-8")
+    results: dict[str, Table] = {}
+    for each in RESULTS:
+        results |= read(each.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
     assert [(key, value) for key, value in cells(text) if find(results, key) != value] == []
     assert {
         name: table

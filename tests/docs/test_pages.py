@@ -13,23 +13,51 @@ import pytest
 import clew
 from clew import errors, methods
 from clew.store import segments
-from tests.docs.pages import PAGES, ROOT, all_text, blocks, links, name
+from tests.docs.pages import PAGES, ROOT, all_text, anchors, blocks, links, name, prose
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
-    """Every relative link of a page leads to a file or folder."""
-    targets = {page.parent / link for link in links(page)}
-    assert not [str(target) for target in targets if not target.exists()]
+    """Every relative link of a page leads to a file, and its anchor to a heading there."""
+    parted = [link.partition("#") for link in links(page)]
+    targets = [(page.parent / path if path else page, anchor) for path, _, anchor in parted]
+    assert not [str(target) for target, _ in targets if not target.is_file()]
+    assert not [
+        (target.name, anchor)
+        for target, anchor in targets
+        if anchor and anchor not in anchors(target)
+    ]
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").iterdir()), ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_markdown_is_written_so_that_it_renders(page):
+    """A mark at the start of a line makes the line HTML; a list or table ends a paragraph."""
+    text = prose(page)
+    assert not re.findall(r"^ *<!-- = .*", text, re.MULTILINE)
+    assert not re.findall(r"^(?![ |>#<]|[-*] |\d+\. ).+\n(?:[-*] |1\. |\|).*", text, re.MULTILINE)
+
+
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name)
 def test_decisions_are_short(page):
     """A decision has its context, its choice, what was refused, and at most 14 lines."""
     text = page.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 14
     assert all(f"**{part}.**" in text for part in ("Context", "Choice", "Refused"))
     assert text.startswith(f"# {page.name[:4]}: ")
+
+
+def test_decisions_are_listed():
+    """The list of decisions has each by its title, in order, and no other."""
+    text = (ROOT / "docs" / "decisions" / "index.md").read_text(encoding="utf-8")
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in DECISIONS]
+    rows = [
+        f"- [{title.removeprefix('# ')}]({page.name})"
+        for title, page in zip(titles, DECISIONS, strict=True)
+    ]
+    assert [line for line in text.splitlines() if line.startswith("- ")] == rows
 
 
 @pytest.mark.parametrize("module", [m.name for m in iter_modules(clew.__path__)])
@@ -146,3 +174,19 @@ def test_every_public_name_is_named():
     """The page of what is public has all of `clew.__all__` and the public modules."""
     text = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
     assert not [each for each in (*clew.__all__, *PUBLIC) if f"`{each}`" not in text]
+
+
+def test_the_reference_has_what_is_public():
+    """Each public module has a page of the reference; methods and models are on theirs."""
+    table = (ROOT / "docs" / "public.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    reference = ROOT / "docs" / "site" / "reference"
+    rows = re.findall(r"^\| ([^|]+) \| (.+) \|$", table, re.MULTILINE)[1:]
+    modules = {module for named, _ in rows for module in re.findall(r"`(clew[\w.]*)`", named)}
+    assert {page.stem for page in reference.glob("clew*.rst")} == modules
+    shown = (reference / "clew.methods.rst").read_text(encoding="utf-8")
+    assert not [m for m in methods.modules() if f".. automodule:: clew.methods.{m}\n" not in shown]
+    of_models = dict(rows)["`clew.models`"]
+    shown = (reference / "clew.models.rst").read_text(encoding="utf-8")
+    assert not [
+        n for n in re.findall(r"`(\w+)`", of_models) if f":: clew.models.{n}\n" not in shown
+    ]
