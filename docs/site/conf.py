@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 import textwrap
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from docutils.nodes import Element, Node, literal
@@ -109,7 +110,9 @@ def shorten_types(
     signature: str | None,
     returned: str,
 ) -> tuple[str, str] | None:
-    """Write `Hit` where a default that is no Python leaves `~clew.types.Hit` in a signature."""
+    """Write `Hit` for `~clew.types.Hit`, and nothing for what a protocol is said to take."""
+    if signature == "(*args, **kwargs)":
+        return "", returned
     return (re.sub(r"~[\w.]+\.", "", signature), returned) if signature else None
 
 
@@ -134,7 +137,7 @@ def _fields(kind: object) -> list[str]:
     source = textwrap.dedent(inspect.getsource(kind))
     below = source.splitlines()
     return [
-        f"``{ast.unparse(each).replace(chr(10), ' ')}``{_note(below[each.end_lineno - 1])}"
+        f"``{ast.unparse(each).replace(chr(10), ' ')}``{_note(below[each.end_lineno - 1 :])}"
         for each in ast.parse(source).body[0].body
         if isinstance(each, ast.AnnAssign)
         and not ast.unparse(each.annotation).startswith("ClassVar")
@@ -142,9 +145,14 @@ def _fields(kind: object) -> list[str]:
     ]
 
 
-def _note(line: str) -> str:
-    found = _FIELD_NOTE.search(line)
-    return f": {found[1]}" if found else ""
+def _note(lines: list[str]) -> str:
+    """Return the comment behind a field, with the lines below that go on with it."""
+    found = _FIELD_NOTE.search(lines[0])
+    if not found:
+        return ""
+    below = lines[1:] if found[1].endswith(",") else []
+    more = takewhile(lambda line: line.strip().startswith("#"), below)
+    return ": " + " ".join([found[1], *(line.strip(" #") for line in more)])
 
 
 def find_public_name(

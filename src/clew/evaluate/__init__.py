@@ -1,7 +1,9 @@
 """Measure methods on a dataset: retrieval, answers, cost, and how sure the differences are.
 
-report = evaluate(load("data/hotpotqa"), search, [Setting("bm25"), Setting("clue")])
-print(render(report))
+A report of two settings:
+
+    report = evaluate(load("data/hotpotqa"), search, [Setting("bm25"), Setting("clue")])
+    print(render(report))
 """
 
 from clew.evaluate.datasets import Dataset, Question, load
