@@ -160,13 +160,13 @@ def test_a_list_of_paths(index, texts):
     assert added.report.added == ["comet.txt", "verle.md"]
 
 
-def test_the_same_name_in_two_folders_is_reported(index, texts, tmp_path):
-    """Two files that would have one id are not two documents, and no failure."""
+def test_the_same_name_in_two_folders(index, texts, tmp_path):
+    """Two files are two documents, and the second is called by its folder too."""
     other = tmp_path / "comet.txt"
     other.write_text("Another Comet.")
     added = index.add([texts / "comet.txt", other])
-    assert added.report.added == ["comet.txt"]
-    assert len(added.report.skipped) == 1
+    assert added.report.added == ["comet.txt", f"{tmp_path.name}/comet.txt"]
+    assert not added.report.skipped
 
 
 def test_documents_of_a_list_a_generator_and_alone(index):

@@ -14,7 +14,7 @@ RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
-    f"--for {PAID} --json",
+    f"--as --for {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --index "

@@ -76,6 +76,14 @@ extraction_options = gathered(
         "again": click.option(
             "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
         ),
+        "name": click.option(
+            "--as",
+            "name",
+            metavar="NAME",
+            default="",
+            help="What PATH is called in ids. The name of a folder of the index says that it has "
+            "moved to PATH.",
+        ),
         "methods": click.option(
             "--for",
             "methods",
@@ -130,7 +138,7 @@ def index(
         documents_done() as (on_progress, on_chunks),
     ):
         added = opened.add(
-            list(paths),
+            paths[0] if len(paths) == 1 else list(paths),
             **extraction,
             budget=paid.budget,
             on_progress=on_progress,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from clew import generation
 from clew.derived import CachedArrays
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
+from clew.index.origins import Owners
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
@@ -182,7 +183,7 @@ def _changed(
     tell: OnProgress,
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is not in the index as it is, with its content hash; report the rest."""
-    seen: set[str] = set()
+    seen, owners = set[str](), Owners(store)
     for item in items:
         if isinstance(item, Skipped):
             report.skipped.append(item)
@@ -194,6 +195,9 @@ def _changed(
         content = content_hash(document)
         if known.get(document.id) == content:
             report.n_unchanged += 1
+            tell(1)
+        elif document.id in known and (refused := owners.refuse(document)):
+            report.skipped.append(refused)
             tell(1)
         elif _has_words(document):
             yield document, content
