@@ -40,6 +40,7 @@ from clew.readers.roots import Roots
 from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.keys import name_key
+from clew.text.patterns import matching
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ class Index:
         source: Source,
         *,
         name: str = "",
+        prune: bool = False,
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
         again: bool = False,
@@ -200,7 +202,8 @@ class Index:
         file's. The id of a file begins with the name of the folder that was named, with those of
         its parents where another folder of the index has it, or with `name`; the name of a folder
         that the index has says that it has moved. Input that cannot be read is in the report's
-        `skipped`, and the rest goes on. Then units (for a share of the
+        `skipped`, and the rest goes on. Documents whose file is gone from a folder that is named
+        are in `gone`, and removed where `prune` is asked for. Then units (for a share of the
         tokens, in the chunks that have the most `value`) and `triples` (by an LLM of the share
         `core` of the chunks, chosen by `core_by`) are extracted from the chunks that lack them,
         triples of `entities` that the LLM names ("llm") or of "statistical" ones, whose rate is
@@ -234,6 +237,10 @@ class Index:
         with self._billed("add", store, meter):
             with meter.stage("read"):
                 report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
+                report.gone = origins.gone(store.hashes(), roots, _paths(source))
+                if prune and report.gone:
+                    store.remove(report.gone)
+                    report.pruned = True
             try:
                 with meter.stage("extract"):
                     extracted = self._extract(store, wanted, budget, meter, on_chunks, again=again)
@@ -421,20 +428,37 @@ class Index:
         self._renew(store)
 
     @_one_at_a_time
-    def remove(self, ids: str | Sequence[str]) -> list[str]:
-        """Delete documents by id, with everything that only they supported; return the ids.
+    def remove(self, ids: str | Sequence[str], *, dry_run: bool = False) -> list[str]:
+        """Delete documents, with everything that only they supported; return their ids.
 
-        Raises InputError, and deletes nothing, where an id is not in the index.
+        Documents are named by id, by a folder of ids, or by a pattern such as `notes/*.md`, whose
+        `*` crosses folders too. Nothing is deleted in a `dry_run`. Raises InputError, and deletes
+        nothing, where one of these names no document.
         """
-        ids = [ids] if isinstance(ids, str) else list(ids)
         store = self._existing()
-        known = store.hashes()
-        unknown = [i for i in ids if i not in known]
-        if unknown:
-            raise InputError(f"no document {unknown[0]!r} in {self.folder}: see 'clew show'")
-        gone = store.remove(ids)
+        chosen = self._matching([ids] if isinstance(ids, str) else ids)
+        if dry_run:
+            return chosen
+        gone = store.remove(chosen)
         self._renew(store)
         return gone
+
+    def documents(self, *patterns: str) -> list[str]:
+        """Return the ids of all documents, or of those that ids, folders or patterns name.
+
+        Raises InputError where one of these names no document.
+        """
+        return self._matching(patterns) if patterns else sorted(self._existing().hashes())
+
+    def _matching(self, patterns: Iterable[str]) -> list[str]:
+        known = sorted(self._existing().hashes())
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            found = matching(pattern, known)
+            if not found:
+                raise InputError(f"no document {pattern!r} in {self.folder}: see 'clew list'")
+            chosen.update(dict.fromkeys(found))
+        return list(chosen)
 
     @_one_at_a_time
     def compact(self) -> None:
@@ -923,6 +947,14 @@ def _items(source: Source, roots: Roots | None = None) -> Iterable[Document | Sk
         return (item if isinstance(item, Document) else _refuse(item) for item in given)
     paths = [i if isinstance(i, str | Path) else _refuse(i) for i in given]
     return readers.read(paths, roots)
+
+
+def _paths(source: Source) -> list[Path]:
+    """Return the paths that were given to `add`; documents are none."""
+    several = [source] if isinstance(source, str | Path | Document) else source
+    if not isinstance(several, list | tuple):
+        return []
+    return [Path(each) for each in several if isinstance(each, str | Path)]
 
 
 def _named(source: object) -> str:

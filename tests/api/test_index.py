@@ -399,7 +399,7 @@ def test_a_bad_parameter_is_found_before_the_index(index):
 
 def test_removing_an_unknown_id_removes_nothing(full):
     """One wrong id among right ones stops the removal; the message names it."""
-    with pytest.raises(InputError, match=r"no document 'comte' in .*my.clew: see 'clew show'"):
+    with pytest.raises(InputError, match=r"no document 'comte' in .*my.clew: see 'clew list'"):
         full.remove(["comet", "comte"])
     assert full.show()["layers"]["document"] == 12
 

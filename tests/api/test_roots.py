@@ -132,3 +132,46 @@ def test_records_of_two_files(here):
         assert index.add("a.jsonl").report.changed == ["n1"]
         shutil.move("a.jsonl", "moved.jsonl")
         assert index.add("b.jsonl").report.changed == ["n1"]
+
+
+def test_what_is_gone_is_told_and_removed_on_request(here):
+    """A file that is gone from a folder is named by the next run, and goes with `prune`."""
+    here("docs/a.txt", "Ada came.")
+    here("docs/deep/b.txt", "Bo left.")
+    here("docs/c.jsonl", '{"text": "Cy stayed."}\n')
+    here("more/d.txt", "Di slept.")
+    with opened() as index:
+        index.add(["docs", "more"])
+        Path("docs/deep/b.txt").unlink()
+        Path("more/d.txt").unlink()
+        report = index.add("docs").report
+        assert (report.gone, report.pruned) == (["docs/deep/b.txt"], False)
+        assert len(texts(index)) == 4
+        report = index.add("docs", prune=True).report
+        assert (report.gone, report.pruned) == (["docs/deep/b.txt"], True)
+        assert sorted(texts(index)) == ["docs/a.txt", "docs/c.jsonl:1", "more/d.txt"]
+        assert index.add("docs", prune=True).report.gone == []
+
+
+def test_documents_by_pattern(here):
+    """Ids, folders and patterns name documents, to list and to remove them."""
+    for name in ("docs/a.txt", "docs/deep/b.txt", "docs/deep/c.md", "more/d.md"):
+        here(name, f"This is {name}.")
+    with opened() as index:
+        index.add(["docs", "more"])
+        assert index.documents("docs/deep") == ["docs/deep/b.txt", "docs/deep/c.md"]
+        assert index.documents("*.md", "docs/a.txt") == [
+            "docs/deep/c.md",
+            "more/d.md",
+            "docs/a.txt",
+        ]
+        assert index.remove("docs/deep/", dry_run=True) == ["docs/deep/b.txt", "docs/deep/c.md"]
+        assert len(index.documents()) == 4
+        with pytest.raises(InputError, match=r"no document '\*.pdf' in my.clew: see 'clew list'"):
+            index.remove(["more", "*.pdf"])
+        assert index.remove(["more", "docs/deep"]) == [
+            "more/d.md",
+            "docs/deep/b.txt",
+            "docs/deep/c.md",
+        ]
+        assert index.documents() == ["docs/a.txt"]

@@ -71,6 +71,8 @@ class AddReport:
     restored: list[str] = field(default_factory=list)  # removed before; came back for nothing
     n_unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)  # whose file is gone from a folder that was named
+    pruned: bool = False  # those that are gone were removed
 
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:

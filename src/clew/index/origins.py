@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from clew.types import Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from clew.readers.roots import Roots
     from clew.store import Store
     from clew.types import Document
 
@@ -61,6 +62,19 @@ def _of_sources(store: Store) -> dict[str, Path]:
                 root = path.parents[len(below) - 1] if below else path
                 if root.exists():
                     found[name] = root.resolve()
+    return found
+
+
+def gone(ids: Iterable[str], roots: Roots, paths: Iterable[Path]) -> list[str]:
+    """Return those ids that lie below some folders and whose files are there no more."""
+    found = []
+    prefixes = {f"{roots.id_of(path)}/": path.resolve() for path in paths if path.is_dir()}
+    for each in ids:
+        for prefix, folder in prefixes.items():
+            below = _LINE.sub("", each.removeprefix(prefix))
+            if each.startswith(prefix) and not os.path.lexists(folder / below):
+                found.append(each)
+                break
     return found
 
 
