@@ -22,7 +22,7 @@ from clew import index, loading, readers, support
 from clew import methods as retrieval
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.generation import open_snapshot
-from clew.index import AddReport, OnProgress, Settings
+from clew.index import AddReport, OnProgress, Settings, origins
 from clew.index.choose import (
     CORE_SHARE,
     NOTE,
@@ -36,9 +36,11 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
+from clew.readers.roots import Roots
 from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.keys import name_key
+from clew.text.patterns import matching
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
@@ -185,6 +187,8 @@ class Index:
         self,
         source: Source,
         *,
+        name: str = "",
+        prune: bool = False,
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
         again: bool = False,
@@ -194,8 +198,12 @@ class Index:
     ) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
 
-        A document of a known id with other content replaces the old one. Input that cannot be
-        read is in the report's `skipped`, and the rest goes on. Then units (for a share of the
+        A document of a known id with other content replaces the old one, unless that is another
+        file's. The id of a file begins with the name of the folder that was named, with those of
+        its parents where another folder of the index has it, or with `name`; the name of a folder
+        that the index has says that it has moved. Input that cannot be read is in the report's
+        `skipped`, and the rest goes on. Documents whose file is gone from a folder that is named
+        are in `gone`, and removed where `prune` is asked for. Then units (for a share of the
         tokens, in the chunks that have the most `value`) and `triples` (by an LLM of the share
         `core` of the chunks, chosen by `core_by`) are extracted from the chunks that lack them,
         triples of `entities` that the LLM names ("llm") or of "statistical" ones, whose rate is
@@ -212,10 +220,11 @@ class Index:
         index was built with other models or settings, IndexLocked while another process writes,
         EndpointError.
         """
-        for name in methods or ():
-            retrieval.load(name)
+        for each in methods or ():
+            retrieval.load(each)
         meter = Meter()
-        items = iter(_items(source))
+        roots = self._roots(source, name)
+        items = iter(_items(source, roots))
         first = list(islice(items, 1))
         if not first and not self._exists():
             raise InputError(f"there is no file to index in {_named(source)}")
@@ -224,9 +233,14 @@ class Index:
         wanted = _wanted(store.note(NOTE), extraction)
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
+        origins.remember(store, self.folder, roots.places)
         with self._billed("add", store, meter):
             with meter.stage("read"):
                 report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
+                report.gone = origins.gone(store.hashes(), roots, _paths(source))
+                if prune and report.gone:
+                    store.remove(report.gone)
+                    report.pruned = True
             try:
                 with meter.stage("extract"):
                     extracted = self._extract(store, wanted, budget, meter, on_chunks, again=again)
@@ -240,6 +254,17 @@ class Index:
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
+
+    def _roots(self, source: Source, name: str) -> Roots:
+        """Return what the folders and files of this index are called, with a new name for one."""
+        roots = Roots(origins.places(self._existing(), self.folder) if self._exists() else {})
+        if name:
+            if not isinstance(source, str | Path):
+                raise InputError(f"one folder or file can be called {name!r}, not several: name it")
+            if not os.path.lexists(source):
+                raise InputError(f"there is no file or folder {str(source)!r}")
+            roots.add(Path(source), name)
+        return roots
 
     @contextmanager
     def _billed(self, kind: str, store: Store, meter: Meter) -> Iterator[None]:
@@ -403,20 +428,37 @@ class Index:
         self._renew(store)
 
     @_one_at_a_time
-    def remove(self, ids: str | Sequence[str]) -> list[str]:
-        """Delete documents by id, with everything that only they supported; return the ids.
+    def remove(self, ids: str | Sequence[str], *, dry_run: bool = False) -> list[str]:
+        """Delete documents, with everything that only they supported; return their ids.
 
-        Raises InputError, and deletes nothing, where an id is not in the index.
+        Documents are named by id, by a folder of ids, or by a pattern such as `notes/*.md`, whose
+        `*` crosses folders too. Nothing is deleted in a `dry_run`. Raises InputError, and deletes
+        nothing, where one of these names no document.
         """
-        ids = [ids] if isinstance(ids, str) else list(ids)
         store = self._existing()
-        known = store.hashes()
-        unknown = [i for i in ids if i not in known]
-        if unknown:
-            raise InputError(f"no document {unknown[0]!r} in {self.folder}: see 'clew show'")
-        gone = store.remove(ids)
+        chosen = self._matching([ids] if isinstance(ids, str) else ids)
+        if dry_run:
+            return chosen
+        gone = store.remove(chosen)
         self._renew(store)
         return gone
+
+    def documents(self, *patterns: str) -> list[str]:
+        """Return the ids of all documents, or of those that ids, folders or patterns name.
+
+        Raises InputError where one of these names no document.
+        """
+        return self._matching(patterns) if patterns else sorted(self._existing().hashes())
+
+    def _matching(self, patterns: Iterable[str]) -> list[str]:
+        known = sorted(self._existing().hashes())
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            found = matching(pattern, known)
+            if not found:
+                raise InputError(f"no document {pattern!r} in {self.folder}: see 'clew list'")
+            chosen.update(dict.fromkeys(found))
+        return list(chosen)
 
     @_one_at_a_time
     def compact(self) -> None:
@@ -895,7 +937,7 @@ def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
     return wanted
 
 
-def _items(source: Source) -> Iterable[Document | Skipped]:
+def _items(source: Source, roots: Roots | None = None) -> Iterable[Document | Skipped]:
     """Return what `source` holds; documents are taken from it only as they are needed."""
     several = [source] if isinstance(source, str | Path | Document) else source
     items: Iterator[object] = iter(several)
@@ -903,7 +945,16 @@ def _items(source: Source) -> Iterable[Document | Skipped]:
     given = chain(first, items)
     if first and isinstance(first[0], Document):
         return (item if isinstance(item, Document) else _refuse(item) for item in given)
-    return readers.read([i if isinstance(i, str | Path) else _refuse(i) for i in given])
+    paths = [i if isinstance(i, str | Path) else _refuse(i) for i in given]
+    return readers.read(paths, roots)
+
+
+def _paths(source: Source) -> list[Path]:
+    """Return the paths that were given to `add`; documents are none."""
+    several = [source] if isinstance(source, str | Path | Document) else source
+    if not isinstance(several, list | tuple):
+        return []
+    return [Path(each) for each in several if isinstance(each, str | Path)]
 
 
 def _named(source: object) -> str:

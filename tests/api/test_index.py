@@ -160,13 +160,13 @@ def test_a_list_of_paths(index, texts):
     assert added.report.added == ["comet.txt", "verle.md"]
 
 
-def test_the_same_name_in_two_folders_is_reported(index, texts, tmp_path):
-    """Two files that would have one id are not two documents, and no failure."""
+def test_the_same_name_in_two_folders(index, texts, tmp_path):
+    """Two files are two documents, and the second is called by its folder too."""
     other = tmp_path / "comet.txt"
     other.write_text("Another Comet.")
     added = index.add([texts / "comet.txt", other])
-    assert added.report.added == ["comet.txt"]
-    assert len(added.report.skipped) == 1
+    assert added.report.added == ["comet.txt", f"{tmp_path.name}/comet.txt"]
+    assert not added.report.skipped
 
 
 def test_documents_of_a_list_a_generator_and_alone(index):
@@ -399,7 +399,7 @@ def test_a_bad_parameter_is_found_before_the_index(index):
 
 def test_removing_an_unknown_id_removes_nothing(full):
     """One wrong id among right ones stops the removal; the message names it."""
-    with pytest.raises(InputError, match=r"no document 'comte' in .*my.clew: see 'clew show'"):
+    with pytest.raises(InputError, match=r"no document 'comte' in .*my.clew: see 'clew list'"):
         full.remove(["comet", "comte"])
     assert full.show()["layers"]["document"] == 12
 

@@ -14,16 +14,17 @@ RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
-    f"--for {PAID} --json",
+    f"--as --prune --for {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --index "
     f"{PAID} --context-tokens --json",
     "plan": f"{BUILD} {PAID} --core {RELATED} --probe --json",
     "show": "--aliases --index --json",
+    "list": "--sort --index --json",
     "export": f"--query --method --param --reranker --index {PAID} --json",
     "methods": "--json",
-    "remove": "--index --json",
+    "remove": "--dry-run --index --json",
     "compact": "--index --json",
     "import-kg": f"{BUILD} --store --json",
     "import-triples": "--index --json",

@@ -91,13 +91,18 @@ def test_one_path_in_place_of_a_list_is_an_error(path):
         read(path)
 
 
-def test_a_second_document_of_an_id_is_skipped(write):
-    """The reason names the first, and nothing is lost silently."""
+def test_two_files_of_one_name_have_two_ids(write):
+    """The second is called by its folder too."""
     paths = [write("x/a.txt", "one"), write("y/a.txt", "two")]
+    assert [(each.id, each.text) for each in read(paths)] == [("a.txt", "one"), ("y/a.txt", "two")]
+
+
+def test_a_second_record_of_an_id_is_skipped(write):
+    """The reason names the first, and nothing is lost silently."""
+    paths = [write(f"{name}.jsonl", '{"id": "n", "text": "a note"}') for name in "xy"]
     first, second = read(paths)
-    assert first.text == "one"
-    assert str(second) == "y/a.txt: has the id 'a.txt', which x/a.txt has already"
-    assert second.line is None
+    assert first.source == "x.jsonl:1"
+    assert str(second) == "y.jsonl, line 1: has the id 'n', which x.jsonl:1 has already"
 
 
 def test_a_loop_of_links_ends(write):

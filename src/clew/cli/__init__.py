@@ -20,7 +20,7 @@ from clew.cli.building import (
     unmerge,
 )
 from clew.cli.classifying import classify
-from clew.cli.looking import export, methods, show
+from clew.cli.looking import export, list_documents, methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
 from clew.cli.planning import plan
@@ -52,7 +52,7 @@ def main(context: click.Context) -> None:
 
 
 for _command in (
-    index, ask, search, classify, plan, show, export, methods, remove, compact, import_graph,
-    import_triples, merge, unmerge, evaluation,
+    index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
+    import_graph, import_triples, merge, unmerge, evaluation,
 ):  # fmt: skip
     main.add_command(_command)

@@ -76,6 +76,17 @@ extraction_options = gathered(
         "again": click.option(
             "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
         ),
+        "name": click.option(
+            "--as",
+            "name",
+            metavar="NAME",
+            default="",
+            help="What PATH is called in ids. The name of a folder of the index says that it has "
+            "moved to PATH.",
+        ),
+        "prune": click.option(
+            "--prune", is_flag=True, help="Remove documents whose file is gone from a PATH."
+        ),
         "methods": click.option(
             "--for",
             "methods",
@@ -130,7 +141,7 @@ def index(
         documents_done() as (on_progress, on_chunks),
     ):
         added = opened.add(
-            list(paths),
+            paths[0] if len(paths) == 1 else list(paths),
             **extraction,
             budget=paid.budget,
             on_progress=on_progress,
@@ -270,20 +281,28 @@ def unmerge(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
 
 @click.command()
 @click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
+@click.option("--dry-run", is_flag=True, help="Name what would be deleted, and delete nothing.")
 @index_option()
 @json_option
 @click.pass_obj
-def remove(opener: Opener, documents: tuple[str, ...], folder: Path, *, as_json: bool) -> None:
-    """Delete documents by id, with everything that only they supported.
+def remove(
+    opener: Opener, documents: tuple[str, ...], folder: Path, *, dry_run: bool, as_json: bool
+) -> None:
+    """Delete documents, with everything that only they supported.
 
-    Nothing is deleted where an id is unknown. 'clew compact' erases what was deleted from disk.
+    A DOCUMENT is an id, a folder of ids, or a pattern such as 'notes/*.md'. Nothing is deleted
+    where one of them names nothing. 'clew compact' erases what was deleted from disk.
     """
     with opener(folder) as opened:
-        gone = opened.remove(documents)
+        gone = opened.remove(documents, dry_run=dry_run)
+    place, n = one_line(str(folder)), counted(len(gone), "document")
     if as_json:
-        echo_json({"index": str(folder), "removed": gone})
+        echo_json({"index": str(folder), "removed": [] if dry_run else gone, "matched": gone})
+    elif dry_run:
+        click.echo("\n".join(map(one_line, gone)))
+        click.echo(f"{n} would be removed from {place}.", err=True)
     else:
-        click.echo(f"Removed {counted(len(gone), 'document')} from {one_line(str(folder))}.")
+        click.echo(f"Removed {n} from {place}.")
 
 
 @click.command()
@@ -373,6 +392,10 @@ def _summary(added: Added, folder: Path) -> str:
     holds, done, cost, *more = added_lines(added)
     lines = [f"{heading(one_line(str(folder)))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
+    if added.report.gone:
+        n = counted(len(added.report.gone), "document")
+        told = f"{n} removed" if added.report.pruned else f"{n} gone: --prune removes what is gone"
+        lines.append(f"  of files that are there no more: {told}")
     if added.n_documents:
         lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -229,6 +229,47 @@ def _aliases(index: Index, name: str | None) -> dict[str, Any]:
             if key in {name_key(pair["name"]), name_key(pair["into"])}
         ],
     }
+
+
+@click.command("list")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@click.option(
+    "--sort",
+    type=click.Choice(["id", "title", "size"]),
+    default="id",
+    show_default=True,
+    help="By what they are ordered; the largest first.",
+)
+@index_option()
+@json_option
+@click.pass_obj
+def list_documents(
+    opener: Opener, patterns: tuple[str, ...], folder: Path, *, sort: str, as_json: bool
+) -> None:
+    """List the documents of an index: id, characters and title.
+
+    A PATTERN is an id, a folder of ids, or a pattern such as 'notes/*.md'.
+    """
+    with opener(folder) as index:
+        layer, chosen = index.snapshot().document_layer, index.documents(*patterns)
+        rows = [
+            {"id": d.id, "characters": len(d.text), "title": d.title, "source": d.source}
+            for d in layer.documents(layer.rows(chosen))
+        ]
+    rows.sort(key=_ORDERS[sort])
+    if as_json:
+        echo_json({"index": str(folder), "documents": rows})
+        return
+    for row in rows:
+        words = (f"{row['characters']:>9,}", one_line(str(row["id"])), one_line(str(row["title"])))
+        click.echo("  ".join(words).rstrip())
+
+
+_ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "id": lambda row: row["id"],
+    "title": lambda row: (row["title"], row["id"]),
+    "size": lambda row: (-row["characters"], row["id"]),
+}
 
 
 def _alias_lines(found: Mapping[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from clew import generation
 from clew.derived import CachedArrays
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
+from clew.index.origins import Owners
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
@@ -70,6 +71,8 @@ class AddReport:
     restored: list[str] = field(default_factory=list)  # removed before; came back for nothing
     n_unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)  # whose file is gone from a folder that was named
+    pruned: bool = False  # those that are gone were removed
 
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
@@ -182,7 +185,7 @@ def _changed(
     tell: OnProgress,
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is not in the index as it is, with its content hash; report the rest."""
-    seen: set[str] = set()
+    seen, owners = set[str](), Owners(store)
     for item in items:
         if isinstance(item, Skipped):
             report.skipped.append(item)
@@ -194,6 +197,9 @@ def _changed(
         content = content_hash(document)
         if known.get(document.id) == content:
             report.n_unchanged += 1
+            tell(1)
+        elif document.id in known and (refused := owners.refuse(document)):
+            report.skipped.append(refused)
             tell(1)
         elif _has_words(document):
             yield document, content

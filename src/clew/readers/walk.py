@@ -7,12 +7,12 @@ if it leads into the folder that is read anyway or above it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
+from clew.readers.roots import Roots, shown
 from clew.types import Skipped
 
 _INDEX_FILES = ("index.sqlite", "writer.lock")
@@ -28,18 +28,23 @@ class File:
     named: bool = False  # the caller named this very file, not a folder above it
 
 
-def files(paths: Iterable[Path]) -> Iterator[File | Skipped]:
-    """Yield the files that are named or lie below a named folder."""
+def files(paths: Iterable[Path], roots: Roots | None = None) -> Iterator[File | Skipped]:
+    """Yield the files that are named or lie below a named folder, with their ids by the `roots`.
+
+    Paths that lie below no root become roots.
+    """
+    paths, roots = list(paths), roots or Roots()
+    for path in paths:
+        roots.add(path)
     for path in paths:
         if path.is_dir():
-            yield from _below(path)
+            yield from _below(path, roots)
         else:
-            yield _file(path, _shown(path.name), named=True)
+            yield _file(path, roots.id_of(path), named=True)
 
 
-def _below(folder: Path) -> Iterator[File | Skipped]:
+def _below(folder: Path, roots: Roots) -> Iterator[File | Skipped]:
     root = folder.resolve()
-    prefix = f"{_shown(root.name)}/" if root.name else ""
     seen: set[Path] = set()
     stack = [folder]
     while stack:
@@ -49,9 +54,9 @@ def _below(folder: Path) -> Iterator[File | Skipped]:
                 if path == folder or not _leads_home(path, root):
                     stack += sorted(_visible(path, seen), reverse=True)
             else:
-                yield _file(path, prefix + _shown(path.relative_to(folder).as_posix()))
+                yield _file(path, roots.id_of(root / path.relative_to(folder)))
         except OSError as error:
-            yield Skipped(source=_shown(path.as_posix()), reason=os_reason(error))
+            yield Skipped(source=shown(path.as_posix()), reason=os_reason(error))
 
 
 def _leads_home(path: Path, root: Path) -> bool:
@@ -69,7 +74,7 @@ def _visible(path: Path, seen: set[Path]) -> list[Path]:
 
 
 def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
-    source = _shown(path.as_posix())
+    source = shown(path.as_posix())
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -82,8 +87,3 @@ def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
 def os_reason(error: OSError) -> str:
     """Return what the operating system said, as the end of a sentence about the file."""
     return f"cannot be read: {error.strerror or error}"
-
-
-def _shown(name: str) -> str:
-    """Return a file name as text that any encoding can write."""
-    return os.fsencode(name).decode("utf-8", "replace")

@@ -1,0 +1,116 @@
+"""Where the documents of an index came from: the roots of their ids, and the file of each."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.types import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from clew.readers.roots import Roots
+    from clew.store import Store
+    from clew.types import Document
+
+NOTE = "roots"  # what a store keeps the roots under
+_LINE = re.compile(r":\d+$")  # behind the file of a record
+
+
+def places(store: Store, folder: Path) -> dict[str, Path]:
+    """Return the roots that an index in `folder` remembers, and where they are now.
+
+    A root that moved together with the index is found by the way from one to the other.
+    """
+    noted = store.note(NOTE)
+    if not noted:
+        return _of_sources(store)
+    found = {}
+    for name, place in noted.items():
+        beside = Path(os.path.normpath(folder.resolve() / place["relative"]))
+        found[name] = beside if place["relative"] and beside.exists() else Path(place["path"])
+    return found
+
+
+def remember(store: Store, folder: Path, roots: Mapping[str, Path]) -> None:
+    """Keep where roots are, and the way there from the index in `folder`."""
+    noted = {}
+    for name, place in sorted(roots.items()):
+        relative = ""
+        with suppress(ValueError):  # another drive
+            relative = Path(os.path.relpath(place, folder.resolve())).as_posix()
+        noted[name] = {"path": str(place), "relative": relative}
+    if noted != store.note(NOTE):
+        store.set_note(NOTE, noted)
+
+
+def _of_sources(store: Store) -> dict[str, Path]:
+    """Return the roots of an index that remembers none, from one document below each."""
+    with closing(store.view()) as view:
+        rows: dict[str, int] = {}
+        for document_id, row in view.live_documents():
+            rows.setdefault(document_id.partition("/")[0], row)
+        found = {}
+        for name, document in zip(rows, view.documents(list(rows.values())), strict=True):
+            path, below = Path(document.source), document.id.split("/")[1:]
+            if document.source and list(path.parts[len(path.parts) - len(below) :]) == below:
+                root = path.parents[len(below) - 1] if below else path
+                if root.exists():
+                    found[name] = root.resolve()
+    return found
+
+
+def gone(ids: Iterable[str], roots: Roots, paths: Iterable[Path]) -> list[str]:
+    """Return those ids that lie below some folders and whose files are there no more."""
+    found = []
+    prefixes = {f"{roots.id_of(path)}/": path.resolve() for path in paths if path.is_dir()}
+    for each in ids:
+        for prefix, folder in prefixes.items():
+            below = _LINE.sub("", each.removeprefix(prefix))
+            if each.startswith(prefix) and not os.path.lexists(folder / below):
+                found.append(each)
+                break
+    return found
+
+
+class Owners:
+    """Which file each document of an index came from, read when it is first asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def refuse(self, document: Document) -> Skipped | None:
+        """Say why a document may not replace the one of its id: it is another file's.
+
+        It may where either came from no file, or the other file is gone.
+        """
+        mine, theirs = _file(document.source), self._file_of(document.id)
+        if mine is None or theirs is None or mine.samefile(theirs):
+            return None
+        reason = f"its id {document.id!r} is that of a document from {theirs}, which it is not"
+        return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
+
+    def _file_of(self, document_id: str) -> Path | None:
+        row = self._rows.get(document_id)
+        if row is None:
+            return None
+        with closing(self._store.view()) as view:
+            return _file(view.documents([row])[0].source)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        with closing(self._store.view()) as view:
+            return dict(view.live_documents())
+
+
+def _file(source: str) -> Path | None:
+    """Return the file of a source, None where there is none or it is gone."""
+    for name in (source, _LINE.sub("", source)):
+        if name and Path(name).is_file():
+            return Path(name)
+    return None

@@ -1,0 +1,24 @@
+"""Ids that a pattern names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+
+def matching(pattern: str, ids: Sequence[str]) -> list[str]:
+    """Return the ids that a pattern names: one, those of a folder, or those that are like it.
+
+    In a pattern `*` stands for any characters, `?` for one and `[ab]` for one of these; `/` is a
+    character like any other.
+
+    >>> matching("notes", ["notes/a.md", "notes.md"])
+    ['notes/a.md']
+    >>> matching("*.md", ["notes/a.md", "notes.md", "a.txt"])
+    ['notes/a.md', 'notes.md']
+    """
+    if pattern in ids:
+        return [pattern]
+    below = f"{pattern.rstrip('/')}/"
+    found = [each for each in ids if each.startswith(below)]
+    return found or [each for each in ids if fnmatchcase(each, pattern)]
