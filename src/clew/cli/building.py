@@ -393,12 +393,17 @@ def _summary(added: Added, folder: Path) -> str:
     lines = [f"{heading(one_line(str(folder)))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
     if added.report.gone:
-        n = counted(len(added.report.gone), "document")
-        told = f"{n} removed" if added.report.pruned else f"{n} gone: --prune removes what is gone"
-        lines.append(f"  of files that are there no more: {told}")
+        lines.append(f"  {_gone(len(added.report.gone), pruned=added.report.pruned)}")
     if added.n_documents:
         lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
     return "\n".join(lines)
+
+
+def _gone(n: int, *, pruned: bool) -> str:
+    files = "a file that is" if n == 1 else "files that are"
+    if pruned:
+        return f"{counted(n, 'document')} of {files} gone: removed"
+    return f"{counted(n, 'document')} of {files} gone: --prune removes {'it' if n == 1 else 'them'}"
 
 
 def _is_new(added: Added) -> bool:

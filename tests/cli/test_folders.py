@@ -1,0 +1,71 @@
+"""Folders as a user has them: two of one name, files that go, documents by pattern."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Work in a folder with two of the name `docs`, and an index of both."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("p1/docs/index.md", "p2/docs/index.md", "p2/docs/more.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"This is {name}.", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def both(clew, here):
+    """Index both folders, one after the other."""
+    assert clew("index", "p1/docs").exit_code == 0
+    assert clew("index", "p2/docs").exit_code == 0
+
+
+def test_documents_are_listed(clew, both):
+    """A line each, in the order that is asked for, or as JSON; by patterns."""
+    listed = clew("list").stdout.splitlines()
+    assert [line.split()[1] for line in listed] == [
+        "docs/index.md",
+        "p2/docs/index.md",
+        "p2/docs/more.md",
+    ]
+    found = json.loads(clew("list", "p2/*", "--sort", "title", "--json").stdout)
+    assert [row["id"] for row in found["documents"]] == ["p2/docs/index.md", "p2/docs/more.md"]
+    assert found["documents"][0]["characters"] == len("This is p2/docs/index.md.")
+    refused = clew("list", "p3")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == "clew: no document 'p3' in my.clew: see 'clew list'\n"
+
+
+def test_what_would_be_removed_is_named(clew, both):
+    """A dry run prints ids and removes none."""
+    dry = clew("remove", "p2/docs", "--dry-run")
+    assert dry.stdout.splitlines() == ["p2/docs/index.md", "p2/docs/more.md"]
+    assert "2 documents would be removed from my.clew." in dry.stderr
+    assert clew("remove", "p2/docs").stdout == "Removed 2 documents from my.clew.\n"
+    assert len(clew("list").stdout.splitlines()) == 1
+
+
+def test_files_that_are_gone(clew, both):
+    """A run says how many there are, and --prune removes their documents."""
+    Path("p2/docs/more.md").unlink()
+    told = clew("index", "p2/docs").stdout
+    assert "1 document of a file that is gone: --prune removes it" in told
+    told = clew("index", "p2/docs", "--prune").stdout
+    assert "1 document of a file that is gone: removed" in told
+    assert len(clew("list").stdout.splitlines()) == 2
+
+
+def test_a_folder_that_may_have_moved(clew, both):
+    """One sentence names both places and the option; nothing is overwritten until it is given."""
+    shutil.move("p1", "p3")
+    refused = clew("index", "p3/docs")
+    assert refused.exit_code == 1
+    assert len(refused.stderr.splitlines()) == 1
+    assert "say --as docs if it was moved there" in refused.stderr
+    assert "1 unchanged" in clew("index", "p3/docs", "--as", "docs").stdout
+    assert "1 unchanged" in clew("index", "p3/docs").stdout
