@@ -1,8 +1,8 @@
-"""Candidates grow without an LLM: along relations that say more of what is asked.
+"""Candidates grow without an LLM, along the relations that fit the phrases of the question.
 
-A path leads from a candidate on. What is asked are the phrases of the question, and a path says of
-each as much as the relation on it that is nearest to it. Each path is judged by itself, so what one
-says already does not hold up another.
+Each path that leaves a candidate is scored, per phrase of the question, by its most similar
+relation; its score is the mean over the phrases. A triple is added where it raises the score of its
+path. Paths are scored independently of each other, so one that fits already does not stop another.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from clew.models import Embedder
 
-_LEAST_GAIN = 0.05  # in what a path says, for a triple to be added
-_MARGIN = 0.1  # a path that says this much less than the best one leads elsewhere
+_LEAST_GAIN = 0.05  # by which a triple must raise the score of its path to be added
+_MARGIN = 0.1  # a path whose score is this far below the best one is not followed
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A candidate's triples, and those that one went along from it."""
+    """A path that leaves a candidate: the candidate's triples, then those of the path."""
 
     triples: tuple[int, ...]
     entities: frozenset[int]  # of all of these triples
-    ends: frozenset[int]  # where it goes on
-    said: NDArray[np.float64]  # (n_phrases,) how much it says of each
+    ends: frozenset[int]  # the entities from which it may go on
+    said: NDArray[np.float64]  # (n_phrases,) the similarity of its best relation to each phrase
 
     @property
     def score(self) -> float:

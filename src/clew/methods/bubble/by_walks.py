@@ -1,7 +1,7 @@
-"""Candidates grow over a graph without texts: along the walks that say what is asked.
+"""Candidates grow over a graph without texts, along the walks that fit the question.
 
-What a question names exactly is where a candidate's walks begin. They are read as `paths` reads
-them, so relations are judged together and in order, and one may come twice.
+The walks of a candidate begin at the entities that the question names exactly. They are scored as
+`paths` scores them: all relations of a walk together and in order, so a relation may come twice.
 """
 
 from __future__ import annotations

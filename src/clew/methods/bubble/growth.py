@@ -1,4 +1,4 @@
-"""What stands beside a candidate in the graph, within what a query may take."""
+"""The triples next to a candidate, by which it may grow, within the budget of a query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GrownTriple:
     triple: int  # row
     depth: int  # from 1
     reason: str
-    score: float | None = None  # what the way to it says of what is asked; none by an LLM
+    score: float | None = None  # of the path that leads to it; None where an LLM chose it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Grown:
 
 
 class Beside:
-    """The triples beside what is held, each entity's read once."""
+    """The triples next to those that a candidate holds; each entity's are read once."""
 
     def __init__(self, view: BubbleView, width: int, seconds: float, begun: float) -> None:
         self.view = view
