@@ -114,6 +114,8 @@ def _table(block: str) -> Table:
 
 def _joined(before: Table, after: Table) -> Table:
     """Return a table with the rows of before that a partial one lacks, in their places."""
+    if after.partial and not after.rows:
+        return before
     if not after.partial or before.header != after.header:
         return after
     new = {row[0]: row for row in after.rows}

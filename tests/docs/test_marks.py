@@ -84,6 +84,12 @@ def test_a_partial_table_keeps_the_other_rows():
     assert dict(cells(page)) == dict(cells(PAGE))
 
 
+def test_a_partial_table_of_nothing_changes_nothing():
+    """Where no data set of a table was measured, it stays, whatever columns it would have now."""
+    nothing = Table((*TABLE.header, "walk"), (), partial=True)
+    assert fill(PAGE, {"hotpot": nothing}) == (PAGE, [])
+
+
 def test_cells_may_hold_bars():
     """A bar in a cell is escaped and read back."""
     odd = Table(("a|b", "c"), (("x|y", "1"),))
