@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import zipfile
 
 import docx
@@ -12,15 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.readers import read
+from clew.readers.running_heads import without_running_heads
 from clew.types import Document, Skipped
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quiet():
-    """Keep what pypdf logs about the files that it repairs out of the report."""
-    logging.disable(logging.ERROR)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def pdf(*pages, title=None, password=None):
@@ -147,6 +139,42 @@ def test_a_pdf_may_have_a_title(document):
 def test_a_pdf_without_a_user_password_is_read(document):
     """Many files are encrypted only so that nobody prints or changes them."""
     assert document("a.pdf", pdf("Hello", password="")).text == "Hello"
+
+
+def test_divided_words_are_joined(document):
+    """A hyphen at the end of a line goes, unless the word has it elsewhere or a name follows."""
+    page = "Sup-\nplied well-\nknown and Neron-\nTate things are well-known"
+    text = document("a.pdf", pdf(page)).text
+    assert text == "Supplied well-known and Neron-Tate things are well-known"
+
+
+HEADS = [f"{n} Threads\nText of page {word}\n{word} ends" for n, word in enumerate("abc", 7)]
+
+
+@pytest.mark.parametrize(
+    ("pages", "texts"),
+    [
+        (HEADS, [f"Text of page {word}\n{word} ends" for word in "abc"]),
+        (["a\n1", "b\n2"], ["a", "b"]),
+        (["one a\niv", "b\nv", "c\nvi"], ["one a", "b", "c"]),
+        (["a\n5", "b\n7", "c\n9"], ["a\n5", "b\n7", "c\n9"]),
+        (["3.1 Rope", "3.2 Yarn", "3.3 Clew"], ["3.1 Rope", "3.2 Yarn", "3.3 Clew"]),
+        (["Threads\na", "Threads\nb", "c"], ["Threads\na", "Threads\nb", "c"]),
+        (["Threads\nA 1", "Threads\nB 2", "Threads\nC 3", "D"], ["", "", "", "D"]),
+        (["same", "same", "same"], ["same", "same", "same"]),
+        (["alone\n1"], ["alone\n1"]),
+    ],
+)
+def test_running_heads_and_page_numbers_are_dropped(pages, texts):
+    """What counts the pages or stands on three nearby ones is no text; other lines are."""
+    assert without_running_heads(pages) == texts
+
+
+def test_pages_begin_where_their_text_does(document):
+    """The page map counts characters of the text that is left."""
+    found = document("a.pdf", pdf(*HEADS))
+    starts = json.loads(found.metadata["pages"])
+    assert [found.text[start:].split("\n")[0][-1] for start in starts] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(

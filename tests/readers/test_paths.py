@@ -193,7 +193,7 @@ def test_names_that_are_no_text_are_made_text(tmp_path):
 @pytest.mark.parametrize(
     ("name", "package", "hint"),
     [
-        ("a.pdf", "pypdf", "reading a PDF file needs the package 'pypdf'"),
+        ("a.pdf", "pypdfium2", "reading a PDF file needs the package 'pypdfium2'"),
         ("a.docx", "docx", "reading a Word file needs the package 'python-docx'"),
         ("a.parquet", "pyarrow", "reading a Parquet file needs the package 'pyarrow'"),
     ],

@@ -4,9 +4,12 @@
 
 What a document is, and what its text is:
 
-- `.txt .text .rst`, `.md .markdown`: the file; the whole decoded file.
-- `.html .htm .xhtml`: the file; its visible paragraphs.
-- `.pdf`, `.docx` (extra `docs`): the file; what was extracted from it.
+- Plain text, markup and source code: the file; the whole decoded file.
+- `.md .markdown`: the file; the whole decoded file.
+- `.html .htm .xhtml .xml`, `.pptx .odt .odp .epub`: the file; its paragraphs.
+- `.srt .vtt`, `.ipynb`: the file; what is said, and its cells.
+- `.eml`, `.mbox`: the file, and each message; its headers and its words.
+- `.pdf` (extra `pdf`), `.docx .xlsx .xls .ods .rtf` (extra `files`): the file; what was extracted.
 - `.jsonl .ndjson .json .csv .tsv`, `.parquet` (extra `parquet`): a record; its text column.
 
 A format is one function from a `File` to documents, and one line in `formats.READERS`.

@@ -1,70 +1,86 @@
-"""PDF: the text is what pypdf extracts, lines as laid out, pages joined by blank lines.
+"""PDF: the text is what PDFium extracts, lines as laid out, pages joined by blank lines.
 
-A PDF does not know its paragraphs, so lines stay lines. `metadata["pages"]` is a JSON list with the
-character at which each page begins. The title is the one in the PDF, else the file name. Needs the
-extra `docs`.
+A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
+line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
+`metadata["pages"]` is a JSON list with the character at which each page begins. The title is the
+one in the PDF, else the file name. Needs the extra `pdf`.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Iterator
-from io import BytesIO
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import accumulate
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
+from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import extracted
 from clew.readers.walk import File
 from clew.types import Document
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdfium2 import PdfDocument
 
-# What pypdf lets through where a PDF is broken; its documentation says that it may be anything.
-_DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
+_ONE_AT_A_TIME = Lock()  # PDFium must not be called by two threads at once
+_HYPHENATED = re.compile(r"(\w*)\x02(\w*)")  # PDFium's mark for a hyphen at the end of a line
+_HYPHEN_WORDS = re.compile(r"\w+(?:[-\u2010]\w+)*")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # glyphs without a character
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a PDF."""
-    with needs("pypdf", "docs", "reading a PDF file"):
-        from pypdf import PdfReader
-        from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
+    with needs("pypdfium2", "pdf", "reading a PDF file"):
+        import pypdfium2
+        from pypdfium2.raw import FPDF_ERR_PASSWORD
 
     data = file.path.read_bytes()
     try:
-        pdf = PdfReader(BytesIO(data))
-        pages = [_page_text(page.extract_text()) for page in pdf.pages]
-        title = _title(pdf)
-    except (FileNotDecryptedError, DependencyError):
+        with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
+            texts = [_page_text(pdf, number) for number in range(len(pdf))]
+            title = SURROGATE.sub("", pdf.get_metadata_value("Title"))
+    except pypdfium2.PdfiumError as error:
+        is_encrypted = error.err_code == FPDF_ERR_PASSWORD
         reason = "is an encrypted PDF; save it without a password"
-        raise UnreadableSource(file.source, reason) from None
-    except (PyPdfError, *_DAMAGE):
-        raise UnreadableSource(file.source, "is a broken PDF file") from None
+        raise UnreadableSource(
+            file.source, reason if is_encrypted else "is a broken PDF file"
+        ) from None
+    pages = without_running_heads(_unhyphenated(texts))
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
     starts = accumulate((len(page) + 2 for page in pages[:-1]), initial=0)
     yield extracted(file, pages, title, {"pages": json.dumps(list(starts))})
 
 
-def _page_text(text: str) -> str:
-    lines = (line.rstrip() for line in text.split("\n"))
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", "\n".join(lines)).strip("\n")
+def _page_text(pdf: PdfDocument, number: int) -> str:
+    with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
+        text: str = text_page.get_text_bounded(errors="replace")
+    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
-def _title(pdf: PdfReader) -> str:
-    title = pdf.metadata.title if pdf.metadata else None
-    return SURROGATE.sub("", str(title or ""))
+def _unhyphenated(texts: Sequence[str]) -> list[str]:
+    """Return the pages with divided words joined.
+
+    A hyphen stays where the text has it in the same word elsewhere, or where a capital or a digit
+    follows: "built-in", "Mordell-Weil".
+    """
+    known = {
+        word.casefold().replace("\u2010", "-")
+        for text in texts
+        if "\x02" in text
+        for word in _HYPHEN_WORDS.findall(text)
+    }
+
+    def whole(divided: re.Match[str]) -> str:
+        left, right = divided[1], divided[2]
+        joined, compound = f"{left}{right}", f"{left}-{right}"
+        if joined.casefold() in known or not (left and right):
+            return joined if left and right else compound
+        return joined if right[0].islower() and compound.casefold() not in known else compound
+
+    return [_CONTROLS.sub("", _HYPHENATED.sub(whole, text)) for text in texts]

@@ -1,7 +1,7 @@
 """Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
 
 The cells of a row are set apart by ` | `. The title is the one in the document's properties, else
-the first paragraph in the style Title or Heading 1, else the file name. Needs the extra `docs`.
+the first paragraph in the style Title or Heading 1, else the file name. Needs the extra `files`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a Word file."""
-    with needs("python-docx", "docs", "reading a Word file"):
+    with needs("python-docx", "files", "reading a Word file"):
         import docx
         from docx.opc.exceptions import OpcError
         from docx.oxml.exceptions import XmlchemyError

@@ -1,0 +1,85 @@
+"""Pages without what is printed at the edge of each of them: running heads and page numbers.
+
+    1 | Chapter 2: Vectors          9     dropped: page 8 has the same line with an 8
+    2 | In particular a constant is       kept
+    3 | simply repeated.                  kept
+
+A line is looked at where no line of text stands between it and the edge of its page. It is dropped
+where its number counts on from those of nearby pages, or where its words stand at the same edge of
+two nearby pages as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+_NUMBER = re.compile(r"^(\d{1,4}|[ivxlc]{1,7})(?:\s|$)|(?:^|\s)(\d{1,4}|[ivxlc]{1,7})$")
+_NEAR = 6  # pages: heads of left and of right pages differ, and chapters may be short
+_DEPTH = 2  # lines of a head or foot
+_TIMES = 3  # equal lines make a head
+_MAX_HEAD = 120  # characters
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+def without_running_heads(pages: Sequence[str]) -> list[str]:
+    """Return the text of each page without running heads, running feet and page numbers.
+
+    Pages that would all be empty stay as they are.
+    """
+    lines = [_stripped(page.split("\n")) for page in pages]
+    for edge in (0, -1):
+        for _ in range(_DEPTH):
+            dropped = _repeated([page[edge] if page else "" for page in lines])
+            for number in dropped:
+                del lines[number][edge]
+                lines[number] = _stripped(lines[number])
+    is_all_heads = not any(map(any, lines))
+    return list(pages) if is_all_heads else ["\n".join(page) for page in lines]
+
+
+def _stripped(lines: list[str]) -> list[str]:
+    """Return lines without white space at their ends, and without blank ones at the edges."""
+    return "\n".join(line.rstrip() for line in lines).strip("\n").split("\n")
+
+
+def _repeated(edge: list[str]) -> list[int]:
+    """Return the pages whose line at an edge repeats that of other pages, or counts the pages."""
+    by_words: dict[str, list[int]] = defaultdict(list)
+    by_offset: dict[int, list[int]] = defaultdict(list)
+    for page, line in enumerate(edge):
+        if line and len(line) <= _MAX_HEAD:
+            words, number = _parts(line.strip())
+            if words:
+                by_words[words].append(page)
+            if number is not None:
+                by_offset[number - page].append(page)
+    counted = min(_TIMES, max(len(edge), 2))  # a file of two pages has two numbers
+    repeated = {page for pages in by_words.values() for page in _near(pages, _TIMES)}
+    repeated.update(page for pages in by_offset.values() for page in _near(pages, counted))
+    return sorted(repeated)
+
+
+def _parts(line: str) -> tuple[str, int | None]:
+    """Return a line without its page number, and the number."""
+    found = _NUMBER.search(line)
+    if found is None:
+        return line, None
+    return (line[: found.start()] + line[found.end() :]).strip(" \t|/-"), _value(
+        found[1] or found[2]
+    )
+
+
+def _value(number: str) -> int:
+    if number.isdecimal():
+        return int(number)
+    digits = [_ROMAN[digit] for digit in number]
+    return sum(
+        -digit if digit < max(digits[place:]) else digit for place, digit in enumerate(digits)
+    )
+
+
+def _near(pages: list[int], times: int) -> list[int]:
+    """Return those of the pages that have `times` of them nearby, themselves included."""
+    return [page for page in pages if sum(abs(other - page) <= _NEAR for other in pages) >= times]
