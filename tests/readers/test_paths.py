@@ -69,7 +69,7 @@ def test_suffixes_may_be_in_upper_case(document):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("a.xyz", "no reader for .xyz files"), ("Makefile", "no reader for files without suffix")],
+    [("a.xyz", "no reader for .xyz files"), ("unknown", "no reader for files without suffix")],
 )
 def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason):
     """The reason names the suffix, in a folder as for a named file."""

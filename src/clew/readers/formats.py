@@ -12,37 +12,58 @@ from clew.readers import (
     html_page,
     json_lines,
     json_list,
+    mail,
     markdown,
+    notebook,
     parquet,
     pdf,
     plain,
+    subtitles,
     table,
     word,
+    xml_page,
 )
+from clew.readers.degenerate import why_degenerate
 from clew.readers.roots import Roots
 from clew.readers.walk import File, files, os_reason
 from clew.types import Document, Skipped
 
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
+_TEXTS = ".txt .text .rst .org .adoc .asciidoc .tex .log .yaml .yml .toml .ini .cfg .conf"
+_CODE = (
+    ".bash .c .cc .clj .cpp .cs .css .dart .el .erl .ex .exs .f90 .go .gradle .h .hpp .hs .java "
+    ".jl .js .jsx .kt .lisp .lua .m .ml .php .pl .proto .ps1 .py .pyi .r .rb .rs .scala .scss .sh "
+    ".sql .swift .tcl .tf .ts .tsx .vim .vue .zig"
+)
 READERS: dict[str, Reader] = {
-    ".txt": plain.read,
-    ".text": plain.read,
-    ".rst": plain.read,
+    **dict.fromkeys(_TEXTS.split(), plain.read),
+    **dict.fromkeys(_CODE.split(), plain.read),
     ".md": markdown.read,
     ".markdown": markdown.read,
     ".html": html_page.read,
     ".htm": html_page.read,
     ".xhtml": html_page.read,
+    ".xml": xml_page.read,
     ".jsonl": json_lines.read,
     ".ndjson": json_lines.read,
     ".json": json_list.read,
+    ".ipynb": notebook.read,
     ".csv": table.read,
     ".tsv": table.read,
     ".parquet": parquet.read,
+    ".srt": subtitles.read,
+    ".vtt": subtitles.read,
+    ".eml": mail.read,
+    ".mbox": mail.read_mailbox,
     ".pdf": pdf.read,
     ".docx": word.read,
 }
+PLAIN_NAMES = frozenset(
+    "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
+    "INSTALL LICENCE LICENSE MAINTAINERS Makefile NEWS NOTES NOTICE README THANKS "
+    "TODO".upper().split()
+)  # names without a suffix, in upper or lower case
 
 
 def read(paths: Iterable[str | Path], roots: Roots | None = None) -> Iterator[Document | Skipped]:
@@ -85,6 +106,8 @@ def _distinct(paths: list[Path], roots: Roots | None) -> Iterator[Document | Ski
 def _read_file(file: File) -> Iterator[Document | Skipped]:
     suffix = file.path.suffix.lower()
     reader = READERS.get(suffix) or plugins.find("readers", suffix)
+    if reader is None and file.path.stem.upper() in PLAIN_NAMES:
+        reader = plain.read
     if reader is None:
         reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
         yield Skipped(source=file.source, reason=reason)
@@ -107,13 +130,23 @@ def _with_records(file: File, reader: Reader) -> Iterator[Document | Skipped]:
     n_items = 0
     for item in reader(file):
         n_items += 1
-        yield item
+        yield _worth(file, item)
     if not n_items:
         raise UnreadableSource(file.source, "is empty: it holds no records")
 
 
+def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
+    """Return a document, or why it is not worth indexing."""
+    if isinstance(item, Skipped) or not (reason := why_degenerate(item.text)):
+        return item
+    return Skipped(source=file.source, reason=reason, line=_line(file, item))
+
+
 def _duplicate(file: File, document: Document, first: str) -> Skipped:
-    is_record = document.source != file.source
-    line = int(document.source.rpartition(":")[2]) if is_record else None
     reason = f"has the id {document.id!r}, which {first} has already"
-    return Skipped(source=file.source, reason=reason, line=line)
+    return Skipped(source=file.source, reason=reason, line=_line(file, document))
+
+
+def _line(file: File, document: Document) -> int | None:
+    is_record = document.source != file.source
+    return int(document.source.rpartition(":")[2]) if is_record else None

@@ -38,6 +38,11 @@ def read(file: File) -> Iterator[Document]:
     yield extracted(file, list(_paragraphs(tree)), title)
 
 
+def paragraphs(page: str) -> list[str]:
+    """Return the visible paragraphs of a page, or of a part of one."""
+    return list(_paragraphs(LexborHTMLParser(page)))
+
+
 def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
     pieces: list[str] = []
     for piece, is_kept in _pieces(tree):

@@ -1,4 +1,8 @@
-"""JSON: a list of records. The line number of a record is its place in the list, from 1."""
+"""JSON: a list of records, or one object.
+
+The line number of a record is its place in the list, from 1. An object is a record if it has a
+text, an envelope if one of its values is a list of such objects, and else text as it stands.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,40 @@ from collections.abc import Iterator
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import text_of
+from clew.readers.titled import stem_title
 from clew.readers.walk import File
 from clew.types import Document, Skipped
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each record of the list."""
+    text = text_of(file)
     try:
-        values = record.parse(text_of(file))
+        values = record.parse(text)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
+    if isinstance(values, dict):
+        inside = _records(values)
+        if inside is None:
+            yield Document(id=file.id, text=text, title=stem_title(file), source=file.source)
+            return
+        values = inside
     if not isinstance(values, list):
-        raise UnreadableSource(file.source, "is not a list of records")
+        raise UnreadableSource(file.source, "is neither a list of records nor an object")
     for number, value in enumerate(values, 1):
         if isinstance(value, dict):
             yield record.document(file, value, number)
         else:
             yield Skipped(source=file.source, reason="is not a JSON object", line=number)
+
+
+def _records(value: dict[str, object]) -> list[object] | None:
+    """Return the records that an object is or holds, None where it does neither."""
+    if record.has_text(value):
+        return [value]
+    lists = [
+        inner
+        for inner in value.values()
+        if isinstance(inner, list) and inner and all(isinstance(each, dict) for each in inner)
+    ]
+    return lists[0] if len(lists) == 1 and record.has_text(lists[0][0]) else None

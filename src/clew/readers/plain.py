@@ -1,7 +1,11 @@
-"""Plain text: the text is the whole file, the title its name."""
+"""Plain text, markup and source code: the text is the whole file.
+
+The title is what the markup says it is, else the file name.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from clew.readers.decode import text_of
@@ -9,7 +13,20 @@ from clew.readers.titled import stem_title
 from clew.readers.walk import File
 from clew.types import Document
 
+_UNDERLINED = re.compile(r"^(\S.*)\r?\n([=\-~^\"'#*+])\2{2,}[ \t]*$", re.MULTILINE)
+_TITLES = {
+    ".rst": _UNDERLINED,
+    ".org": re.compile(r"^#\+title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE),
+    ".adoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
+    ".asciidoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
+    ".tex": re.compile(r"\\title\{([^{}]+)\}"),
+}
+
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a text file."""
-    yield Document(id=file.id, text=text_of(file), title=stem_title(file), source=file.source)
+    text = text_of(file)
+    pattern = _TITLES.get(file.path.suffix.lower())
+    found = pattern.search(text) if pattern else None
+    title = " ".join(found[1].split()) if found else ""
+    yield Document(id=file.id, text=text, title=title or stem_title(file), source=file.source)

@@ -17,6 +17,10 @@ from clew.types import Document, Scalar, Skipped
 
 IDS = ("id", "_id")
 TEXTS = ("text", "content", "body", "contents", "passage")
+GUESSED = (
+    "abstract article chunk comment description document message note notes paragraph review "
+    "sentence summary transcript"
+).split()  # taken for the text where just one of them is there, and none of TEXTS
 TITLES = ("title", "name", "heading")
 _ENDS = (("subject", "object"), ("head", "tail"), ("source", "target"))  # columns of triples
 _TOO_DEEP = "is nested too deeply"
@@ -24,7 +28,8 @@ _TOO_DEEP = "is nested too deeply"
 
 def document(file: File, record: Mapping[str, object], line: int) -> Document | Skipped:
     """Return the document of a record, or why it gives none."""
-    id_, title, text = (_column(record, names) for names in (IDS, TITLES, TEXTS))
+    id_, title = (_column(record, names) for names in (IDS, TITLES))
+    text = _text_column(record)
     if text is None:
         return Skipped(source=file.source, reason=lacks_text(record), line=line)
     body = record[text]
@@ -49,7 +54,7 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
 
 def has_text(columns: Iterable[str]) -> bool:
     """Return whether records of these columns have a text."""
-    return _column(columns, TEXTS) is not None
+    return _text_column(columns) is not None
 
 
 def lacks_text(columns: Iterable[str]) -> str:
@@ -74,6 +79,12 @@ def parse(text: str) -> object:
     except ValueError:
         raise ValueError("holds a number of too many digits") from None
     return value
+
+
+def _text_column(columns: Iterable[str]) -> str | None:
+    columns = list(columns)
+    guessed = [column for column in columns if column.strip().casefold() in GUESSED]
+    return _column(columns, TEXTS) or (guessed[0] if len(guessed) == 1 else None)
 
 
 def _column(columns: Iterable[str], names: tuple[str, ...]) -> str | None:

@@ -1,0 +1,96 @@
+"""Mail (.eml, .mbox): a message is a document, its subject the title.
+
+The text is who wrote to whom and when, and behind it the plain text of the message, else that of
+its HTML. Attachments are left out. The id of a message in a mailbox is its `Message-ID`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from mailbox import mbox
+
+from clew.errors import UnreadableSource
+from clew.readers import html_page
+from clew.readers.decode import SURROGATE
+from clew.readers.titled import stem_title
+from clew.readers.walk import File
+from clew.types import Document, Skipped
+
+_SHOWN = ("From", "To", "Cc", "Date")
+# What the standard library lets through where a header or a part is not as it should be.
+_DAMAGE = (ValueError, LookupError, AttributeError, TypeError)
+
+
+def read(file: File) -> Iterator[Document]:
+    """Yield the one document of a message."""
+    message = _message(file.path.read_bytes())
+    if not message.keys():
+        raise UnreadableSource(file.source, "is not a mail message: it has no headers")
+    try:
+        title, text, metadata = _parts(message)
+    except _DAMAGE:
+        raise UnreadableSource(file.source, "is a broken mail message") from None
+    if not text.strip():
+        raise UnreadableSource(file.source, "holds no text")
+    title = title or stem_title(file)
+    yield Document(id=file.id, text=text, title=title, source=file.source, metadata=metadata)
+
+
+def read_mailbox(file: File) -> Iterator[Document | Skipped]:
+    """Yield the document of each message of a mailbox."""
+    messages = mbox(file.path, create=False)
+    try:
+        for number, key in enumerate(messages.keys(), 1):
+            yield _in_mailbox(file, _message(messages.get_bytes(key)), number)
+    finally:
+        messages.close()
+
+
+def _message(data: bytes) -> EmailMessage:
+    return message_from_bytes(data, policy=policy.default)
+
+
+def _in_mailbox(file: File, message: EmailMessage, number: int) -> Document | Skipped:
+    try:
+        title, text, metadata = _parts(message)
+        name = _header(message, "Message-ID").strip("<> ")
+    except _DAMAGE:
+        return Skipped(source=file.source, reason="is a broken mail message", line=number)
+    if not text.strip():
+        return Skipped(source=file.source, reason="is a message without text", line=number)
+    return Document(
+        id=name or f"{file.id}:{number}",
+        text=text,
+        title=title,
+        source=f"{file.source}:{number}",
+        metadata=metadata,
+    )
+
+
+def _parts(message: EmailMessage) -> tuple[str, str, dict[str, str]]:
+    """Return the title, the text and the headers of a message; no text where its body has none."""
+    shown = {name: value for name in _SHOWN if (value := _header(message, name))}
+    body = _body(message)
+    head = "\n".join(f"{name}: {value}" for name, value in shown.items())
+    text = f"{head}\n\n{body}".lstrip("\n") if body else ""
+    return _header(message, "Subject"), text, {name.lower(): shown[name] for name in shown}
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    return _clean(" ".join(str(message.get(name, "")).split()))
+
+
+def _body(message: EmailMessage) -> str:
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return ""
+    content = str(part.get_content())
+    if part.get_content_subtype() == "html":
+        content = "\n\n".join(html_page.paragraphs(content))
+    return _clean(content.replace("\r\n", "\n").strip())
+
+
+def _clean(text: str) -> str:
+    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)

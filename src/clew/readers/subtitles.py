@@ -1,0 +1,30 @@
+"""Subtitles (.srt, .vtt): the text is what is said, a cue a line; numbers, times and marks go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clew.readers.decode import text_of
+from clew.readers.titled import extracted
+from clew.readers.walk import File
+from clew.types import Document
+
+_TIMES = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->")
+_MARKS = re.compile(r"</?[^<>]*>|\{\\[^{}]*\}")
+_BLANK = re.compile(r"(?:[ \t]*\n){2,}")
+
+
+def read(file: File) -> Iterator[Document]:
+    """Yield the one document of a file of subtitles."""
+    blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
+    cues = [cue for cue in map(_cue, blocks) if cue]
+    yield extracted(file, ["\n".join(cues)], "")
+
+
+def _cue(block: str) -> str:
+    """Return what a block says; nothing of one without times, such as a header or a comment."""
+    lines = block.strip().split("\n")
+    place = next((n for n, line in enumerate(lines) if _TIMES.match(line.strip())), len(lines))
+    words = " ".join(line.strip() for line in lines[place + 1 :])
+    return " ".join(_MARKS.sub("", words).split())
