@@ -243,7 +243,9 @@ def test_a_word_file_may_have_a_title(document):
     assert document("my-b.docx", word(lambda file: file.add_paragraph("x"))).title == "my b"
 
 
-SUFFIXES = "txt md html xml jsonl json ipynb csv tsv parquet srt eml mbox pdf docx".split()
+SUFFIXES = (
+    "txt md html xml jsonl json ipynb csv tsv parquet srt eml mbox pdf docx pptx odt rtf xlsx epub"
+).split()
 SEEDS = [pdf("Hello", "two"), word(a_report), b'{"text": "a"}\n', b"id,text\n1,a\n", b"---\na: b\n"]
 
 

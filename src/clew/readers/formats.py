@@ -9,15 +9,18 @@ from pathlib import Path
 from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.readers import (
+    epub,
     html_page,
     json_lines,
     json_list,
     mail,
     markdown,
     notebook,
+    office,
     parquet,
     pdf,
     plain,
+    sheets,
     subtitles,
     table,
     word,
@@ -58,6 +61,14 @@ READERS: dict[str, Reader] = {
     ".mbox": mail.read_mailbox,
     ".pdf": pdf.read,
     ".docx": word.read,
+    ".pptx": office.read_slides,
+    ".odt": office.read_open_document,
+    ".odp": office.read_open_document,
+    ".rtf": office.read_rtf,
+    ".xlsx": sheets.read,
+    ".xls": sheets.read,
+    ".ods": sheets.read,
+    ".epub": epub.read,
 }
 PLAIN_NAMES = frozenset(
     "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "

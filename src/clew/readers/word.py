@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from clew.errors import UnreadableSource
+from clew.readers.archive import refuse_bomb
 from clew.readers.extras import needs
 from clew.readers.titled import extracted
 from clew.readers.walk import File
@@ -31,6 +32,7 @@ def read(file: File) -> Iterator[Document]:
         from docx.oxml.exceptions import XmlchemyError
 
     data = file.path.read_bytes()
+    refuse_bomb(file, "Word file")
     try:
         word = docx.Document(BytesIO(data))
         paragraphs = [text for text in _paragraphs(word) if text.strip()]

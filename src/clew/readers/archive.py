@@ -1,0 +1,62 @@
+"""Zip files that hold a document: their parts are read within limits, so that no file is a bomb."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from xml.etree.ElementTree import Element
+from zipfile import BadZipFile, ZipFile, is_zipfile
+
+from clew.errors import UnreadableSource
+from clew.readers import xml_tree
+from clew.readers.walk import File
+
+MAX_BYTES = 1 << 28  # all parts together, unpacked
+
+
+class Parts:
+    """The parts of an open zip file."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self._archive = archive
+        self.names = archive.namelist()
+
+    def data(self, name: str) -> bytes:
+        """Return a part. Raises ValueError if there is none."""
+        try:
+            return self._archive.read(name)
+        except KeyError:
+            raise ValueError(f"has no part {name!r}") from None
+
+    def xml(self, name: str) -> Element:
+        """Return the root of a part. Raises ValueError if it is not there or is no XML."""
+        return xml_tree.parse(self.data(name))
+
+
+@contextmanager
+def parts_of(file: File, kind: str) -> Iterator[Parts]:
+    """Open a zip file; damage raises UnreadableSource, and so does a ValueError in this block.
+
+    A file whose parts say that they unpack to more than `MAX_BYTES` is refused. None is unpacked
+    beyond the size that is said of it.
+    """
+    try:
+        with ZipFile(file.path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+            if size > MAX_BYTES:
+                raise UnreadableSource(
+                    file.source,
+                    f"unpacks to {size >> 20:,} MB, where {MAX_BYTES >> 20} MB are the limit",
+                )
+            yield Parts(archive)
+    except (BadZipFile, EOFError, zlib.error, RuntimeError, ValueError):
+        # zipfile does not decrypt nor unpack by all methods: these are RuntimeErrors
+        raise UnreadableSource(file.source, f"is a broken or encrypted {kind}, or none") from None
+
+
+def refuse_bomb(file: File, kind: str) -> None:
+    """Raise UnreadableSource if a file is a zip file that is broken or unpacks to too much."""
+    if is_zipfile(file.path):
+        with parts_of(file, kind):
+            pass

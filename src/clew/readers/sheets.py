@@ -1,0 +1,43 @@
+"""Spreadsheets (.xlsx .xls .ods): a sheet is its name, and behind it a paragraph for each row.
+
+The cells of a row are set apart by ` | `. Needs the extra `files`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+
+from clew.errors import UnreadableSource
+from clew.readers.archive import refuse_bomb
+from clew.readers.extras import needs
+from clew.readers.titled import extracted
+from clew.readers.walk import File
+from clew.types import Document
+
+
+def read(file: File) -> Iterator[Document]:
+    """Yield the one document of a spreadsheet."""
+    with needs("python-calamine", "files", "reading a spreadsheet"):
+        from python_calamine import CalamineError, CalamineWorkbook
+
+    refuse_bomb(file, "spreadsheet")
+    try:
+        book = CalamineWorkbook.from_filelike(BytesIO(file.path.read_bytes()))
+        sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
+    except (CalamineError, ValueError):
+        reason = "is a broken or encrypted spreadsheet, or none"
+        raise UnreadableSource(file.source, reason) from None
+    paragraphs: list[str] = []
+    for name, rows in sheets:
+        texts = [text for row in rows if (text := " | ".join(_cells(row)))]
+        paragraphs += [name, *texts] if texts else []
+    yield extracted(file, paragraphs, "")
+
+
+def _cells(row: Sequence[object]) -> Iterator[str]:
+    for cell in row:
+        is_whole = isinstance(cell, float) and cell.is_integer()
+        text = " ".join(f"{cell:.0f}".split() if is_whole else str(cell).split())
+        if text:
+            yield text
