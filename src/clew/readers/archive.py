@@ -15,7 +15,7 @@ from clew.readers.walk import File
 MAX_BYTES = 1 << 28  # all parts together, unpacked
 
 
-class Parts:
+class ArchiveParts:
     """The parts of an open zip file."""
 
     def __init__(self, archive: ZipFile) -> None:
@@ -35,7 +35,7 @@ class Parts:
 
 
 @contextmanager
-def parts_of(file: File, kind: str) -> Iterator[Parts]:
+def parts_of(file: File, kind: str) -> Iterator[ArchiveParts]:
     """Open a zip file; damage raises UnreadableSource, and so does a ValueError in this block.
 
     A file whose parts say that they unpack to more than `MAX_BYTES` is refused. None is unpacked
@@ -49,7 +49,7 @@ def parts_of(file: File, kind: str) -> Iterator[Parts]:
                     file.source,
                     f"unpacks to {size >> 20:,} MB, where {MAX_BYTES >> 20} MB are the limit",
                 )
-            yield Parts(archive)
+            yield ArchiveParts(archive)
     except (BadZipFile, EOFError, zlib.error, RuntimeError, ValueError):
         # zipfile does not decrypt nor unpack by all methods: these are RuntimeErrors
         raise UnreadableSource(file.source, f"is a broken or encrypted {kind}, or none") from None

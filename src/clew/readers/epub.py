@@ -7,7 +7,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 from clew.readers import html_page
-from clew.readers.archive import Parts, parts_of
+from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.titled import extracted
 from clew.readers.walk import File
 from clew.types import Document
@@ -25,7 +25,7 @@ def read(file: File) -> Iterator[Document]:
     yield extracted(file, paragraphs, title)
 
 
-def _package(parts: Parts) -> tuple[str, list[str]]:
+def _package(parts: ArchiveParts) -> tuple[str, list[str]]:
     """Return the title of a book and the names of its pages. Raises ValueError."""
     container = parts.xml("META-INF/container.xml")
     name = next((found.get("full-path", "") for found in container.iter("rootfile")), "")

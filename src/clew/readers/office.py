@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
-from clew.readers.archive import Parts, parts_of
+from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
 from clew.readers.titled import extracted
@@ -61,7 +61,7 @@ def read_rtf(file: File) -> Iterator[Document]:
     yield extracted(file, [line for line in lines if line.strip(" |")], "")
 
 
-def _property(parts: Parts, name: str) -> str:
+def _property(parts: ArchiveParts, name: str) -> str:
     if name not in parts.names:
         return ""
     return next((" ".join(found.itertext()) for found in parts.xml(name).iter("title")), "")
