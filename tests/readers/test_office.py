@@ -142,7 +142,7 @@ def test_what_holds_no_text_is_skipped(skipped, name, content, reason):
     assert skipped(name, content) == [f"{name}: {reason}"]
 
 
-@pytest.mark.parametrize("suffix", KINDS.keys() - {"xls"})
+@pytest.mark.parametrize("suffix", sorted(KINDS.keys() - {"xls"}))
 def test_a_zip_bomb_is_not_unpacked(skipped, monkeypatch, suffix):
     """What a file says of its size is enough to refuse it."""
     monkeypatch.setattr(archive, "MAX_BYTES", 2 << 20)

@@ -88,6 +88,44 @@ def test_the_text_of_a_page_is_what_people_see(document, page, text):
     assert document("a.html", page).text == text
 
 
+STEP = '<a rel="prev" href="a">Ropes</a>, <a accesskey="n" href="c">Yarn</a>'
+FRAMES = [
+    '<div role="navigation">index</div><p>a</p>',
+    '<p>a</p><div class="footer">Created by a program</div>',
+    '<div id="cookie-banner"><p>We use cookies</p></div><p>a</p>',
+    '<div class="big sidebar"><ul><li>b</ul></div><p>a</p>',
+    f"<table><tr><td>{STEP}</td></tr></table><p>a</p>",
+    f"<div><p>Back: {STEP}</p></div><p>a</p>",
+    "<b>Next:</b> <a>Yarn</a> <b>Up:</b> <a>Top</a><hr><p>a</p>",
+]
+
+
+@pytest.mark.parametrize("page", FRAMES)
+def test_what_stands_around_a_page_is_no_text(document, page):
+    """Navigation, imprints, banners and lines of steps to other pages are dropped."""
+    assert document("a.html", page).text == "a"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<body class="has-sidebar nav"><p>a</p>',
+        '<main class="footer"><p>a</p></main>',
+        '<p class="related-work">a</p>',
+        '<p><a rel="next" href="b">a</a></p>',
+        '<p><a accesskey="" href="b">a</a><a href="c" accesskey="x"></a></p>',
+    ],
+)
+def test_what_only_looks_like_a_frame_is_text(document, page):
+    """A page is not lost for the name of its body, nor a paragraph for one link."""
+    assert document("a.html", page).text == "a"
+
+
+def test_a_long_text_with_steps_is_text(document):
+    """Only a short line of links is navigation."""
+    assert len(document("a.html", f"<div>{'word ' * 100}{STEP}</div>").text) > 500
+
+
 @pytest.mark.parametrize(
     ("page", "title", "body"),
     [

@@ -1,13 +1,16 @@
 """HTML: the text is what a reader of the page sees, paragraphs joined by blank lines.
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
-keeps its white space. Navigation, scripts, styles and other things that are no prose are dropped.
+keeps its white space. Navigation, scripts, styles and other things that are no prose are dropped,
+and so is what a role, a class or an id calls a footer, a side bar or a banner for cookies, and a
+line of links to the previous and the next page.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -26,6 +29,19 @@ _BLOCKS = frozenset(
     "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol p pre "
     "search section summary table tbody tfoot thead tr ul".split()
 )
+_ROLES = frozenset("banner contentinfo navigation search".split())
+_FRAMES = re.compile(
+    r"\b(?:breadcrumbs?|cookie-?(?:banner|bar|consent|notice)|footer|headerlink|mw-editsection|nav|"
+    r"navbar|navbox|navfooter|navheader|navigation|page-footer|related|sidebar|sphinxsidebar|"
+    r"toc-?link)\b(?!-)",
+    re.IGNORECASE,
+)  # classes and ids of what stands around a page
+_NEVER_FRAMES = frozenset("article body h1 html main pre".split())
+_STEPS = frozenset("prev next up start contents index".split())  # values of `rel`
+_KEYS = frozenset("npuNPU")  # values of `accesskey`
+_STEP_LEVELS = 5  # table, tbody, tr and td around a link, and a block around them
+_MAX_STEPS = 300  # characters of a line of steps to other pages
+_STEP_LINE = re.compile(r"(?:Next|Prev(?:ious)?|Up): .*\b(?:Next|Prev(?:ious)?|Up): ", re.DOTALL)
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
@@ -52,13 +68,15 @@ def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
         words = "".join(pieces)
         pieces.clear()
         paragraph = words.strip("\n") if is_kept else _tidy(words)
-        if paragraph.strip(" |\n"):
+        is_steps = len(paragraph) <= _MAX_STEPS and _STEP_LINE.match(paragraph)
+        if paragraph.strip(" |\n") and not is_steps:
             yield paragraph
 
 
 def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, bool]]:
     """Yield texts in order, None at the edges of blocks, and whether white space is kept."""
     stack: list[tuple[LexborNode | str | None, bool]] = []
+    steps = _steps(tree)
     if tree.body is not None:
         stack.append((tree.body, False))
     while stack:
@@ -67,7 +85,7 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, bool]]:
             yield node, is_kept
         elif node.is_text_node:
             yield node.text_content, is_kept
-        elif node.tag not in _DROPPED:
+        elif node.tag not in _DROPPED and not _is_frame(node, steps):
             inside = is_kept or node.tag == "pre"
             if node.tag in _BLOCKS:
                 yield None, is_kept
@@ -76,6 +94,34 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, bool]]:
                 stack.append((_INSERTED[node.tag], True))
             children = [(child, inside) for child in node.iter(include_text=True)]
             stack += reversed(children)
+
+
+def _is_frame(node: LexborNode, steps: Counter[int]) -> bool:
+    """Return whether an element is navigation, an imprint or a banner, and no part of the text."""
+    if node.tag in _NEVER_FRAMES:
+        return False
+    attributes = node.attributes
+    if attributes.get("role") in _ROLES:
+        return True
+    if _FRAMES.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}"):
+        return True
+    return steps[node.mem_id] > 1 and len(node.text(strip=True)) <= _MAX_STEPS
+
+
+def _steps(tree: LexborHTMLParser) -> Counter[int]:
+    """Return how many links to the previous, next, ... page are a few levels below an element."""
+    counts: Counter[int] = Counter()
+    for link in tree.css("a[rel], a[accesskey]"):
+        relations = (link.attributes.get("rel") or "").casefold().split()
+        if _STEPS.isdisjoint(relations) and link.attributes.get("accesskey") not in _KEYS:
+            continue
+        above = link.parent
+        for _ in range(_STEP_LEVELS):
+            if above is None:
+                break
+            counts[above.mem_id] += 1
+            above = above.parent
+    return counts
 
 
 def _tidy(words: str) -> str:
