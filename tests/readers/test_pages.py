@@ -112,6 +112,8 @@ def test_what_stands_around_a_page_is_no_text(document, page):
         '<body class="has-sidebar nav"><p>a</p>',
         '<main class="footer"><p>a</p></main>',
         '<p class="related-work">a</p>',
+        '<div class="grid-for-nav">a</div>',
+        '<div class="nav"><div role="main">a</div></div>',
         '<p><a rel="next" href="b">a</a></p>',
         '<p><a accesskey="" href="b">a</a><a href="c" accesskey="x"></a></p>',
     ],
@@ -119,6 +121,12 @@ def test_what_stands_around_a_page_is_no_text(document, page):
 def test_what_only_looks_like_a_frame_is_text(document, page):
     """A page is not lost for the name of its body, nor a paragraph for one link."""
     assert document("a.html", page).text == "a"
+
+
+def test_a_short_page_around_steps_is_text(document):
+    """A heading beside the links says that the block is more than navigation."""
+    page = f"<div><p>{STEP}</p><h4>Threads</h4><ul><li>Red</ul></div>"
+    assert document("a.html", page).text == "Threads\n\nRed"
 
 
 def test_a_long_text_with_steps_is_text(document):

@@ -30,12 +30,12 @@ _BLOCKS = frozenset(
     "search section summary table tbody tfoot thead tr ul".split()
 )
 _ROLES = frozenset("banner contentinfo navigation search".split())
-_FRAMES = re.compile(
-    r"\b(?:breadcrumbs?|cookie-?(?:banner|bar|consent|notice)|footer|headerlink|mw-editsection|nav|"
-    r"navbar|navbox|navfooter|navheader|navigation|page-footer|related|sidebar|sphinxsidebar|"
-    r"toc-?link)\b(?!-)",
-    re.IGNORECASE,
+_FRAMES = frozenset(
+    "breadcrumb breadcrumbs cookie-banner cookie-bar cookie-consent cookie-notice cookiebanner "
+    "footer headerlink mw-editsection nav navbar navbox navfooter navheader navigation page-footer "
+    "related sidebar sphinxsidebar".split()
 )  # classes and ids of what stands around a page
+_TEXT_ITSELF = "main, article, [role=main], h1"  # nothing that holds one of these is a frame
 _NEVER_FRAMES = frozenset("article body h1 html main pre".split())
 _STEPS = frozenset("prev next up start contents index".split())  # values of `rel`
 _KEYS = frozenset("npuNPU")  # values of `accesskey`
@@ -101,11 +101,12 @@ def _is_frame(node: LexborNode, steps: Counter[int]) -> bool:
     if node.tag in _NEVER_FRAMES:
         return False
     attributes = node.attributes
-    if attributes.get("role") in _ROLES:
-        return True
-    if _FRAMES.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}"):
-        return True
-    return steps[node.mem_id] > 1 and len(node.text(strip=True)) <= _MAX_STEPS
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".casefold().split()
+    if attributes.get("role") in _ROLES or not _FRAMES.isdisjoint(names):
+        return node.css_first(_TEXT_ITSELF) is None
+    if steps[node.mem_id] < 2 or len(node.text(strip=True)) > _MAX_STEPS:
+        return False
+    return node.css_first("h1, h2, h3, h4, h5, h6") is None  # else it is a short page
 
 
 def _steps(tree: LexborHTMLParser) -> Counter[int]:
