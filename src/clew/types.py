@@ -47,6 +47,7 @@ class Skipped:
     source: str
     reason: str
     line: int | None = None
+    unread: str = ""  # the suffix that no reader takes, of a file that was not named itself
 
     def __str__(self) -> str:
         place = self.source if self.line is None else f"{self.source}, line {self.line}"

@@ -69,3 +69,19 @@ def test_a_folder_that_may_have_moved(clew, both):
     assert "say --as docs if it was moved there" in refused.stderr
     assert "1 unchanged" in clew("index", "p3/docs", "--as", "docs").stdout
     assert "1 unchanged" in clew("index", "p3/docs").stdout
+
+
+def test_files_that_no_reader_takes(clew, here):
+    """They are summed up by suffix and no failure; one that is named itself is."""
+    for name in ("a.png", "b.png", "c.gif", "LOGO"):
+        Path("p1/docs", name).write_bytes(b"x")
+    done = clew("index", "p1/docs")
+    assert done.exit_code == 0
+    told = "4 files that no reader takes: 2 .png, 1 .gif, 1 without suffix (--json names them)"
+    assert done.stderr.splitlines()[-1] == f"clew: skipped {told}"
+    Path("p1/docs/empty.md").write_text("")
+    assert clew("index", "p1/docs").exit_code == 3
+    named = clew("index", "p1/docs/index.md", "p1/docs/a.png")
+    assert (named.exit_code, "no reader for .png files" in named.stderr) == (3, True)
+    skipped = json.loads(clew("index", "p1/docs", "--json").stdout)["report"]["skipped"]
+    assert len(skipped) == 5

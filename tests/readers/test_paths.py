@@ -68,13 +68,16 @@ def test_suffixes_may_be_in_upper_case(document):
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
-    [("a.xyz", "no reader for .xyz files"), ("unknown", "no reader for files without suffix")],
+    ("name", "reason", "unread"),
+    [
+        ("a.xyz", "no reader for .xyz files", ".xyz"),
+        ("unknown", "no reader for files without suffix", "without suffix"),
+    ],
 )
-def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason):
-    """The reason names the suffix, in a folder as for a named file."""
+def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason, unread):
+    """The reason names the suffix, in a folder as for a named file, which should be read."""
     path = write(f"docs/{name}", "text")
-    assert list(read(["docs"])) == [Skipped(source=path, reason=reason)]
+    assert list(read(["docs"])) == [Skipped(source=path, reason=reason, unread=unread)]
     assert list(read([path])) == [Skipped(source=path, reason=reason)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -159,7 +160,7 @@ def index(
         raise InputError(f"there is no file to index in {', '.join(map(repr, paths))}")
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
-    if added.report.skipped:
+    if not all(each.unread for each in added.report.skipped):
         sys.exit(SKIPPED)
 
 
@@ -322,10 +323,17 @@ def compact(opener: Opener, folder: Path, *, as_json: bool) -> None:
         click.echo(f"{one_line(str(folder))}: {sizes}.")
 
 
-def warn_skipped(skipped: Iterable[Skipped]) -> None:
-    """Say on stderr what gave no document, a line each."""
+def warn_skipped(skipped: Sequence[Skipped]) -> None:
+    """Say on stderr what gave no document, a line each, and how many files no reader takes."""
     for each in skipped:
-        click.echo(f"clew: skipped {one_line(str(each))}", err=True)
+        if not each.unread:
+            click.echo(f"clew: skipped {one_line(str(each))}", err=True)
+    counts = Counter(each.unread for each in skipped if each.unread)
+    if counts:
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        kinds = ", ".join(f"{n:,} {one_line(suffix)}" for suffix, n in ordered)
+        files = f"{counted(counts.total(), 'file')} that no reader takes"
+        click.echo(f"clew: skipped {files}: {kinds} (--json names them)", err=True)
 
 
 def _tell_problems(problems: Iterable[Skipped]) -> None:

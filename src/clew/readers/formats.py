@@ -121,7 +121,8 @@ def _read_file(file: File) -> Iterator[Document | Skipped]:
         reader = plain.read
     if reader is None:
         reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
-        yield Skipped(source=file.source, reason=reason)
+        unread = "" if file.named else suffix or "without suffix"
+        yield Skipped(source=file.source, reason=reason, unread=unread)
         return
     try:
         yield from _with_records(file, reader)
