@@ -26,6 +26,16 @@ T = TypeVar("T")
 _MOST_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
 
 Scalar = str | int | float | bool | None
+Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a document; what stands behind it, up to the next of its level, is its own."""
+
+    start: int  # the character of the document's text at which it begins
+    level: int  # from 1, the widest
+    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +47,9 @@ class Document:
     title: str = ""
     source: str = ""  # where it came from, for people: a path, or path:line
     body_start: int = 0  # chunks begin here: behind front matter and the title line
-    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    metadata: Mapping[str, Value] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()  # in the order of their places
+    pages: tuple[int, ...] = ()  # the character at which each page begins; none: it has no pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """HTML, PDF and Word: what of a page is text."""
 
 import io
-import json
 import zipfile
 
 import docx
@@ -172,7 +171,7 @@ def test_a_pdf_says_where_its_pages_begin(document):
     """Pages are joined by blank lines, lines stay lines."""
     found = document("my-report.pdf", pdf("Hello world\nsecond line", "", "Page three"))
     assert found.text == "Hello world\nsecond line\n\n\n\nPage three"
-    starts = json.loads(found.metadata["pages"])
+    starts = found.pages
     assert [found.text[start:][:6] for start in starts] == ["Hello ", "\n\nPage", "Page t"]
     assert (found.title, found.body_start) == ("my report", 0)
 
@@ -219,7 +218,7 @@ def test_running_heads_and_page_numbers_are_dropped(pages, texts):
 def test_pages_begin_where_their_text_does(document):
     """The page map counts characters of the text that is left."""
     found = document("a.pdf", pdf(*HEADS))
-    starts = json.loads(found.metadata["pages"])
+    starts = found.pages
     assert [found.text[start:].split("\n")[0][-1] for start in starts] == ["a", "b", "c"]
 
 

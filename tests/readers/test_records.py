@@ -101,7 +101,7 @@ def test_parquet_values_become_scalars(document):
     }
     assert document("a.parquet", parquet(columns)).metadata == {
         "day": "2024-05-01",
-        "at": "2023-11-14 22:13:20+00:00",
+        "at": "2023-11-14T22:13:20+00:00",
         "image": '{"bytes": null, "path": "a.png"}',
         "raw": None,
         "x": None,

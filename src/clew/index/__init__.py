@@ -19,12 +19,13 @@ from clew.derived import CachedArrays
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index.origins import Owners
 from clew.layers import chunks, entities, terms, vectors
+from clew.metadata import values
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.store import Store
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
-from clew.types import Batch, Document, Scalar, Skipped
+from clew.types import Batch, Document, Scalar, Skipped, Value
 
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
@@ -234,28 +235,45 @@ def _not_restored(
 
 def content_hash(document: Document) -> str:
     """Return what changes whenever the document's rows would."""
+    headings = [(h.start, h.level, h.title) for h in document.headings]
     fields = [document.title, document.body_start, dict(document.metadata), document.text]
+    fields += [headings, document.pages]
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def _encodable(document: Document) -> Document:
     """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
     fields = (document.id, document.text, document.title, document.source)
-    metadata = {
-        _whole(name): _whole(value) if isinstance(value, str) else value
-        for name, value in document.metadata.items()
-    }
-    if tuple(map(_whole, fields)) == fields and metadata == document.metadata:
+    given = values(document.metadata)
+    metadata = {_whole(name): _whole_value(value) for name, value in given.items()}
+    headings = tuple(replace(h, title=_whole(h.title)) for h in document.headings)
+    if (
+        tuple(map(_whole, fields)) == fields
+        and metadata == dict(document.metadata)
+        and headings == document.headings
+    ):
         return document
+
+    def moved(place: int) -> int:
+        return len(_whole(document.text[:place]))
+
     return replace(
         document,
         id=_whole(document.id),
         text=_whole(document.text),
         title=_whole(document.title),
         source=_whole(document.source),
-        body_start=len(_whole(document.text[: document.body_start])),
+        body_start=moved(document.body_start),
         metadata=metadata,
+        headings=tuple(replace(h, start=moved(h.start)) for h in headings),
+        pages=tuple(map(moved, document.pages)),
     )
+
+
+def _whole_value(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_whole(each) if isinstance(each, str) else each for each in value)
+    return _whole(value) if isinstance(value, str) else value
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

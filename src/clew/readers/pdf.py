@@ -2,13 +2,12 @@
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
-`metadata["pages"]` is a JSON list with the character at which each page begins. The title is the
-one in the PDF, else the file name. Needs the extra `pdf`.
+The document has its pages. The title is the one in the PDF, else the file name. Needs the extra
+`pdf`.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -54,7 +53,7 @@ def read(file: File) -> Iterator[Document]:
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
     starts = accumulate((len(page) + 2 for page in pages[:-1]), initial=0)
-    yield extracted(file, pages, title, {"pages": json.dumps(list(starts))})
+    yield extracted(file, pages, title, pages=list(starts))
 
 
 def _page_text(pdf: PdfDocument, number: int) -> str:

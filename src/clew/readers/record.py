@@ -1,19 +1,19 @@
 """A record to a document: which columns are its id, its title and its text.
 
 The first of the names below that a record has is taken, in upper or lower case. Every other column
-becomes metadata: scalars as they are, lists and objects as JSON, numbers that are none as None.
+becomes metadata (see `clew.metadata`).
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from textwrap import shorten
 
+from clew import metadata
 from clew.readers.decode import SURROGATE
 from clew.readers.walk import File
-from clew.types import Document, Scalar, Skipped
+from clew.types import Document, Skipped, Value
 
 IDS = ("id", "_id")
 TEXTS = ("text", "content", "body", "contents", "passage")
@@ -40,7 +40,7 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
         return Skipped(source=file.source, reason=f"its {text!r} is empty", line=line)
     used = {id_, title, text}
     try:
-        metadata = {_clean(k): _scalar(v) for k, v in record.items() if k not in used}
+        rest = {_clean(k): _value(v) for k, v in record.items() if k not in used}
     except RecursionError:
         return Skipped(source=file.source, reason=_TOO_DEEP, line=line)
     return Document(
@@ -48,7 +48,7 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
         text=_clean(body),
         title=_words(record, title),
         source=f"{file.source}:{line}",
-        metadata=metadata,
+        metadata=rest,
     )
 
 
@@ -93,20 +93,15 @@ def _column(columns: Iterable[str], names: tuple[str, ...]) -> str | None:
 
 
 def _words(record: Mapping[str, object], column: str | None) -> str:
-    value = None if column is None else _scalar(record[column])
+    value = None if column is None else _value(record[column])
     return "" if value is None else str(value)
 
 
-def _scalar(value: object) -> Scalar:
-    if isinstance(value, str):
-        return _clean(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list | tuple | dict):
-        return _clean(json.dumps(value, ensure_ascii=False, default=_scalar))
-    return None if isinstance(value, bytes) else str(value)
+def _value(given: object) -> Value:
+    found = metadata.value(given)
+    if isinstance(found, tuple):
+        return tuple(_clean(each) if isinstance(each, str) else each for each in found)
+    return _clean(found) if isinstance(found, str) else found
 
 
 def _clean(text: str) -> str:

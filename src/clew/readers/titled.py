@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from clew.errors import UnreadableSource
 from clew.readers.walk import File
-from clew.types import Document, Scalar
+from clew.types import Document, Value
 
 
 def stem_title(file: File) -> str:
@@ -19,7 +19,8 @@ def extracted(
     file: File,
     paragraphs: Sequence[str],
     title: str,
-    metadata: Mapping[str, Scalar] | None = None,
+    metadata: Mapping[str, Value] | None = None,
+    pages: Sequence[int] = (),
 ) -> Document:
     """Join paragraphs by blank lines; the body begins behind a first one that is the title.
 
@@ -37,4 +38,5 @@ def extracted(
         source=file.source,
         body_start=len(paragraphs[0]) + 2 if titled else 0,
         metadata=metadata or {},
+        pages=tuple(pages),
     )

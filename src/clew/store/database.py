@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
-from clew.types import Document, Scalar
+from clew.types import Document, Heading, Scalar
 
-FORMAT = 3
+FORMAT = 4
 FILE = "index.sqlite"
 LOCK = "writer.lock"
 
@@ -32,7 +32,7 @@ CREATE TABLE segment (
 CREATE TABLE document (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL, hash TEXT NOT NULL,
     title TEXT NOT NULL, source TEXT NOT NULL, body_start INTEGER NOT NULL,
-    metadata TEXT NOT NULL, text TEXT NOT NULL
+    metadata TEXT NOT NULL, headings TEXT NOT NULL, pages TEXT NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX document_by_id ON document (id);
 CREATE TABLE entity (row INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, named INTEGER NOT NULL);
@@ -42,6 +42,7 @@ CREATE TABLE work (
 ) WITHOUT ROWID;
 CREATE TABLE alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 """
+_COLUMNS = ("id", "text", "title", "source", "body_start", "metadata", "headings", "pages")
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _BUSY_MS = 30_000  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
@@ -192,7 +193,7 @@ class Database:
         self.kill([d.id for d in documents])
         first = self.count("document")
         self._many(
-            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     first + i,
@@ -201,7 +202,9 @@ class Database:
                     d.title,
                     d.source,
                     d.body_start,
-                    _json(d.metadata),
+                    json.dumps(dict(d.metadata), sort_keys=True, ensure_ascii=False),
+                    json.dumps([(h.start, h.level, h.title) for h in d.headings]),
+                    json.dumps(d.pages),
                     d.text,
                 )
                 for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
@@ -243,11 +246,10 @@ class Database:
         found: dict[int, Document] = {}
         for part in _parts(sorted(set(rows))):
             for row, *fields in self._all(
-                "SELECT row, id, text, title, source, body_start, metadata FROM document "
-                f"WHERE row IN ({_marks(part)})",
+                f"SELECT row, {', '.join(_COLUMNS)} FROM document WHERE row IN ({_marks(part)})",
                 part,
             ):
-                found[row] = _document(*fields)
+                found[row] = _document(dict(zip(_COLUMNS, fields, strict=True)))
         missing = next((row for row in rows if row not in found), None)
         if missing is not None:
             raise DamagedIndex(f"{self.path} has no document in row {missing}: index again")
@@ -454,20 +456,17 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
-def _json(metadata: Mapping[str, Scalar]) -> str:
-    return json.dumps(dict(metadata), sort_keys=True, ensure_ascii=False)
-
-
-def _document(
-    document_id: str, text: str, title: str, source: str, body_start: int, metadata: str
-) -> Document:
+def _document(columns: Mapping[str, Any]) -> Document:
+    values = json.loads(columns["metadata"])
     return Document(
-        id=document_id,
-        text=text,
-        title=title,
-        source=source,
-        body_start=body_start,
-        metadata=json.loads(metadata),
+        id=columns["id"],
+        text=columns["text"],
+        title=columns["title"],
+        source=columns["source"],
+        body_start=columns["body_start"],
+        metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
+        headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
+        pages=tuple(json.loads(columns["pages"])),
     )
 
 

@@ -1,0 +1,58 @@
+"""The values of a document's metadata, made of whatever a file or a caller has."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import date, time
+
+from clew.types import Scalar, Value
+
+
+def values(given: Mapping[str, object]) -> dict[str, Value]:
+    """Return metadata as documents have it: texts, numbers, truth values, and lists of these.
+
+    A date or a time is its ISO 8601 text. What has parts is its JSON, bytes and numbers that are
+    none are None. Raises RecursionError for what is nested too deeply.
+    """
+    return {str(name): value(each) for name, each in given.items()}
+
+
+def value(given: object) -> Value:
+    """Return one value of metadata."""
+    if isinstance(given, list | tuple | set | frozenset) and all(map(_is_plain, given)):
+        ordered: Iterable[object] = given
+        if isinstance(given, set | frozenset):
+            ordered = sorted(given, key=str)
+        return tuple(map(_scalar, ordered))
+    return _scalar(given)
+
+
+def _is_plain(given: object) -> bool:
+    return given is None or isinstance(given, str | int | float | date | time)
+
+
+def _scalar(given: object) -> Scalar:
+    if given is None or isinstance(given, str | bool | int):
+        return given
+    if isinstance(given, float):
+        return float(given) if math.isfinite(given) else None
+    if isinstance(given, date | time):
+        return given.isoformat()
+    if isinstance(given, list | tuple | dict | set | frozenset):
+        return json.dumps(_jsonable(given), ensure_ascii=False)
+    if isinstance(given, bytes):
+        return None
+    item = getattr(given, "item", None)  # a scalar of NumPy
+    return _scalar(item()) if item is not None else str(given)
+
+
+def _jsonable(given: object) -> object:
+    if isinstance(given, dict):
+        return {str(name): _jsonable(each) for name, each in given.items()}
+    if isinstance(given, list | tuple):
+        return [_jsonable(each) for each in given]
+    if isinstance(given, set | frozenset):
+        return [_jsonable(each) for each in sorted(given, key=str)]
+    return _scalar(given)
