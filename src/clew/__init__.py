@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
     from clew.context import build_context
     from clew.errors import ClewError, InputError
+    from clew.filters import Filter, field
     from clew.index import Settings
     from clew.loading import Specs, load_llm
     from clew.methods import Method
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Document,
         Evidence,
         EvidenceGraph,
+        Heading,
         Hit,
         Limits,
         Path,
@@ -51,6 +53,8 @@ __all__ = [
     "Document",
     "Evidence",
     "EvidenceGraph",
+    "Filter",
+    "Heading",
     "Hit",
     "Index",
     "InputError",
@@ -66,6 +70,7 @@ __all__ = [
     "Usage",
     "__version__",
     "build_context",
+    "field",
     "load_llm",
     "open",
 ]
@@ -79,6 +84,7 @@ __getattr__ = lazy(
         "api": ("Added", "Index", "open=open_index"),
         "context": ("build_context",),
         "errors": ("ClewError", "InputError"),
+        "filters": ("Filter", "field"),
         "index": ("Settings",),
         "methods": ("Method",),
         "models": ("Models",),
@@ -86,8 +92,8 @@ __getattr__ = lazy(
         "loading": ("Specs", "load_llm"),
         "text.chunking": ("Chunking",),
         "types": (
-            "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph", "Hit",
-            "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
+            "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
+            "Heading", "Hit", "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
         ),
     },
 )  # fmt: skip

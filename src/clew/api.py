@@ -21,6 +21,7 @@ from clew import answer as answering
 from clew import index, loading, readers, support
 from clew import methods as retrieval
 from clew.errors import InputError, RecipeMismatch, StoreError
+from clew.filters import Filter, as_filter, match
 from clew.generation import open_snapshot
 from clew.index import AddReport, OnProgress, Settings, origins
 from clew.index.choose import (
@@ -36,6 +37,7 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
+from clew.once import Once
 from clew.readers.roots import Roots
 from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
@@ -66,6 +68,7 @@ _DEFAULT_OF_GRAPHS = "auto"
 CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
+_MOST_FILTERED = 8  # filters whose documents stay in memory
 _MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
@@ -158,6 +161,7 @@ class Index:
         self._models: Models | None = None
         self._llms: dict[str, LLM] = {}  # by spec, those that are not in `_models`
         self._snapshot: Snapshot | None = None
+        self._filtered: Once[Filter] = Once(_MOST_FILTERED)  # of that snapshot
         self._lock = threading.RLock()  # around what is opened or loaded
         self._writing = threading.RLock()  # held by the thread that writes
         _OPEN.add(self)
@@ -166,6 +170,7 @@ class Index:
         """Begin without files, models and locks: those of the parent are not for this process."""
         _INHERITED.append((self._store, self._snapshot, self._models, self._llms))
         self._store = self._snapshot = self._models = None
+        self._filtered = Once(_MOST_FILTERED)
         self._llms = {}
         self._lock, self._writing = threading.RLock(), threading.RLock()
 
@@ -428,27 +433,45 @@ class Index:
         self._renew(store)
 
     @_one_at_a_time
-    def remove(self, ids: str | Sequence[str], *, dry_run: bool = False) -> list[str]:
+    def remove(
+        self,
+        ids: str | Sequence[str] = (),
+        *,
+        where: str | Filter | None = None,
+        dry_run: bool = False,
+    ) -> list[str]:
         """Delete documents, with everything that only they supported; return their ids.
 
         Documents are named by id, by a folder of ids, or by a pattern such as `notes/*.md`, whose
-        `*` crosses folders too. Nothing is deleted in a `dry_run`. Raises InputError, and deletes
-        nothing, where one of these names no document.
+        `*` crosses folders too; by a filter; or by both, where both name them. Nothing is deleted
+        in a `dry_run`. Raises InputError, and deletes nothing, where one of these names no
+        document, and where nothing is given.
         """
         store = self._existing()
-        chosen = self._matching([ids] if isinstance(ids, str) else ids)
+        patterns = [ids] if isinstance(ids, str) else list(ids)
+        if not patterns and as_filter(where) is None:
+            raise InputError("name the documents to remove, by ids, patterns or a filter")
+        chosen = self.documents(*patterns, where=where)
+        if not chosen:
+            raise InputError("no document has one of these names and fulfils the filter")
         if dry_run:
             return chosen
         gone = store.remove(chosen)
         self._renew(store)
         return gone
 
-    def documents(self, *patterns: str) -> list[str]:
+    def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
         """Return the ids of all documents, or of those that ids, folders or patterns name.
 
-        Raises InputError where one of these names no document.
+        With a filter, only those that fulfil it, which may be none. Raises InputError where a
+        pattern names no document, and for a filter as `snapshot`.
         """
-        return self._matching(patterns) if patterns else sorted(self._existing().hashes())
+        named = self._matching(patterns) if patterns else sorted(self._existing().hashes())
+        chosen = as_filter(where)
+        if chosen is None:
+            return named
+        fulfil = set(match.ids(self.snapshot(), chosen))
+        return [each for each in named if each in fulfil]
 
     def _matching(self, patterns: Iterable[str]) -> list[str]:
         known = sorted(self._existing().hashes())
@@ -523,6 +546,7 @@ class Index:
         *,
         method: str | retrieval.Method | None = None,
         context_tokens: int | None = None,
+        where: str | Filter | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Evidence:
@@ -532,14 +556,15 @@ class Index:
         are those of the one that is named, such as `chunks=5`: see `clew methods`. By default it is
         `walk`, and `auto` where the index has an imported graph. A method that
         fills a context itself, by a parameter for tokens, fills one of `context_tokens` where these
-        are given and its own are not. Where `budget` leaves no room for an LLM's step, its
-        LLM-free alternative is taken. The evidence's `support` and a hit's `relevance` are
-        probabilities, which mean the same for all methods. Raises InputError for an empty query or
-        index, UnknownMethod, MissingLayer.
+        are given and its own are not. With `where`, a filter such as "date >= 2024", only documents
+        that fulfil it are seen, as if the index held no others. Where `budget` leaves no room for
+        an LLM's step, its LLM-free alternative is taken. The evidence's `support` and a hit's
+        `relevance` are probabilities, which mean the same for all methods. Raises InputError for
+        an empty query or index, and for a filter as `snapshot`; UnknownMethod, MissingLayer.
         """
         meter = Meter()
         retriever = build_method(method or self._default(meter), parameters, context_tokens)
-        return self._found(query, retriever, budget, meter)[0]
+        return self._found(query, retriever, as_filter(where), budget, meter)[0]
 
     def _default(self, meter: Meter) -> str:
         """Return the method that is taken where none is named; it may open the index for that."""
@@ -549,19 +574,25 @@ class Index:
         return _DEFAULT_OF_GRAPHS
 
     def _found(
-        self, query: str, retriever: retrieval.Method, budget: Budget | None, meter: Meter
+        self,
+        query: str,
+        retriever: retrieval.Method,
+        where: Filter | None,
+        budget: Budget | None,
+        meter: Meter,
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
         _check_query(query)
         with meter.stage("open"):
-            snapshot = self.snapshot()
+            snapshot = self.snapshot(where)
             models = metered(remembered(self._within(budget)), meter)
         _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
             evidence = retriever.retrieve(query, snapshot, models)
             if retriever.layers:  # else it retrieves nothing on purpose
                 evidence = support.judged(evidence, snapshot, models)
-        return replace(evidence, usage=meter.usage()), snapshot
+        evidence = replace(evidence, where="" if where is None else str(where), usage=meter.usage())
+        return evidence, snapshot
 
     def ask(
         self,
@@ -569,6 +600,7 @@ class Index:
         *,
         method: str | retrieval.Method | None = None,
         context_tokens: int | None = None,
+        where: str | Filter | None = None,
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
         **parameters: Scalar,
@@ -586,7 +618,7 @@ class Index:
         chosen = method or self._default(meter)
         size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
-        evidence, snapshot = self._found(question, retriever, budget, meter)
+        evidence, snapshot = self._found(question, retriever, as_filter(where), budget, meter)
         found = self._answered(
             evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
         )
@@ -613,7 +645,7 @@ class Index:
             models = replace(models, llm=recorded(llm, budget=budget))
         return self._answered(
             evidence,
-            self.snapshot(),
+            self.snapshot(evidence.where),
             models,
             context_tokens=context_tokens,
             answer_tokens=answer_tokens,
@@ -651,6 +683,7 @@ class Index:
         method: str | retrieval.Method = "hybrid",
         name_weight: float | None = None,
         context_tokens: int = CONTEXT_TOKENS,
+        where: str | Filter | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Classified:
@@ -666,9 +699,10 @@ class Index:
 
         if not text.strip():
             raise InputError("the text is empty: there is nothing to classify")
-        classify.labels(self.snapshot(), label)  # before anything is paid for
+        chosen = as_filter(where)
+        classify.labels(self.snapshot(chosen), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
-        evidence, snapshot = self._found(text, retriever, budget, Meter())
+        evidence, snapshot = self._found(text, retriever, chosen, budget, Meter())
         meter = Meter()
         with meter.stage("classify"):
             classified = classify.classify(
@@ -720,11 +754,13 @@ class Index:
         *,
         query: str | None = None,
         method: str | retrieval.Method = "bubble",
+        where: str | Filter | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Exported:
         """Write the graph of the index to a file, or the one that a method finds for `query`.
 
+        With a filter it is the graph of the documents that fulfil it.
         The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
         which `import_graph` reads, and .parquet. A file of that name is replaced when the new one
         is whole. Raises InputError where the file cannot be written or the method finds no graph,
@@ -734,9 +770,9 @@ class Index:
 
         target = export.target(path, whole=query is None)
         if query is None:
-            return target.write(export.index_graph(self.snapshot()))
+            return target.write(export.index_graph(self.snapshot(where)))
         evidence = self.search(
-            query, method=method, context_tokens=None, budget=budget, **parameters
+            query, method=method, context_tokens=None, where=where, budget=budget, **parameters
         )
         return target.write(export.evidence_graph(evidence))
 
@@ -746,16 +782,23 @@ class Index:
 
         return describe_aliases(self._existing(), self.snapshot())
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, where: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the index, opened once for all threads.
 
-        It stays open as long as something refers to it, whatever is written meanwhile.
+        It stays open as long as something refers to it, whatever is written meanwhile. With a
+        filter it is of the documents that fulfil it, as if the index had never held others. Raises
+        InputError for a filter that cannot be read, a field that no document has, and where no
+        document fulfils it.
         """
+        chosen = as_filter(where)
         with self._lock:
             store = self._existing()
             if self._snapshot is None or self._snapshot.generation != store.generation:
-                self._snapshot = open_snapshot(store)
-            return self._snapshot
+                self._snapshot, self._filtered = open_snapshot(store), Once(_MOST_FILTERED)
+            snapshot, filtered = self._snapshot, self._filtered
+        if chosen is None:
+            return snapshot
+        return filtered.get(chosen, lambda: _among(snapshot, chosen))
 
     @property
     def models(self) -> Models:
@@ -857,6 +900,16 @@ class Index:
         if self._settings is not None:
             index.check_recipe(store.recipe, self._settings.recipe(self.models))
         return store
+
+
+def _among(snapshot: Snapshot, chosen: Filter) -> Snapshot:
+    """Return the snapshot of the documents that fulfil a filter."""
+    rows = match.rows(snapshot, chosen)
+    if not len(rows):
+        raise InputError(f"no document fulfils the filter {str(chosen)!r:.200}: see 'clew list'")
+    if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
+        return snapshot
+    return snapshot.among(rows)
 
 
 def build_method(

@@ -85,6 +85,8 @@ def label_of(document: Document, column: str) -> str:
         return str(value).lower()  # as JSON and tables have it
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, tuple):
+        value = ", ".join(map(str, value))
     return "" if value is None else collapse(str(value))
 
 

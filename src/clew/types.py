@@ -218,6 +218,10 @@ class DocumentLayer(Layer, Protocol):
 
     def documents(self, rows: Sequence[int]) -> list[Document]: ...
 
+    def headers(self) -> list[Document]:
+        """Return every document as it is, but for an empty text."""
+        ...
+
 
 class TripleLayer(Layer, Protocol):
     """The triples: subject, relation and object, with what the extractions say of them."""
@@ -245,6 +249,8 @@ class Snapshot:
     generation: int = 0
     # Gives cached arrays from disk, or computed and then cached there; None without a store.
     recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
+    # Gives the snapshot of some documents alone, by ascending rows; None without a store.
+    among: Callable[[NDArray[np.int64]], Snapshot] | None = None
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[Hashable] = field(
         default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
@@ -509,6 +515,7 @@ class Evidence:
 
     query: str
     method: str
+    where: str = ""  # the filter that every document behind it fulfils
     tables: tuple[Table, ...] = ()  # stand before the hits in a context
     hits: tuple[Hit, ...] = ()
     paths: tuple[Path, ...] = ()

@@ -11,26 +11,26 @@ from clew.cli import main
 BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
-QUERY = "--index --method --chunks --param --reranker"
+QUERY = "--index --method --chunks --param --reranker --where"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
-    "classify": "--file --label --name-weight --method --param --reranker --index "
+    "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
     "plan": f"{BUILD} {PAID} --core {RELATED} --probe --json",
     "show": "--aliases --index --json",
-    "list": "--sort --index --json",
-    "export": f"--query --method --param --reranker --index {PAID} --json",
+    "list": "--sort --where --index --json",
+    "export": f"--query --method --param --reranker --where --index {PAID} --json",
     "methods": "--json",
-    "remove": "--dry-run --index --json",
+    "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
     "import-kg": f"{BUILD} --store --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "eval": "--methods --param --grid --index --split --limit --sample --corpus --ks "
+    "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "
     "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",
 }

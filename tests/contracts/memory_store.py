@@ -205,8 +205,9 @@ class MemoryView:
         rows = enumerate(self.state.documents)
         return sorted((document.id, row) for row, (document, _, live) in rows if live)
 
-    def documents(self, rows):
-        return [self.state.documents[row][0] for row in rows]
+    def documents(self, rows, *, texts=True):
+        found = [self.state.documents[row][0] for row in rows]
+        return found if texts else [replace(each, text="") for each in found]
 
     def keys(self, table, rows):
         return [self.state.keys[table][row] for row in rows]

@@ -64,6 +64,7 @@ def ask(
             question,
             method=query.method,
             context_tokens=context_tokens,
+            where=query.where,
             budget=paid.budget,
             min_support=0.0 if anyway else threshold,
             **query.parameters,
@@ -91,7 +92,12 @@ def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_jso
     """
     with _opened(opener, query, paid) as index:
         evidence = index.search(
-            text, method=query.method, context_tokens=None, budget=paid.budget, **query.parameters
+            text,
+            method=query.method,
+            context_tokens=None,
+            where=query.where,
+            budget=paid.budget,
+            **query.parameters,
         )
     if as_json:
         echo_json(evidence)

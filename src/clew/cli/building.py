@@ -21,10 +21,12 @@ from clew.cli.options import (
     entity_choice,
     gathered,
     index_option,
+    joined_filter,
     json_option,
     listed,
     paid_options,
     store_option,
+    where_option,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED
@@ -281,21 +283,31 @@ def unmerge(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
+@where_option
 @click.option("--dry-run", is_flag=True, help="Name what would be deleted, and delete nothing.")
 @index_option()
 @json_option
 @click.pass_obj
 def remove(
-    opener: Opener, documents: tuple[str, ...], folder: Path, *, dry_run: bool, as_json: bool
+    opener: Opener,
+    documents: tuple[str, ...],
+    folder: Path,
+    *,
+    filters: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Delete documents, with everything that only they supported.
 
-    A DOCUMENT is an id, a folder of ids, or a pattern such as 'notes/*.md'. Nothing is deleted
-    where one of them names nothing. 'clew compact' erases what was deleted from disk.
+    A DOCUMENT is an id, a folder of ids, or a pattern such as 'notes/*.md'. With --where, only
+    those of them, or of all, that fulfil it. Nothing is deleted where one of them names nothing.
+    'clew compact' erases what was deleted from disk.
     """
+    if not (documents or filters):
+        raise click.UsageError("give a DOCUMENT or --where FILTER")
     with opener(folder) as opened:
-        gone = opened.remove(documents, dry_run=dry_run)
+        gone = opened.remove(documents, where=joined_filter(filters), dry_run=dry_run)
     place, n = one_line(str(folder)), counted(len(gone), "document")
     if as_json:
         echo_json({"index": str(folder), "removed": [] if dry_run else gone, "matched": gone})

@@ -19,10 +19,12 @@ from clew.cli.options import (
     Opener,
     Paid,
     index_option,
+    joined_filter,
     method_parameters,
     paid_options,
     param_option,
     reranker_option,
+    where_option,
 )
 from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.cli.program import SKIPPED
@@ -78,6 +80,7 @@ class _ClassifiedLine:
 )
 @param_option("chunks=20")
 @reranker_option
+@where_option
 @index_option()
 @paid_options
 @click.option(
@@ -100,6 +103,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
     method: str,
     given: Sequence[str],
     reranker: str | None,
+    filters: Sequence[str],
     folder: Path,
     paid: Paid,
     context_tokens: int,
@@ -115,7 +119,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
 
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")
-    parameters = method_parameters(method, given)
+    parameters, where = method_parameters(method, given), joined_filter(filters)
     with opener(folder, specs=Specs(llm=paid.llm, reranker=reranker), prices=paid.prices) as index:
 
         def classified(each: str) -> Classified:
@@ -125,6 +129,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
                 method=method,
                 name_weight=name_weight,
                 context_tokens=context_tokens,
+                where=where,
                 budget=paid.budget,
                 **parameters,
             )

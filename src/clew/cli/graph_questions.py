@@ -57,6 +57,7 @@ class Round:
             text,
             method=method,
             context_tokens=self.context_tokens,
+            where=None,
             budget=budget,
             **self.methods[method],
         )

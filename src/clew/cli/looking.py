@@ -15,11 +15,13 @@ from clew.cli.options import (
     Opener,
     Paid,
     index_option,
+    joined_filter,
     json_option,
     method_parameters,
     paid_options,
     param_option,
     reranker_option,
+    where_option,
 )
 from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.errors import InputError
@@ -69,6 +71,7 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
 )
 @param_option("depth=2")
 @reranker_option
+@where_option
 @index_option()
 @paid_options
 @json_option
@@ -83,6 +86,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
     method: str,
     given: Sequence[str],
     reranker: str | None,
+    filters: Sequence[str],
     as_json: bool,
 ) -> None:
     """Write the graph of an index to FILE, or the graph that a question leads to.
@@ -100,8 +104,11 @@ def export(  # noqa: PLR0913 -- one argument for each option
     specs = Specs(llm=paid.llm, reranker=reranker)
     with opener(folder, specs=specs, prices=paid.prices) as index:
         target(file, whole=query is None)
-        check_triples(index.snapshot())  # before anything is paid for
-        exported = index.export(file, query=query, method=method, budget=paid.budget, **parameters)
+        where = joined_filter(filters)
+        check_triples(index.snapshot(where))  # before anything is paid for
+        exported = index.export(
+            file, query=query, method=method, where=where, budget=paid.budget, **parameters
+        )
     if as_json:
         echo_json(exported)
     else:
@@ -240,20 +247,34 @@ def _aliases(index: Index, name: str | None) -> dict[str, Any]:
     show_default=True,
     help="By what they are ordered; the largest first.",
 )
+@where_option
 @index_option()
 @json_option
 @click.pass_obj
 def list_documents(
-    opener: Opener, patterns: tuple[str, ...], folder: Path, *, sort: str, as_json: bool
+    opener: Opener,
+    patterns: tuple[str, ...],
+    folder: Path,
+    *,
+    sort: str,
+    filters: Sequence[str],
+    as_json: bool,
 ) -> None:
     """List the documents of an index: id, characters and title.
 
     A PATTERN is an id, a folder of ids, or a pattern such as 'notes/*.md'.
     """
     with opener(folder) as index:
-        layer, chosen = index.snapshot().document_layer, index.documents(*patterns)
+        layer = index.snapshot().document_layer
+        chosen = index.documents(*patterns, where=joined_filter(filters))
         rows = [
-            {"id": d.id, "characters": len(d.text), "title": d.title, "source": d.source}
+            {
+                "id": d.id,
+                "characters": len(d.text),
+                "title": d.title,
+                "source": d.source,
+                "metadata": dict(d.metadata),
+            }
             for d in layer.documents(layer.rows(chosen))
         ]
     rows.sort(key=_ORDERS[sort])

@@ -7,7 +7,8 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import reduce, wraps
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +19,7 @@ from clew.methods import DEFAULT
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.filters import Filter
     from clew.index import Settings
     from clew.loading import Specs
     from clew.models.budget import Budget
@@ -94,7 +96,22 @@ reranker_option = click.option(
     metavar="SPEC",
     help="maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL.",
 )
+where_option = click.option(
+    "--where",
+    "filters",
+    multiple=True,
+    metavar="FILTER",
+    help="Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
+    "repeated, then all must hold.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def joined_filter(filters: Sequence[str]) -> Filter | None:
+    """Return what --where asks for, all of it."""
+    from clew.filters import parse
+
+    return reduce(and_, map(parse, filters)) if filters else None
 
 
 def gathered(
@@ -294,6 +311,7 @@ class QueryOptions:
     method: str | None  # None: what the index takes by default
     parameters: Mapping[str, Scalar]
     reranker: str | None
+    where: Filter | None
 
 
 def _query(
@@ -302,13 +320,20 @@ def _query(
     chunks: int | None,
     given: Sequence[str],
     reranker: str | None,
+    filters: Sequence[str],
 ) -> QueryOptions:
     parameters = method_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
             raise InputError("--chunks and --param both set chunks: take one of them")
         parameters["chunks"] = chunks
-    return QueryOptions(folder=folder, method=method, parameters=parameters, reranker=reranker)
+    return QueryOptions(
+        folder=folder,
+        method=method,
+        parameters=parameters,
+        reranker=reranker,
+        where=joined_filter(filters),
+    )
 
 
 query_options = gathered(
@@ -327,6 +352,7 @@ query_options = gathered(
         ),
         "given": param_option("depth=2"),
         "reranker": reranker_option,
+        "filters": where_option,
     },
     "query",
     _query,

@@ -13,9 +13,11 @@ from clew.cli.options import (
     PAID_OPTIONS,
     Decorator,
     gathered,
+    joined_filter,
     listed,
     method_parameters,
     reranker_option,
+    where_option,
 )
 from clew.errors import InputError
 
@@ -36,6 +38,7 @@ class Wish:
     grids: tuple[str, ...]
     into: Path | None
     split: str | None
+    filters: tuple[str, ...]
     limit: int | None
     sample: int | None
     corpus: Path | None
@@ -108,6 +111,7 @@ _OPTIONS: Mapping[str, Decorator] = {
         help="Folder of the corpus's index. [default: <name of the dataset>.clew]",
     ),
     "split": click.option("--split", metavar="S", help="Only the questions of this split."),
+    "filters": where_option,
     "limit": click.option("--limit", type=int, metavar="N", help="Only the first N questions."),
     "sample": click.option(
         "--sample", type=int, metavar="N", help="Only N questions, drawn at random by --seed."
@@ -229,6 +233,7 @@ def protocol(wish: Wish) -> Protocol:
         answer_llm=wish.answer_llm,
         judge=wish.judge,
         judged=("judge",) if wish.judged is None else tuple(listed(wish.judged)),
+        where=joined_filter(wish.filters),
     )
     check(asked)
     return asked

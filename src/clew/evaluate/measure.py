@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clew.evaluate.datasets import Dataset
     from clew.evaluate.report import Report
     from clew.evaluate.summary import Row
+    from clew.filters import Filter
     from clew.models import LLM
     from clew.models.budget import Budget
     from clew.types import Answer, Evidence
@@ -49,6 +50,7 @@ class Protocol:
     answer_llm: str | None = None  # a spec; without one the index's LLM answers, if it has one
     judge: str | None = None  # the spec of an LLM
     judged: tuple[str, ...] = ("judge",)  # the metrics that it gives
+    where: Filter | None = None  # which documents are searched
 
     def parameters(self, setting: Setting) -> dict[str, Scalar]:
         """Return the parameters that the method of a setting is given.
@@ -166,6 +168,7 @@ def _asking(
             question,
             method=setting.method,
             context_tokens=scoring.context_tokens,
+            where=protocol.where,
             budget=budget,
             **protocol.parameters(setting),
         )
@@ -249,6 +252,7 @@ def _head(
         index={
             "recipe": dict(snapshot.recipe),
             "generation": snapshot.generation,
+            **({"where": str(protocol.where)} if protocol.where is not None else {}),
             "documents": index.digest(),
             "rows": {name: len(snapshot.layers[name]) for name in _LAYERS},
         },

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,24 +34,35 @@ def open_snapshot(store: Store) -> Snapshot:
     try:
         found = store.cache.load(_ASSEMBLY, view.generation)
         if found is None:
-            assembly = _assembled(view)
+            assembly = _assembled(view, _live(view))
             store.cache.save(_ASSEMBLY, view.generation, assemble.to_arrays(assembly))
         else:
             assembly = assemble.from_arrays(found)
         recall = Recall(store.cache, view, assembly.stored)
-        return build(Parts(assembly, view), recall=recall)
+        whole = build(Parts(assembly, view), recall=recall)
+        return replace(whole, among=partial(_among, store, view))
     except BaseException:
         view.close()
         raise
 
 
-def _assembled(view: View) -> Assembly:
-    """Return the rows and links of a generation, computed."""
+def _among(store: Store, view: View, documents: NDArray[np.int64]) -> Snapshot:
+    """Return the snapshot of some documents, as if the index had never held others.
+
+    It is assembled anew, so nothing in it counts, names or leads to what is left out.
+    """
+    assembly = _assembled(view, _live(view)[documents])
+    recall = Recall(store.cache, view, assembly.stored, whole=False)
+    return build(Parts(assembly, view), recall=recall)
+
+
+def _assembled(view: View, documents: NDArray[np.int64]) -> Assembly:
+    """Return the rows and links of documents, stored rows in the order of their ids."""
     aliases = resolved(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
     halved = view.recipe["subchunk_depth"] != 0
-    return assemble.assemble(view.segments, _live(view), pairs, halved=halved)
+    return assemble.assemble(view.segments, documents, pairs, halved=halved)
 
 
 def compact(store: Store) -> None:

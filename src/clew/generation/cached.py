@@ -25,13 +25,19 @@ _NUMBERING = "input"  # which numbering these rows are of
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Gives the cached arrays of one generation, and caches what it has to compute."""
+    """Gives the cached arrays of one generation, and caches what it has to compute.
+
+    Those of some documents alone are computed from what is cached of all, and not cached.
+    """
 
     cache: Cache
     view: View
     stored: Mapping[str, Rows]  # the stored row of each row of a layer
+    whole: bool = True
 
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+        if not self.whole:
+            return self._computed(snapshot, what, given)
         generation = self.view.generation
         found = self.cache.load(what.name, generation)
         if found is not None:

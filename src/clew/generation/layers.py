@@ -71,8 +71,9 @@ class Parts:
     @cached_property
     def document_rows(self) -> dict[str, int]:
         """The row of each document id."""
-        ids = [document_id for document_id, _ in self.view.live_documents()]
-        return {document_id: row for row, document_id in enumerate(ids)}
+        places = {int(stored): row for row, stored in enumerate(self.assembly.stored["document"])}
+        live = self.view.live_documents()
+        return {name: places[stored] for name, stored in live if stored in places}
 
     def gather(self, name: str, rows: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored `rows`; mapped, not copied, when they are one segment."""
@@ -176,6 +177,10 @@ class _Documents(_StoredLayer):
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         return [self._parts.document(row) for row in rows]
+
+    def headers(self) -> list[Document]:
+        stored = self._parts.assembly.stored["document"]
+        return self._parts.view.documents(stored.tolist(), texts=False)
 
 
 class _Ranges(_StoredLayer):

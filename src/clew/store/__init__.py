@@ -42,8 +42,8 @@ class View(Protocol):
         """Return the id and the row of every live document, by id."""
         ...
 
-    def documents(self, rows: Sequence[int]) -> list[Document]:
-        """Return the documents in some rows."""
+    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        """Return the documents in some rows, with empty texts where no `texts` are asked for."""
         ...
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:

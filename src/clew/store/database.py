@@ -241,13 +241,13 @@ class Database:
         """Return the content hash of each live document by id."""
         return dict(self._all("SELECT id, hash FROM document WHERE live"))
 
-    def documents(self, rows: Sequence[int]) -> list[Document]:
-        """Return the documents in `rows`, in that order."""
+    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
+        columns = ", ".join(c if texts or c != "text" else "''" for c in _COLUMNS)
         found: dict[int, Document] = {}
         for part in _parts(sorted(set(rows))):
             for row, *fields in self._all(
-                f"SELECT row, {', '.join(_COLUMNS)} FROM document WHERE row IN ({_marks(part)})",
-                part,
+                f"SELECT row, {columns} FROM document WHERE row IN ({_marks(part)})", part
             ):
                 found[row] = _document(dict(zip(_COLUMNS, fields, strict=True)))
         missing = next((row for row in rows if row not in found), None)

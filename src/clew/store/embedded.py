@@ -289,8 +289,8 @@ class FolderView:
     def live_documents(self) -> Sequence[tuple[str, int]]:
         return self._database.live_documents()
 
-    def documents(self, rows: Sequence[int]) -> list[Document]:
-        return self._database.documents(rows)
+    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        return self._database.documents(rows, texts=texts)
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
         return self._database.keys(table, rows)

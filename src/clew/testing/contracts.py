@@ -215,6 +215,19 @@ class MethodContract:
         assert self._ask(method, documents[::-1], self.questions) == forwards
         assert self._ask(method, documents[5:] + documents[:5], self.questions) == forwards
 
+    def test_hidden_documents_leave_no_trace(self, method: Method) -> None:
+        """Of some documents of an index the evidence is that of an index of these alone."""
+        documents = small_documents()
+        with self._index(method, documents) as whole:
+            for question in self.questions:  # what is computed from all must not be handed on
+                method.retrieve(question, whole, models(llm=self.llm()))
+            for rows in (np.arange(0, 12, 2), np.arange(1, 12, 3), np.arange(5, 12)):
+                assert whole.among is not None
+                some = whole.among(rows)
+                found = [method.retrieve(q, some, models(llm=self.llm())) for q in self.questions]
+                alone = self._ask(method, [documents[row] for row in rows], self.questions)
+                assert found == alone
+
     def test_unrelated_documents_are_no_better(self, method: Method) -> None:
         """A document that shares nothing with the question does not become the best hit."""
         stranger = Document(id="zebra", title="Zebra", text="Stripes puzzle zoologists, mostly.")

@@ -1,0 +1,20 @@
+"""Which documents a question is asked of, by their metadata.
+
+A filter is written as a text, `date >= 2024 and tags has 'fram'`, or made of `field`; both are the
+same objects. docs/guides/filters.md has the grammar.
+"""
+
+from clew.errors import InputError
+from clew.filters.expressions import Filter, field
+from clew.filters.grammar import parse
+
+__all__ = ["Filter", "as_filter", "field", "parse"]
+
+
+def as_filter(where: str | Filter | None) -> Filter | None:
+    """Return a filter that is given as such, as a text, or as none: an empty text is none."""
+    if isinstance(where, str):
+        return parse(where) if where.strip() else None
+    if where is None or isinstance(where, Filter):
+        return where
+    raise InputError(f"a filter is a text or made of clew.field, not {where!r:.80}")

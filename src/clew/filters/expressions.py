@@ -1,0 +1,171 @@
+"""Conditions on a document, made in Python: `(field("date") >= 2024) & field("tags").has("fram")`.
+
+`str` of one gives the text that `clew.filters.grammar` reads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import NoReturn
+
+from clew.errors import InputError
+from clew.types import Scalar
+
+KEYWORDS = frozenset({"and", "or", "not", "has", "in", "like", "true", "false", "null"})
+_BARE = re.compile(r"[^\W\d][\w.:-]*")
+
+
+class Filter:
+    """A condition on a document. `&`, `|` and `~` make others of it."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Filter) -> Filter:
+        return _together(AllOf, self, _checked(other))
+
+    def __or__(self, other: Filter) -> Filter:
+        return _together(AnyOf, self, _checked(other))
+
+    def __invert__(self) -> Filter:
+        return self.part if isinstance(self, Not) else Not(self)
+
+    def __bool__(self) -> NoReturn:
+        raise InputError("filters are joined by &, | and ~, not by and, or and not")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Filter):
+    """One field beside one value, or beside several for `in`."""
+
+    field: str
+    operator: str  # =, !=, <, <=, >, >=, has, like or in
+    value: Scalar | tuple[Scalar, ...]
+
+    def __str__(self) -> str:
+        if isinstance(self.value, tuple):
+            return f"{named(self.field)} in ({', '.join(map(_written, self.value))})"
+        return f"{named(self.field)} {self.operator} {_written(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf(Filter):
+    """Every part holds."""
+
+    parts: tuple[Filter, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({p})" if isinstance(p, AnyOf) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf(Filter):
+    """At least one part holds."""
+
+    parts: tuple[Filter, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Filter):
+    """The part does not hold."""
+
+    part: Filter
+
+    def __str__(self) -> str:
+        single = isinstance(self.part, Comparison)
+        return f"not {self.part}" if single else f"not ({self.part})"
+
+
+def _together(kind: type[AllOf | AnyOf], one: Filter, other: Filter) -> Filter:
+    parts = [p.parts if isinstance(p, kind) else (p,) for p in (one, other)]
+    return kind((*parts[0], *parts[1]))
+
+
+def _checked(other: object) -> Filter:
+    if isinstance(other, Filter):
+        return other
+    raise InputError(f"a filter is joined with another filter, not with {other!r:.80}")
+
+
+class field:  # noqa: N801 -- read as a function: field("date") >= 2024
+    """A field of documents, to be compared: of their metadata, or `id`, `source` or `title`."""
+
+    __slots__ = ("_name",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"a field has a name, not {name!r:.80}")
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"field({self._name!r})"
+
+    def _compared(self, operator: str, value: object) -> Comparison:
+        return Comparison(self._name, operator, literal(value))
+
+    def __eq__(self, value: object) -> Comparison:  # type: ignore[override]
+        return self._compared("=", value)
+
+    def __ne__(self, value: object) -> Comparison:  # type: ignore[override]
+        return self._compared("!=", value)
+
+    def __lt__(self, value: object) -> Comparison:
+        return self._compared("<", value)
+
+    def __le__(self, value: object) -> Comparison:
+        return self._compared("<=", value)
+
+    def __gt__(self, value: object) -> Comparison:
+        return self._compared(">", value)
+
+    def __ge__(self, value: object) -> Comparison:
+        return self._compared(">=", value)
+
+    def has(self, value: object) -> Comparison:
+        """Hold where a list has the value, or a text contains it."""
+        return self._compared("has", value)
+
+    def like(self, pattern: str) -> Comparison:
+        """Hold where a text is like the pattern: `*` is any characters, `?` one, in any case."""
+        return self._compared("like", pattern)
+
+    def one_of(self, values: Iterable[object]) -> Comparison:
+        """Hold where it equals one of the values."""
+        return Comparison(self._name, "in", tuple(map(literal, values)))
+
+
+def literal(value: object) -> Scalar:
+    """Return what a field is compared with. Raises InputError for what it cannot be."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"a field is compared with a finite number, not {value}")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    item = getattr(value, "item", None)  # a scalar of NumPy
+    if item is not None:
+        return literal(item())
+    raise InputError(
+        f"a field is compared with a text, a number, a date or None, not {value!r:.80}"
+    )
+
+
+def named(name: str) -> str:
+    """Return a field's name as a filter has it, in backticks where it is no single word."""
+    bare = _BARE.fullmatch(name) and name.lower() not in KEYWORDS
+    return name if bare else "`" + name.replace("`", "``") + "`"
+
+
+def _written(value: Scalar) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

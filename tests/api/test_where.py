@@ -1,0 +1,145 @@
+"""`where=` in Python: only documents that fulfil a filter are seen, whatever is asked."""
+
+import threading
+
+import pytest
+
+from clew import field, testing
+from clew.api import open_index
+from clew.errors import InputError
+from clew.types import Document
+
+QUESTION = "Where was the builder of the Comet at home?"
+KINDS = {"bakken": "place", "comet": "ship", "eriksen": "man", "dorn": "man", "lund": "place"}
+MODELS = testing.models()
+
+
+def documents(wanted=lambda _kind: True):
+    return [
+        Document(
+            id=d.id,
+            title=d.title,
+            text=d.text,
+            source=d.source,
+            metadata={"kind": KINDS.get(d.id, "other")},
+        )
+        for d in testing.small_documents()
+        if wanted(KINDS.get(d.id, "other"))
+    ]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with open_index(tmp_path / "all.clew", models=MODELS) as opened:
+        opened.add(documents(), triples="cooccurrence")
+        yield opened
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """An index that has never held the documents that the filter leaves out."""
+    with open_index(tmp_path / "some.clew", models=MODELS) as opened:
+        opened.add(documents(lambda kind: kind != "man"), triples="cooccurrence")
+        yield opened
+
+
+WHERE = "kind != 'man'"
+
+
+@pytest.mark.parametrize("method", [None, "walk", "hybrid", "bubble", "agrag", "pagerank"])
+def test_a_question_is_asked_of_some_documents(index, alone, method):
+    """The answer, its support and its thread are those of an index of these alone."""
+    index.ask(QUESTION, method=method)  # what was computed for all documents is not used
+    found = index.ask(QUESTION, method=method, where=WHERE, min_support=0)
+    other = alone.ask(QUESTION, method=method, min_support=0)
+    assert found.evidence.where == WHERE
+    assert "eriksen" not in {hit.document_id for hit in found.evidence.hits}
+    assert (found.text, found.kind, found.citations) == (other.text, other.kind, other.citations)
+    for part in ("hits", "paths", "seeds", "graph", "support", "notes", "tables"):
+        assert getattr(found.evidence, part) == getattr(other.evidence, part)
+    assert found.context == other.context
+
+
+def test_an_answer_from_evidence_sees_what_that_saw(index, alone):
+    """`answer` looks at the documents that the evidence was found among."""
+    evidence = index.search(QUESTION, where=field("kind") != "man")
+    assert evidence.where == WHERE
+    assert index.answer(evidence).text == alone.answer(alone.search(QUESTION)).text
+
+
+def test_filters_of_documents(index):
+    """A list is of the documents that fulfil it, which may be none."""
+    assert index.documents(where="kind = 'man'") == ["dorn", "eriksen"]
+    assert index.documents("d*", where="kind = 'man'") == ["dorn"]
+    assert index.documents("v*", where="kind = 'man'") == []
+    assert len(index.documents(where="  ")) == 12
+    assert index.snapshot("kind like '*'") is index.snapshot()
+
+
+def test_documents_are_removed_by_a_filter(index):
+    """By it alone, or with a pattern; never everything by a mistake."""
+    assert index.remove("d*", where="kind = 'man'", dry_run=True) == ["dorn"]
+    with pytest.raises(InputError, match="no document has one of these names and fulfils"):
+        index.remove("v*", where="kind = 'man'")
+    for nothing in ([], ()):
+        with pytest.raises(InputError, match="name the documents to remove"):
+            index.remove(nothing)
+    assert index.remove(where="kind = 'man'") == ["dorn", "eriksen"]
+    with pytest.raises(InputError, match="no document fulfils the filter \"kind = 'man'\""):
+        index.search(QUESTION, where="kind = 'man'")
+
+
+def test_a_change_is_seen_by_a_filter(index):
+    """What is kept for a filter ends with its generation."""
+    assert len(index.search("salt and tides", where="kind = 'man'").hits) == 2
+    index.add(Document(id="new", text="A third man sold salt.", metadata={"kind": "man"}))
+    hits = index.search("salt and tides", where="kind = 'man'").hits
+    assert sorted(hit.document_id for hit in hits) == ["dorn", "eriksen", "new"]
+
+
+def test_the_graph_of_some_documents(index, alone, tmp_path):
+    """An export holds what their index would."""
+    index.export(tmp_path / "a.json", where=WHERE)
+    alone.export(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_labels_of_some_documents(index):
+    """What is hidden gives no label."""
+    labelled = index.classify("A ship sank off a cape.", label="kind", where="kind != 'ship'")
+    assert labelled.label != "ship"
+    assert "ship" not in dict(labelled.candidates)
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("kind =", "ends where a value is expected"),
+        ("colour = 1", "no document has the field 'colour': there are id, source, title, kind"),
+        ("kind = 'sea'", "no document fulfils"),
+        (3, "a filter is a text or made of clew.field, not 3"),
+        (field("kind"), "a filter is a text or made of clew.field, not field"),
+    ],
+)
+def test_filters_that_cannot_be(index, where, reason):
+    """Each is told in a sentence before anything is computed."""
+    for ask in (index.ask, index.search):
+        with pytest.raises(InputError, match=reason):
+            ask(QUESTION, where=where)
+
+
+def test_many_filters_at_once(index):
+    """Threads with filters of their own do not get each other's documents."""
+    wrong = []
+
+    def ask(kind):
+        for _ in range(5):
+            hits = index.search(QUESTION, where=field("kind") == kind).hits
+            wrong.extend(h for h in hits if KINDS.get(h.document_id, "other") != kind)
+
+    threads = [threading.Thread(target=ask, args=(kind,)) for kind in ("man", "place", "other")]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong

@@ -1,0 +1,78 @@
+"""A snapshot of some documents is that of an index that never held others, byte for byte."""
+
+from functools import lru_cache
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from clew import index, testing
+from clew.generation import compact, open_snapshot
+from clew.index import choose
+from clew.index.extract import extract
+from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.store.embedded import EmbeddedStore
+from tests.index.build import MODELS, scratch
+from tests.index.test_update import TEXTS, recipe, version
+
+ALL = sorted(TEXTS)
+SUBSETS = st.sets(st.sampled_from(ALL), min_size=1)
+
+
+def build(store, names):
+    index.add(store, [version(name, i % 2) for i, name in enumerate(ALL) if name in names], MODELS)
+    rules = Cooccurrence(MODELS.tagger)
+    extract(store, MODELS, choose.Wanted(triples="cooccurrence"), rules=rules)
+    store.set_aliases({"bo dahl": "dahl", "amber lane": "amber"})
+
+
+@lru_cache(maxsize=1000)
+def alone(names, late, depth):
+    """Return what an index of these documents holds."""
+    with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
+        build(store, names)
+        snapshot = open_snapshot(store)
+        return testing.contents(snapshot)
+
+
+@settings(max_examples=40)
+@given(chosen=SUBSETS, gone=SUBSETS, late=st.booleans(), depth=st.integers(0, 1))
+@example(chosen={"amber"}, gone={"bo"}, late=True, depth=1)
+@example(chosen={"empty"}, gone={"han"}, late=False, depth=0)
+def test_some_documents_are_an_index_of_their_own(chosen, gone, late, depth):
+    """No name, number, order or text of what is left out can be seen."""
+    with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
+        build(store, frozenset(ALL))
+        if len(gone) < len(ALL):
+            store.remove(sorted(gone))
+        if len(gone) % 2:
+            compact(store)
+        whole = open_snapshot(store)
+        ids = whole.layer("document").ids(range(len(whole.document_layer)))
+        chosen = frozenset(chosen) & frozenset(ids)
+        if not chosen:
+            return
+        rows = np.flatnonzero([each in chosen for each in ids])
+        some = whole.among(rows)
+        testing.check_consistent(some)
+        assert testing.contents(some) == alone(chosen, late, depth)
+        assert some.generation == whole.generation
+
+
+def test_what_is_left_out_cannot_be_looked_up():
+    """Its id, chunks, entities and terms have no row; the others have theirs."""
+    documents, hidden = testing.small_documents(), "eriksen"
+    with testing.built(documents, triples=True) as whole:
+        ids = whole.layer("document").ids(range(len(documents)))
+        some = whole.among(np.flatnonzero([each != hidden for each in ids]))
+        [row] = whole.layer("document").rows([hidden])
+        chunks = np.flatnonzero(whole.layer("chunk").columns["document"] == row)
+        assert some.layer("document").rows([hidden, "comet"]) == [-1, 2]
+        assert some.layer("chunk").rows(whole.layer("chunk").ids(chunks.tolist())) == [-1]
+        assert hidden not in {each.id for each in some.document_layer.headers()}
+        for name in ("entity", "term"):
+            layer = some.layer(name)
+            lost = set(whole.layer(name).ids(range(len(whole.layer(name)))))
+            lost -= set(layer.ids(range(len(layer))))
+            assert lost
+            assert set(layer.rows(sorted(lost))) == {-1}
