@@ -39,6 +39,7 @@ from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
 from clew.readers.roots import Roots
+from clew.readers.selection import Selection
 from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.keys import name_key
@@ -188,12 +189,15 @@ class Index:
     # -- write --------------------------------------------------------------------------------
 
     @_one_at_a_time
-    def add(
+    def add(  # noqa: PLR0913 -- one argument for each option
         self,
         source: Source,
         *,
         name: str = "",
         prune: bool = False,
+        exclude: Sequence[str] = (),
+        gitignore: bool = True,
+        changed: Iterable[str | Path] | None = None,
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
         again: bool = False,
@@ -207,8 +211,14 @@ class Index:
         file's. The id of a file begins with the name of the folder that was named, with those of
         its parents where another folder of the index has it, or with `name`; the name of a folder
         that the index has says that it has moved. Input that cannot be read is in the report's
-        `skipped`, and the rest goes on. Documents whose file is gone from a folder that is named
-        are in `gone`, and removed where `prune` is asked for. Then units (for a share of the
+        `skipped`, and the rest goes on.
+
+        Of folders all files are read but hidden ones, what programs leave there, what `.gitignore`
+        files name unless `gitignore` is false, and what the patterns of `exclude` name, by id, by
+        the path below the folder or by name; of `changed` files no others are. A file that is named
+        itself is always read. Documents whose file is gone from a folder, or left out now, are in
+        `gone`, and removed where `prune` is asked for; a new document that has the content of one
+        whose file is gone takes its rows over (`renamed`). Then units (for a share of the
         tokens, in the chunks that have the most `value`) and `triples` (by an LLM of the share
         `core` of the chunks, chosen by `core_by`) are extracted from the chunks that lack them,
         triples of `entities` that the LLM names ("llm") or of "statistical" ones, whose rate is
@@ -228,11 +238,13 @@ class Index:
         for each in methods or ():
             retrieval.load(each)
         meter = Meter()
+        selection = Selection(exclude, gitignore=gitignore, changed=changed)
         roots = self._roots(source, name)
-        items = iter(_items(source, roots))
+        items = iter(_items(source, roots, selection))
         first = list(islice(items, 1))
         if not first and not self._exists():
-            raise InputError(f"there is no file to index in {_named(source)}")
+            but = " but what is excluded or in a .gitignore file" if selection.counts() else ""
+            raise InputError(f"there is no file to index in {_named(source)}{but}")
         items = chain(first, items)
         store = self._writable()
         wanted = _wanted(store.note(NOTE), extraction)
@@ -241,8 +253,13 @@ class Index:
         origins.remember(store, self.folder, roots.places)
         with self._billed("add", store, meter):
             with meter.stage("read"):
-                report = index.add(store, items, self.models, meter=meter, on_progress=on_progress)
-                report.gone = origins.gone(store.hashes(), roots, _paths(source))
+                paths = _paths(source)
+                gone = origins.gone(store.hashes(), roots, paths)
+                report = index.add(
+                    store, items, self.models, gone=gone, meter=meter, on_progress=on_progress
+                )
+                report.left_out = selection.counts()
+                report.gone = origins.gone(store.hashes(), roots, paths, selection)
                 if prune and report.gone:
                     store.remove(report.gone)
                     report.pruned = True
@@ -497,6 +514,8 @@ class Index:
         self,
         source: Source,
         *,
+        exclude: Sequence[str] = (),
+        gitignore: bool = True,
         core: float = CORE_SHARE,
         probe: int = 0,
         budget: Budget | None = None,
@@ -506,7 +525,8 @@ class Index:
 
         Triples are estimated for all chunks and for the share `core` of them: the real core where
         this index holds just these documents, else a random sample. They are triples of
-        `entities` as `add` has them, by default of those that were wanted last.
+        `entities` as `add` has them, by default of those that were wanted last. Files are those
+        that `add` reads, with `exclude` and `gitignore`.
 
         Nothing is written and no LLM is called, unless `probe` calls of each kind are to be made
         first, to estimate from; they are kept and not made again. What the ledger of this index
@@ -514,7 +534,8 @@ class Index:
         """
         from clew.index import plan
 
-        documents = [item for item in _items(source) if isinstance(item, Document)]
+        items = _items(source, selection=Selection(exclude, gitignore=gitignore))
+        documents = [item for item in items if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
         kept = self._existing().note(NOTE) if self._exists() else {}
         wanted = _wanted({**kept, "triples": "llm"}, entities)
@@ -990,7 +1011,9 @@ def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
     return wanted
 
 
-def _items(source: Source, roots: Roots | None = None) -> Iterable[Document | Skipped]:
+def _items(
+    source: Source, roots: Roots | None = None, selection: Selection | None = None
+) -> Iterable[Document | Skipped]:
     """Return what `source` holds; documents are taken from it only as they are needed."""
     several = [source] if isinstance(source, str | Path | Document) else source
     items: Iterator[object] = iter(several)
@@ -999,7 +1022,7 @@ def _items(source: Source, roots: Roots | None = None) -> Iterable[Document | Sk
     if first and isinstance(first[0], Document):
         return (item if isinstance(item, Document) else _refuse(item) for item in given)
     paths = [i if isinstance(i, str | Path) else _refuse(i) for i in given]
-    return readers.read(paths, roots)
+    return readers.read(paths, roots, selection)
 
 
 def _paths(source: Source) -> list[Path]:

@@ -1,5 +1,6 @@
 """A document's id follows its file: one file has one id, and two files never share one."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.testing import models
+from clew.testing import contents, models
 
 
 @pytest.fixture
@@ -175,3 +176,128 @@ def test_documents_by_pattern(here):
             "docs/deep/c.md",
         ]
         assert index.documents() == ["docs/a.txt"]
+
+
+def test_a_file_that_was_renamed_keeps_its_rows(here, monkeypatch):
+    """The new file takes them over where the old one is gone; then the index is a fresh build."""
+    texts_ = {f"docs/{name}.md": f"# {name}\n\nThis is {name} of Larvik." for name in "abc"}
+    for name, text in texts_.items():
+        here(name, text)
+    here("docs/r.jsonl", '{"text": "Di slept."}\n{"text": "Ed woke."}\n')
+    with opened() as index:
+        index.add("docs", triples="cooccurrence")
+        Path("docs/deep").mkdir()
+        shutil.move("docs/a.md", "docs/deep/z.md")
+        shutil.copy("docs/b.md", "docs/copy.md")
+        shutil.move("docs/r.jsonl", "docs/s.jsonl")
+        added = index.add("docs")
+        assert added.report.renamed == {
+            "docs/a.md": "docs/deep/z.md",
+            "docs/r.jsonl:1": "docs/s.jsonl:1",
+            "docs/r.jsonl:2": "docs/s.jsonl:2",
+        }
+        assert (added.report.added, added.report.gone) == (["docs/copy.md"], [])
+        assert not any(added.extracted.llm.values())
+        with opened("fresh.clew") as fresh:
+            fresh.add("docs", triples="cooccurrence")
+            assert contents(index.snapshot()) == contents(fresh.snapshot())
+            assert index.digest() == fresh.digest()
+
+
+def test_a_copy_is_a_new_document(here):
+    """As long as the old file is there, its document stays, and so it does with other content."""
+    here("docs/a.md", "# A\n\nAda came.")
+    here("docs/b.md", "# B\n\nBo left.")
+    with opened() as index:
+        index.add("docs")
+        shutil.copy("docs/a.md", "docs/c.md")
+        Path("docs/b.md").unlink()
+        here("docs/d.md", "# B\n\nBo left late.")
+        report = index.add("docs").report
+        assert (report.renamed, report.added) == ({}, ["docs/c.md", "docs/d.md"])
+        assert report.gone == ["docs/b.md"]
+
+
+def test_one_that_is_gone_becomes_one_other(here):
+    """Two new files of its content are one renamed and one new; a name that is taken is changed."""
+    here("docs/a.md", "# A\n\nAda came.")
+    here("docs/z.md", "# Z\n\nZed came.")
+    with opened() as index:
+        index.add("docs")
+        shutil.copy("docs/a.md", "docs/b.md")
+        shutil.copy("docs/a.md", "docs/c.md")
+        shutil.move("docs/a.md", "docs/z.md")
+        report = index.add("docs", prune=True).report
+        assert (report.renamed, report.added) == ({"docs/a.md": "docs/b.md"}, ["docs/c.md"])
+        assert (report.changed, report.gone) == (["docs/z.md"], [])
+
+
+def test_a_text_whose_title_is_its_name_is_read_anew(here):
+    """Chunks are read behind the title, so another one is another document."""
+    here("docs/in/first.txt", "Ada came.")
+    with opened() as index:
+        index.add("docs")
+        shutil.move("docs/in/first.txt", "docs/first.txt")
+        assert index.add("docs").report.renamed == {"docs/in/first.txt": "docs/first.txt"}
+        shutil.move("docs/first.txt", "docs/last.txt")
+        report = index.add("docs", prune=True).report
+        assert (report.renamed, report.added) == ({}, ["docs/last.txt"])
+        assert report.gone == ["docs/first.txt"]
+
+
+def test_what_is_left_out_now_counts_as_gone(here):
+    """It is told, and goes with `prune`; a file that is named itself stays."""
+    for name in ("a.md", "b.log", "old/c.md", ".gitignore"):
+        here(f"docs/{name}", "Ada came." if name != ".gitignore" else "")
+    with opened() as index:
+        index.add("docs")
+        here("docs/.gitignore", "*.log\n")
+        report = index.add("docs", exclude=["old"]).report
+        assert report.gone == ["docs/b.log", "docs/old/c.md"]
+        assert report.left_out == {"exclude": 1, "gitignore": 1}
+        assert len(texts(index)) == 3
+        report = index.add(["docs", "docs/b.log"], exclude=["old"], prune=True).report
+        assert report.gone == ["docs/old/c.md"]
+        assert index.add("docs", gitignore=False).report.added == []
+        assert index.add("docs").report.gone == ["docs/b.log"]
+
+
+def test_nothing_but_what_is_left_out_is_an_error(here):
+    """The sentence says so, before an index is made."""
+    here("docs/a.log", "Ada came.")
+    with opened() as index:
+        with pytest.raises(InputError, match=r"but what is excluded or in a \.gitignore file"):
+            index.add("docs", exclude=["*.log"])
+        assert not index.folder.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="names are text elsewhere")
+def test_what_may_be_there_is_not_gone(here, tmp_path):
+    """A name that is no text cannot be looked up, and a record with another one's number stays."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / os.fsdecode(b"caf\xe9.txt")).write_text("Ada came.")
+    here("docs/a:1", "Bo left.")
+    here("docs/a:1.md", "Cy stayed.")
+    with opened() as index:
+        index.add("docs")
+        assert index.add("docs", prune=True).report.gone == []
+        (tmp_path / "docs/a:1.md").unlink()
+        assert index.add("docs", prune=True).report.gone == ["docs/a:1.md"]
+
+
+def test_only_what_changed_is_read(here):
+    """Of a folder; what is gone from it is known without reading anything."""
+    for name in "abc":
+        here(f"docs/{name}.md", f"# {name}\n\nAda came.")
+    with opened() as index:
+        index.add("docs")
+        here("docs/a.md", "Ada left.")
+        here("docs/b.md", "Ada stayed.")
+        Path("docs/c.md").unlink()
+        report = index.add("docs", changed=["docs/b.md", "docs/c.md"], prune=True).report
+        assert (report.changed, report.gone, report.n_unchanged) == (
+            ["docs/b.md"],
+            ["docs/c.md"],
+            0,
+        )
+        assert index.add("docs").report.changed == ["docs/a.md"]

@@ -142,6 +142,19 @@ class MemoryStore:
             self._advance(documents=tuple(documents))
         return back
 
+    def rename(self, documents):
+        self.lock()
+        kept, renamed = list(self._kept.state.documents), []
+        for i, new in documents.items():
+            live = {d.id: row for row, (d, _, is_live) in enumerate(kept) if is_live}
+            if i in live and new.id not in live:
+                document, content, _ = kept[live[i]]
+                kept[live[i]] = replace(document, id=new.id, source=new.source), content, True
+                renamed.append(i)
+        if renamed:
+            self._advance(documents=tuple(kept))
+        return renamed
+
     def remove(self, ids):
         self.lock()
         gone = [i for i in dict.fromkeys(ids) if i in self.hashes()]

@@ -1,5 +1,6 @@
 """An updated index equals a fresh build of the same documents, byte for byte."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 from hypothesis import example, given, settings
@@ -32,22 +33,37 @@ NAMES = st.sampled_from(sorted(TEXTS))
 ACTIONS = st.one_of(
     st.tuples(st.just("add"), st.dictionaries(NAMES, st.integers(0, 1), min_size=1, max_size=6)),
     st.tuples(st.just("remove"), st.lists(NAMES, min_size=1, max_size=4)),
+    st.tuples(st.just("rename"), st.tuples(NAMES, st.sampled_from(["0", "bob", "zoe"]))),
     st.tuples(st.just("compact"), st.none()),
     st.tuples(st.just("freeze"), st.none()),
     st.tuples(st.just("reopen"), st.none()),
 )
 
 
-def version(name, number):
+class UnusedEmbedder(testing.HashTokenEmbedder):
+    """An embedder that is asked for nothing."""
+
+    def embed(self, texts, *, kind):
+        raise AssertionError(texts)
+
+    def embed_tokens(self, texts):
+        raise AssertionError(texts)
+
+
+UNUSED = replace(MODELS, embedder=UnusedEmbedder())
+
+
+def version(name, number, document_id=None):
     title = name if number else f"The {name.capitalize()} (disambiguation)"
-    return Document(id=name, title=title, text=TEXTS[name][number], source=f"{name}.md")
+    id_ = document_id or name
+    return Document(id=id_, title=title, text=TEXTS[name][number], source=f"{id_}.md")
 
 
 @lru_cache(maxsize=1000)
 def fresh(wanted, late, depth):
     """Return a fresh build's contents, and its segments' bytes when it is compacted."""
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
-        index.add(store, [version(name, number) for name, number in wanted], MODELS)
+        index.add(store, [version(*what, id_) for id_, what in wanted], MODELS)
         built = contents(store)
         compact(store)
         return built, list(files(folder, "segments").values())
@@ -75,6 +91,16 @@ def recipe(late, depth=0):
     late=True,
     depth=0,
 )
+@example(
+    actions=[
+        ("add", {"amber": 0, "dup": 1}),
+        ("rename", ("amber", "zoe")),
+        ("add", {"amber": 0}),
+        ("rename", ("dup", "0")),
+    ],
+    late=True,
+    depth=1,
+)
 @example(actions=[("add", {"empty": 1}), ("add", {"empty": 0})], late=False, depth=2)
 @example(actions=[("add", {"1912": 0, "lower": 0}), ("remove", ["1912"])], late=True, depth=0)
 @example(
@@ -90,12 +116,19 @@ def test_update_equals_fresh_build(actions, late, depth):
         for action, value in actions:
             if action == "add":
                 index.add(store, [version(name, n) for name, n in value.items()], MODELS)
-                wanted.update(value)
+                wanted.update({name: (name, n) for name, n in value.items()})
             elif action == "remove":
                 there = [name for name in dict.fromkeys(value) if name in store.hashes()]
                 assert store.remove(value) == there
                 for name in value:
                     wanted.pop(name, None)
+            elif action == "rename":
+                old, new = value
+                if old in store.hashes() and new not in store.hashes():
+                    wanted[new] = wanted.pop(old)
+                    moved = version(*wanted[new], new)
+                    report = index.add(store, [moved], UNUSED, gone=[old])
+                    assert report.renamed == {old: new}
             elif action == "reopen":
                 store.close()
                 store = EmbeddedStore.open(folder)

@@ -19,6 +19,7 @@ from clew.cli.options import (
     build_options,
     command_line,
     entity_choice,
+    file_options,
     gathered,
     index_option,
     joined_filter,
@@ -38,6 +39,7 @@ from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
+    from clew.index import AddReport
     from clew.index.extract import Done
     from clew.index.graph import Imported
 
@@ -88,7 +90,9 @@ extraction_options = gathered(
             "moved to PATH.",
         ),
         "prune": click.option(
-            "--prune", is_flag=True, help="Remove documents whose file is gone from a PATH."
+            "--prune",
+            is_flag=True,
+            help="Remove documents whose file is gone from a PATH, or left out now.",
         ),
         "methods": click.option(
             "--for",
@@ -109,17 +113,19 @@ extraction_options = gathered(
 @index_option("--into", "Folder of the index; made if it is not there.")
 @build_options
 @store_option
+@file_options
 @extraction_options
 @paid_options
 @json_option
 @click.pass_obj
-def index(
+def index(  # noqa: PLR0913 -- one argument for each group of options
     opener: Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
     build: Build,
     store: str,
+    files: Mapping[str, Any],
     extraction: Mapping[str, Any],
     paid: Paid,
     as_json: bool,
@@ -128,7 +134,8 @@ def index(
 
     What is there already and did not change costs nothing; a document that changed is replaced.
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF, Word and
-    Parquet need an extra package, and the message names it.
+    Parquet need an extra package, and the message names it. Of a folder all files are read but
+    hidden ones, what programs leave there such as node_modules, and what .gitignore files name.
 
     With --units or --triples llm an LLM reads chunks, which costs tokens: 'clew plan' says how
     many. A budget is never exceeded. Where it ends, and after any crash, the same command goes on,
@@ -145,13 +152,15 @@ def index(
     ):
         added = opened.add(
             paths[0] if len(paths) == 1 else list(paths),
+            **files,
             **extraction,
             budget=paid.budget,
             on_progress=on_progress,
             on_chunks=on_chunks,
         )
         bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
-    warn_skipped(added.report.skipped)
+    report = added.report
+    warn_skipped(report.skipped)
     if as_json:
         echo_json({"index": str(folder), **asdict(added)})
     elif _n_seen(added):
@@ -159,10 +168,11 @@ def index(
         if bare and extraction["triples"] is None:
             click.echo(_how_to_triples(paths, folder))
     if not _n_seen(added):
-        raise InputError(f"there is no file to index in {', '.join(map(repr, paths))}")
+        but = " but what is excluded or in a .gitignore file" if report.left_out else ""
+        raise InputError(f"there is no file to index in {', '.join(map(repr, paths))}{but}")
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
-    if not all(each.unread for each in added.report.skipped):
+    if not all(each.unread for each in report.skipped):
         sys.exit(SKIPPED)
 
 
@@ -361,6 +371,7 @@ def added_lines(added: Added) -> list[str]:
         "added": len(report.added),
         "changed": len(report.changed),
         "restored": len(report.restored),
+        **({"renamed": len(report.renamed)} if report.renamed else {}),
         "unchanged": report.n_unchanged,
         "skipped": len(report.skipped),
     }
@@ -404,26 +415,36 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
 
 def _n_seen(added: Added) -> int:
     report = added.report
-    new = len(report.added) + len(report.changed) + len(report.restored)
-    return new + report.n_unchanged + len(report.skipped)
+    new = len(report.added) + len(report.changed) + len(report.restored) + len(report.renamed)
+    return new + report.n_unchanged + len(report.skipped) + len(report.gone)
 
 
 def _summary(added: Added, folder: Path) -> str:
     holds, done, cost, *more = added_lines(added)
     lines = [f"{heading(one_line(str(folder)))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
+    if added.report.left_out:
+        lines.append(f"  {_left_out(added.report.left_out)}")
     if added.report.gone:
-        lines.append(f"  {_gone(len(added.report.gone), pruned=added.report.pruned)}")
+        lines.append(f"  {_gone(added.report)}")
     if added.n_documents:
         lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
     return "\n".join(lines)
 
 
-def _gone(n: int, *, pruned: bool) -> str:
+def _left_out(counts: Mapping[str, int]) -> str:
+    """Return how many files and folders were not read, and the option that is why."""
+    options = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
+    parts = (f"{n:,} by {options[why]}" for why, n in counts.items())
+    return f"files and folders left out: {', '.join(parts)}"
+
+
+def _gone(report: AddReport) -> str:
+    n = len(report.gone)
     files = "a file that is" if n == 1 else "files that are"
-    if pruned:
-        return f"{counted(n, 'document')} of {files} gone: removed"
-    return f"{counted(n, 'document')} of {files} gone: --prune removes {'it' if n == 1 else 'them'}"
+    gone = "gone or left out" if report.left_out else "gone"
+    done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
+    return f"{counted(n, 'document')} of {files} {gone}: {done}"
 
 
 def _is_new(added: Added) -> bool:

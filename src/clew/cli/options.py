@@ -224,6 +224,30 @@ PAID_OPTIONS: Mapping[str, Decorator] = {
 paid_options = gathered(PAID_OPTIONS, "paid", paid)
 
 
+# -- which files ----------------------------------------------------------------------------------
+
+file_options = gathered(
+    {
+        "exclude": click.option(
+            "--exclude",
+            multiple=True,
+            metavar="PATTERN",
+            help="Leave out files and folders, by id, by path below PATH or by name, such as "
+            "drafts or '*.log'; may be repeated.",
+        ),
+        "gitignore": click.option(
+            "--no-gitignore",
+            "gitignore",
+            flag_value=False,
+            default=True,
+            help="Read what .gitignore files name, too.",
+        ),
+    },
+    "files",
+    dict,
+)
+
+
 # -- a new index ----------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from clew.cli.options import (
     Paid,
     build_options,
     entity_choice,
+    file_options,
     gathered,
     index_option,
     json_option,
@@ -50,6 +51,7 @@ _planned_for = gathered(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("--into", "Folder of the index: what its ledger has costs nothing.")
 @build_options
+@file_options
 @paid_options
 @_planned_for
 @click.option(
@@ -60,12 +62,13 @@ _planned_for = gathered(
 )
 @json_option
 @click.pass_obj
-def plan(
+def plan(  # noqa: PLR0913 -- one argument for each group of options
     opener: Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
     build: Build,
+    files: Mapping[str, Any],
     paid: Paid,
     planned_for: Mapping[str, Any],
     probe: int | None,
@@ -78,7 +81,9 @@ def plan(
     """
     specs = replace(build.specs, llm=paid.llm)
     with opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened:
-        found = opened.plan(list(paths), **planned_for, probe=probe or 0, budget=paid.budget)
+        found = opened.plan(
+            list(paths), **files, **planned_for, probe=probe or 0, budget=paid.budget
+        )
     if as_json:
         echo_json(asdict(found))
     else:

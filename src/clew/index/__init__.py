@@ -70,10 +70,12 @@ class AddReport:
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)  # removed before; came back for nothing
+    renamed: dict[str, str] = field(default_factory=dict)  # old ids to new ones, of equal content
     n_unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)  # whose file is gone from a folder that was named
+    gone: list[str] = field(default_factory=list)  # gone from a named folder, or left out now
     pruned: bool = False  # those that are gone were removed
+    left_out: dict[str, int] = field(default_factory=dict)  # files and folders, by what names them
 
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
@@ -91,13 +93,16 @@ def add(
     items: Iterable[Document | Skipped],
     models: Models,
     *,
+    gone: Iterable[str] = (),
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
 ) -> AddReport:
     """Add documents to the index, a commit per batch, and return what was done.
 
     A document that is there with the same content costs nothing; one with other content is
-    replaced. Raises RecipeMismatch where the index was not built with `models`.
+    replaced. A new one with the content of one that is `gone`, its file being there no more, is
+    that one renamed, and costs nothing either. Raises RecipeMismatch where the index was not built
+    with `models`.
     """
     check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
@@ -105,7 +110,8 @@ def add(
     tell = on_progress or (lambda _: None)
     known = store.hashes()
     changed = _changed(items, store, known, report, tell)
-    for batch in _batches(_not_restored(changed, store, report, tell)):
+    new = _not_renamed(changed, store, gone, report, tell)
+    for batch in _batches(_not_restored(new, store, report, tell)):
         store.lock()  # what is built refers to what the store has now
         rows = build([document for document, _ in batch], store, models, meter)
         with meter.stage("store"):
@@ -214,6 +220,39 @@ def _changed(
 
 def _has_words(document: Document) -> bool:
     return any(c.isalnum() for c in document.text[document.body_start :])
+
+
+def _not_renamed(
+    documents: Iterable[tuple[Document, str]],
+    store: Store,
+    gone: Iterable[str],
+    report: AddReport,
+    tell: OnProgress,
+) -> Iterator[tuple[Document, str]]:
+    """Give new documents the rows of those that are gone and had the same content; yield the rest.
+
+    Of several that are gone the first by its id is taken, and each once.
+    """
+    gone = sorted(gone)
+    if not gone:
+        yield from documents
+        return
+    for group in _batches(documents):
+        store.lock()  # what is read of the store now stays so
+        known, old = store.hashes(), dict[str, list[str]]()
+        for each in gone:
+            if each in known:
+                old.setdefault(known[each], []).append(each)
+        moved = {
+            old[content].pop(0): document
+            for document, content in group
+            if document.id not in known and old.get(content)
+        }
+        renamed = {each: moved[each].id for each in store.rename(moved)}
+        report.renamed |= renamed
+        done = set(renamed.values())
+        tell(len(done))
+        yield from (pair for pair in group if pair[0].id not in done)
 
 
 def _not_restored(

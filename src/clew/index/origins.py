@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from clew.readers.roots import Roots
+    from clew.readers.selection import Selection
     from clew.store import Store
     from clew.types import Document
 
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = re.compile(r":\d+$")  # behind the file of a record
+_UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that is no text
 
 
 def places(store: Store, folder: Path) -> dict[str, Path]:
@@ -65,17 +67,52 @@ def _of_sources(store: Store) -> dict[str, Path]:
     return found
 
 
-def gone(ids: Iterable[str], roots: Roots, paths: Iterable[Path]) -> list[str]:
-    """Return those ids that lie below some folders and whose files are there no more."""
+def gone(
+    ids: Iterable[str], roots: Roots, paths: Iterable[Path], selection: Selection | None = None
+) -> list[str]:
+    """Return those ids of files in some folders that are there no more.
+
+    With a `selection` through which the folders were read, also those of files that it left out.
+    """
+    folders = {roots.id_of(path): path.resolve() for path in paths if path.is_dir()}
+    read = tuple(folders.values())
+    folders |= {
+        name: place
+        for name, place in roots.places.items()
+        if any(place.is_relative_to(folder) for folder in read)
+    }
     found = []
-    prefixes = {f"{roots.id_of(path)}/": path.resolve() for path in paths if path.is_dir()}
-    for each in ids:
-        for prefix, folder in prefixes.items():
-            below = _LINE.sub("", each.removeprefix(prefix))
-            if each.startswith(prefix) and not os.path.lexists(folder / below):
-                found.append(each)
-                break
+    for each in ids if folders else ():
+        files = {each, _LINE.sub("", each)}  # the id of a record ends with its line
+        places = [(file, place) for file in files for place in _places(file, folders)]
+        if places and all(
+            _is_missing(place) or (selection is not None and selection.excludes(file))
+            for file, place in places
+        ):
+            found.append(each)
     return found
+
+
+def _places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
+    """Return where a file may be, in those folders whose names its id begins with."""
+    return [
+        f"{folder}{file_id.removeprefix(name)}"
+        for name, folder in folders.items()
+        if file_id == name or file_id.startswith(f"{name}/")
+    ]
+
+
+def _is_missing(path: str) -> bool:
+    """Say whether there is surely no such file: not if it may be hidden, or has another name."""
+    if _UNWRITABLE in path:
+        return False
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class Owners:

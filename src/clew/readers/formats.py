@@ -28,6 +28,7 @@ from clew.readers import (
 )
 from clew.readers.degenerate import why_degenerate
 from clew.readers.roots import Roots
+from clew.readers.selection import Selection
 from clew.readers.walk import File, files, os_reason
 from clew.types import Document, Skipped
 
@@ -77,14 +78,16 @@ PLAIN_NAMES = frozenset(
 )  # names without a suffix, in upper or lower case
 
 
-def read(paths: Iterable[str | Path], roots: Roots | None = None) -> Iterator[Document | Skipped]:
+def read(
+    paths: Iterable[str | Path], roots: Roots | None = None, selection: Selection | None = None
+) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
     The id of a document is `<folder name>/<path below it>` for a file in a named folder, the file
     name for a named file, and for a record its own `id` or `_id`, else `<file id>:<line>`. Where
     `roots` are given they say what folders and files are called (`Roots`), and get those that are
-    new. Where an id comes twice the first document keeps it. Records are read as the caller
-    iterates.
+    new. Of folders the files that the `selection` takes are read. Where an id comes twice the first
+    document keeps it. Records are read as the caller iterates.
 
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
@@ -95,12 +98,14 @@ def read(paths: Iterable[str | Path], roots: Roots | None = None) -> Iterator[Do
     for path in found:
         if not os.path.lexists(path):
             raise InputError(f"there is no file or folder {str(path)!r}")
-    return _distinct(found, roots)
+    return _distinct(found, roots, selection)
 
 
-def _distinct(paths: list[Path], roots: Roots | None) -> Iterator[Document | Skipped]:
+def _distinct(
+    paths: list[Path], roots: Roots | None, selection: Selection | None
+) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
-    for file in files(paths, roots):
+    for file in files(paths, roots, selection):
         if isinstance(file, Skipped):
             yield file
             continue

@@ -1,8 +1,8 @@
 """Paths to files, in a fixed order.
 
-A folder is read in the order of its names, hidden files and folders left out, and so are Clew's own
-indexes: one may well stand among the documents. A link to a folder is followed once, and not at all
-if it leads into the folder that is read anyway or above it.
+A folder is read in the order of its names, without what a `Selection` leaves out and without Clew's
+own indexes: one may well stand among the documents. A link to a folder is followed once, and not at
+all if it leads into the folder that is read anyway or above it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from clew.readers.roots import Roots, shown
+from clew.readers.selection import Selection
 from clew.types import Skipped
 
 _INDEX_FILES = ("index.sqlite", "writer.lock")
@@ -28,33 +29,48 @@ class File:
     named: bool = False  # the caller named this very file, not a folder above it
 
 
-def files(paths: Iterable[Path], roots: Roots | None = None) -> Iterator[File | Skipped]:
+def files(
+    paths: Iterable[Path], roots: Roots | None = None, selection: Selection | None = None
+) -> Iterator[File | Skipped]:
     """Yield the files that are named or lie below a named folder, with their ids by the `roots`.
 
-    Paths that lie below no root become roots.
+    Paths that lie below no root become roots. Of folders what the `selection` takes is read.
     """
-    paths, roots = list(paths), roots or Roots()
+    paths, roots, selection = list(paths), roots or Roots(), selection or Selection()
     for path in paths:
         roots.add(path)
     for path in paths:
         if path.is_dir():
-            yield from _below(path, roots)
+            yield from _below(path, roots, selection)
         else:
-            yield _file(path, roots.id_of(path), named=True)
+            file_id = roots.id_of(path)
+            selection.name(file_id)
+            yield _file(path, file_id, named=True)
 
 
-def _below(folder: Path, roots: Roots) -> Iterator[File | Skipped]:
+def _below(folder: Path, roots: Roots, selection: Selection) -> Iterator[File | Skipped]:
     root = folder.resolve()
     seen: set[Path] = set()
-    stack = [folder]
+    stack = [(folder, selection.ignored_above(root))]
     while stack:
-        path = stack.pop()
+        path, ignored = stack.pop()
+        below = path.relative_to(folder)
+        place = root / below
         try:
-            if path.is_dir():
-                if path == folder or not _leads_home(path, root):
-                    stack += sorted(_visible(path, seen), reverse=True)
-            else:
-                yield _file(path, roots.id_of(root / path.relative_to(folder)))
+            file_id = roots.id_of(place)
+            if path != folder:
+                if not selection.takes(path, place, below.as_posix(), file_id, ignored):
+                    continue
+                if path.is_dir() and _leads_home(path, root):
+                    continue
+            if not path.is_dir():
+                yield _file(path, file_id)
+                continue
+            children = _children(path, seen)
+            if path != folder and selection.is_marked(file_id, (each.name for each in children)):
+                continue
+            inside = None if ignored is None else ignored.inside(place)
+            stack += [(child, inside) for child in sorted(children, reverse=True)]
         except OSError as error:
             yield Skipped(source=shown(path.as_posix()), reason=os_reason(error))
 
@@ -64,13 +80,13 @@ def _leads_home(path: Path, root: Path) -> bool:
     return path.is_symlink() and (real.is_relative_to(root) or root.is_relative_to(real))
 
 
-def _visible(path: Path, seen: set[Path]) -> list[Path]:
+def _children(path: Path, seen: set[Path]) -> list[Path]:
     """Return what a folder holds, the first time that it is seen; nothing of an index."""
     real = path.resolve()
     if real in seen or all((path / name).exists() for name in _INDEX_FILES):
         return []
     seen.add(real)
-    return [child for child in path.iterdir() if not child.name.startswith(".")]
+    return list(path.iterdir())
 
 
 def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:

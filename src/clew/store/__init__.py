@@ -167,6 +167,14 @@ class Store(Protocol):
         """Bring removed documents back whose id and hash match; return their ids."""
         ...
 
+    def rename(self, documents: Mapping[str, Document]) -> list[str]:
+        """Give live documents, by their ids, the id and source of others of equal content.
+
+        Their rows stay as they are, and are those of the new ids. Nothing is done for an id that is
+        not live, nor where the new one is; return the old ids of what was renamed.
+        """
+        ...
+
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Delete documents and what only they supported; return the ids that were there."""
         ...

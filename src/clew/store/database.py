@@ -230,6 +230,21 @@ class Database:
         self._all("UPDATE document SET live = 1 WHERE row = ?", (rows[0][0],))
         return True
 
+    def rename(self, document_id: str, new: Document) -> bool:
+        """Give a live document another id and source, unless a live one has that id."""
+        live = dict(
+            self._all(
+                "SELECT id, row FROM document WHERE live AND id IN (?, ?)", (document_id, new.id)
+            )
+        )
+        if list(live) != [document_id]:
+            return False
+        self._all(
+            "UPDATE document SET id = ?, source = ? WHERE row = ?",
+            (new.id, new.source, live[document_id]),
+        )
+        return True
+
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
         rows: list[tuple[str, int]] = self._all(

@@ -206,6 +206,14 @@ class EmbeddedStore:
                 self._advance()
         return back
 
+    def rename(self, documents: Mapping[str, Document]) -> list[str]:
+        self._write_lock()
+        with self._database.transaction():
+            renamed = [i for i, new in documents.items() if self._database.rename(i, new)]
+            if renamed:
+                self._advance()
+        return renamed
+
     def remove(self, ids: Sequence[str]) -> list[str]:
         self._write_lock()
         with self._database.transaction():

@@ -132,6 +132,43 @@ class StoreContract:
             assert contents(snapshot) == before
         store.close()
 
+    def test_rename(self, open_store: OpenStore) -> None:
+        """A document has its rows under another id and source, as if it had been made with them."""
+        store = open_store()
+        documents = small_documents()
+        moved = {
+            documents[0].id: replace(documents[0], id="zz", source="in/zz.txt"),
+            documents[4].id: replace(documents[4], id="0", source="in/0.txt"),
+        }
+        self._commit(store, *documents)
+        self._extract(store, "met")
+        assert store.rename({"never there": documents[1]}) == []
+        assert store.rename({documents[1].id: documents[2]}) == []
+        with _open(store) as snapshot:
+            before = contents(snapshot)
+            generation = store.generation
+            assert store.rename(moved) == list(moved)
+            assert store.generation > generation
+            assert contents(snapshot) == before
+        assert store.rename(moved) == []
+        renamed = {document.id: index.content_hash(document) for document in moved.values()}
+        assert store.hashes().items() >= renamed.items()
+        assert not moved.keys() & store.hashes().keys()
+        assert wasted(store) == 0
+        for change in (_open_and_close, compact, _open_and_close):
+            change(store)
+            with _open(store) as snapshot:
+                check_consistent(snapshot)
+                rows = snapshot.layer("document").rows(list(renamed))
+                assert snapshot.documents(rows) == list(moved.values())
+                triples = snapshot.layer("triple")
+                assert triples.texts(range(len(triples))) == ["Mira Toll met Bo Dahl"]
+        back = {new.id: old for new, old in zip(moved.values(), documents[::4], strict=False)}
+        assert store.rename(back) == list(back)
+        with _open(store) as snapshot:
+            assert contents(snapshot) == before
+        store.close()
+
     def test_unnamed_entities(self, open_store: OpenStore) -> None:
         """An entity key is unnamed until a batch brings its name vector."""
         store = open_store()

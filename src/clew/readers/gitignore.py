@@ -1,0 +1,136 @@
+"""What `.gitignore` files say of the files of a folder, as git and ripgrep read them.
+
+They count in the folder that they stand in and below it, the nearest first and the last line first.
+Those of the folders above count up to the folder of the repository, and none beyond it; behind them
+all comes the repository's own `.git/info/exclude`. Outside of a repository only those count that
+stand in the folder that is read, or below it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = ".gitignore"
+_GIT = ".git"  # a folder, or a file where the work tree stands elsewhere
+_OWN = Path(_GIT, "info", "exclude")
+_TOKEN = re.compile(
+    r"(?P<folders>(?:(?<=/)|\A)\*\*/)|(?P<inside>(?:(?<=/)|\A)\*\*\Z)|(?P<some>\*+)|(?P<one>\?)"
+    r"|\[(?P<no>[!^]?)(?P<set>(?:\\.|\[:\w+:\]|(?<=[\[!^])\]|[^\]\\])+)\]|\\?(?P<plain>.)",
+    re.DOTALL,
+)
+_CLASSES = {
+    "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "upper": "A-Z",
+    "space": r"\s", "xdigit": "0-9a-fA-F",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One line: what it names, and whether that is ignored or, behind an exclamation mark, not."""
+
+    regex: re.Pattern[str]
+    ignores: bool
+    folders_only: bool
+
+    @classmethod
+    def parse(cls, line: str) -> Pattern | None:
+        """Return what a line says, None for a comment, an empty line and one that makes no sense.
+
+        >>> Pattern.parse("# backups")
+        >>> Pattern.parse("build/").folders_only
+        True
+        >>> bool(Pattern.parse("a/**/*.log").regex.fullmatch("a/b/c/d.log"))
+        True
+        """
+        line = re.sub(r"(?<!\\) +\Z", "", line)
+        glob = line.removeprefix("!")
+        folders_only = glob.endswith("/")
+        glob = glob.removesuffix("/")
+        if not glob or line.startswith("#"):
+            return None
+        anchored = "/" in glob
+        if not anchored:
+            glob = f"**/{glob}"
+        with suppress(re.error):
+            regex = re.compile(_regex(glob.removeprefix("/")), re.DOTALL)
+            return cls(regex, ignores=not line.startswith("!"), folders_only=folders_only)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """What counts in one folder; the innermost file of patterns comes last."""
+
+    files: tuple[tuple[Path, tuple[Pattern, ...]], ...] = ()
+
+    @classmethod
+    def above(cls, folder: Path) -> Ignored:
+        """Return what counts where a folder stands, nothing outside of a repository.
+
+        Nothing counts either where the folder is ignored itself: it was named in spite of that.
+        """
+        chain: list[Path] = []
+        for parent in folder.parents if not (folder / _GIT).exists() else ():
+            chain.insert(0, parent)
+            if (parent / _GIT).exists():
+                break
+        else:
+            return cls()
+        found = cls()
+        for parent, child in zip(chain, [*chain[1:], folder], strict=True):
+            found = found.inside(parent)
+            if found.names(child, is_folder=True):
+                return cls()
+        return found
+
+    def inside(self, folder: Path) -> Ignored:
+        """Return what counts in a folder, where this counts in the one above."""
+        files = self.files
+        if (folder / _GIT).exists():
+            files = tuple(_patterns(folder, folder / _OWN))
+        return Ignored((*files, *_patterns(folder, folder / NAME)))
+
+    def names(self, path: Path, *, is_folder: bool) -> bool:
+        """Say whether a file or folder is ignored; the one that it stands in is not."""
+        for folder, patterns in reversed(self.files):
+            below = os.path.relpath(path, folder).replace(os.sep, "/")
+            for pattern in reversed(patterns):
+                if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(below):
+                    return pattern.ignores
+        return False
+
+
+def _patterns(folder: Path, path: Path) -> Iterator[tuple[Path, tuple[Pattern, ...]]]:
+    """Yield the patterns of a file of them, and where they count, if there are any."""
+    try:
+        lines = path.read_text("utf-8-sig", "replace").splitlines()
+    except OSError:
+        return
+    if found := tuple(filter(None, map(Pattern.parse, lines))):
+        yield folder, found
+
+
+def _regex(glob: str) -> str:
+    """Return a glob of git's as a regular expression for a whole path below its folder."""
+    parts = []
+    for token in _TOKEN.finditer(glob):
+        if token["folders"]:
+            parts.append("(?:.+/)?")
+        elif token["inside"]:
+            parts.append(".+")
+        elif token["some"]:
+            parts.append("[^/]*")
+        elif token["one"]:
+            parts.append("[^/]")
+        elif token["set"]:
+            members = re.sub(r"\[:(\w+):\]", lambda m: _CLASSES.get(m[1], ""), token["set"])
+            members = re.sub(r"[\[&~|]", r"\\\g<0>", members)
+            parts.append(f"(?!/)[{'^' if token['no'] else ''}{members}]")
+        else:
+            parts.append(re.escape(token["plain"]))
+    return "".join(parts)

@@ -1,0 +1,106 @@
+"""Which files of the folders that are read are taken; a file that is named itself always is.
+
+Left out are hidden files and folders, folders that programs fill, what `.gitignore` files name, and
+what the caller excludes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.readers.gitignore import Ignored
+
+# What programs leave beside documents, by name and by the file that marks such a folder.
+BY_DEFAULT = (
+    ".*", "node_modules", "bower_components", "__pycache__", "*.egg-info", "__MACOSX", "Thumbs.db",
+    "desktop.ini", "~$*",
+)  # fmt: skip
+MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
+BY_PATTERN, BY_GITIGNORE = "exclude", "gitignore"
+
+
+class Selection:
+    """What is taken of the folders that are read, and what was left out so far."""
+
+    def __init__(
+        self,
+        exclude: Sequence[str] = (),
+        *,
+        gitignore: bool = True,
+        changed: Iterable[str | Path] | None = None,
+    ) -> None:
+        """Leave out what the patterns of `exclude` name, and what `.gitignore` files do.
+
+        A pattern is like those of `clew.text.patterns`, for the id of a file or folder, its path
+        below the folder that is read, its path as it was given, or its name alone. Where `changed`
+        files are given, no others are taken, as if all others were read before.
+        """
+        if isinstance(exclude, str):
+            raise InputError(f"patterns are a list, not one. Hint: exclude=[{exclude!r}]")
+        self._patterns = [each.removeprefix("./").rstrip("/") for each in exclude]
+        self._gitignore = gitignore
+        self._changed = None if changed is None else _places(changed)
+        self._above_changed = {above for each in self._changed or () for above in each.parents}
+        self._left_out: dict[str, str] = {}  # by the id of a file or folder, and why
+        self._named: set[str] = set()
+
+    def name(self, file_id: str) -> None:
+        """Take a file that the caller named itself."""
+        self._named.add(file_id)
+
+    def ignored_above(self, root: Path) -> Ignored | None:
+        """Return what `.gitignore` files say where a folder stands, None where none count."""
+        return Ignored.above(root) if self._gitignore else None
+
+    def takes(
+        self, path: Path, place: Path, below: str, file_id: str, ignored: Ignored | None
+    ) -> bool:
+        """Say whether a file or folder in a folder that is read is to be read."""
+        why = ""
+        if any(fnmatchcase(path.name, pattern) for pattern in BY_DEFAULT):
+            why = "default"
+        elif self._names(file_id, below, path.as_posix(), path.name):
+            why = BY_PATTERN
+        elif ignored is not None and ignored.names(place, is_folder=path.is_dir()):
+            why = BY_GITIGNORE
+        if why:
+            self._left_out[file_id] = why
+        return not why and self._is_changed(place)
+
+    def is_marked(self, folder_id: str, names: Iterable[str]) -> bool:
+        """Say whether a folder that holds files of some names is one that a program fills."""
+        if MARKS.isdisjoint(names):
+            return False
+        self._left_out[folder_id] = "default"
+        return True
+
+    def excludes(self, file_id: str) -> bool:
+        """Say whether a file was left out, or a folder that it is in."""
+        if file_id in self._named:
+            return False
+        parts = file_id.split("/")
+        return any("/".join(parts[:n]) in self._left_out for n in range(1, len(parts) + 1))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many files and folders were left out by patterns, and how many ignored."""
+        found = Counter(why for why in self._left_out.values() if why != "default")
+        return dict(sorted(found.items()))
+
+    def _names(self, *ways: str) -> bool:
+        return any(way == p or fnmatchcase(way, p) for p in self._patterns for way in ways)
+
+    def _is_changed(self, place: Path) -> bool:
+        if self._changed is None or place in self._above_changed:
+            return True
+        return not self._changed.isdisjoint([place, *place.parents])
+
+
+def _places(paths: Iterable[str | Path]) -> set[Path]:
+    """Return where files are, by the folders that they are in and by what these link to."""
+    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 -- links stay
+    return {*absolute, *(path.parent.resolve() / path.name for path in absolute)}
