@@ -258,7 +258,7 @@ def test_what_is_left_out_now_counts_as_gone(here):
         assert len(texts(index)) == 3
         report = index.add(["docs", "docs/b.log"], exclude=["old"], prune=True).report
         assert report.gone == ["docs/old/c.md"]
-        assert index.add("docs", gitignore=False).report.added == []
+        assert index.add("docs", exclude=["old"], gitignore=False).report.gone == []
         assert index.add("docs").report.gone == ["docs/b.log"]
 
 

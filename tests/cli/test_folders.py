@@ -85,3 +85,54 @@ def test_files_that_no_reader_takes(clew, here):
     assert (named.exit_code, "no reader for .png files" in named.stderr) == (3, True)
     skipped = json.loads(clew("index", "p1/docs", "--json").stdout)["report"]["skipped"]
     assert len(skipped) == 5
+
+
+def test_what_is_left_out_is_summed_up(clew, here):
+    """One line says how many there are and why; --prune takes their documents out."""
+    for name in ("a.log", "b.log", "old/c.md", ".gitignore"):
+        path = here / "p1/docs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("" if name == ".gitignore" else f"This is {name}.")
+    assert "left out" not in clew("index", "p1/docs").stdout
+    Path("p1/docs/.gitignore").write_text("*.log\n")
+    done = clew("index", "p1/docs", "--exclude", "old")
+    assert (done.exit_code, done.stderr) == (0, "")
+    counts = "1 by --exclude, 2 by .gitignore, see --no-gitignore"
+    assert f"  files and folders left out: {counts}" in done.stdout.splitlines()
+    assert "3 documents of files that are gone or left out: --prune removes them" in done.stdout
+    clew("index", "p1/docs", "--exclude", "old", "--exclude", "*.md", "--no-gitignore", "--prune")
+    listed = clew("list").stdout.splitlines()
+    assert [line.split()[1] for line in listed] == ["docs/a.log", "docs/b.log"]
+    refused = clew("index", "p1/docs", "--exclude", "*", "--into", "new.clew")
+    assert refused.exit_code == 1
+    assert refused.stderr.endswith("but what is excluded or in a .gitignore file\n")
+
+
+def test_a_folder_without_files_is_pruned(clew, both):
+    """It is no error that nothing is left of it."""
+    Path("p1/docs/index.md").unlink()
+    done = clew("index", "p1/docs", "--prune")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "1 document of a file that is gone: removed" in done.stdout
+    assert clew("index", "p1/docs").exit_code == 1
+
+
+def test_a_renamed_file_is_told(clew, both):
+    """What is counted as renamed is neither new nor gone."""
+    Path("p2/docs/more.md").write_text("# More\n\nThis is more.")
+    clew("index", "p2/docs")
+    shutil.move("p2/docs/more.md", "p2/docs/most.md")
+    told = clew("index", "p2/docs").stdout
+    assert "0 added, 0 changed, 0 restored, 1 renamed, 1 unchanged, 0 skipped" in told
+    assert "gone" not in told
+    assert clew("list", "p2/docs/most.md").exit_code == 0
+
+
+def test_a_plan_leaves_out_the_same(clew, here):
+    """What is excluded and ignored is not planned for."""
+    Path("p2/.gitignore").write_text("more.md\n")
+    planned = [
+        json.loads(clew("plan", "p2", "p1", "--json", *options).stdout)["n_documents"]
+        for options in (["--no-gitignore"], [], ["--exclude", "p2/*"])
+    ]
+    assert planned == [3, 2, 1]

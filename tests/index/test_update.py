@@ -43,7 +43,7 @@ ACTIONS = st.one_of(
 class UnusedEmbedder(testing.HashTokenEmbedder):
     """An embedder that is asked for nothing."""
 
-    def embed(self, texts, *, kind):
+    def embed(self, texts, *, kind):  # noqa: ARG002
         raise AssertionError(texts)
 
     def embed_tokens(self, texts):
