@@ -67,7 +67,7 @@ docs: .venv-site/ready ## build the documentation with the API reference in site
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
-		--extra eval --extra plots
+		--extra watch --extra eval --extra plots
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--group tokenizer --extra models --extra eval

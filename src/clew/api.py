@@ -242,7 +242,7 @@ class Index:
         roots = self._roots(source, name)
         items = iter(_items(source, roots, selection))
         first = list(islice(items, 1))
-        if not first and not self._exists():
+        if not first and not self._exists() and changed is None:
             but = " but what is excluded or in a .gitignore file" if selection.counts() else ""
             raise InputError(f"there is no file to index in {_named(source)}{but}")
         items = chain(first, items)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,6 +117,11 @@ extraction_options = gathered(
 @file_options
 @extraction_options
 @paid_options
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
+)
 @json_option
 @click.pass_obj
 def index(  # noqa: PLR0913 -- one argument for each group of options
@@ -128,6 +134,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
     paid: Paid,
+    watch: bool,
     as_json: bool,
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
@@ -143,21 +150,27 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
 
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
+    if watch and (as_json or not all(map(os.path.isdir, paths))):
+        raise click.UsageError("--watch is for folders, and not with --json")
     specs = replace(build.specs, llm=paid.llm)
-    with (
-        opener(
-            folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
-        ) as opened,
-        documents_done() as (on_progress, on_chunks),
-    ):
-        added = opened.add(
-            paths[0] if len(paths) == 1 else list(paths),
-            **files,
-            **extraction,
-            budget=paid.budget,
-            on_progress=on_progress,
-            on_chunks=on_chunks,
-        )
+    with opener(
+        folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
+    ) as opened:
+
+        def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
+            with documents_done() as (on_progress, on_chunks):
+                return opened.add(
+                    paths[0] if len(paths) == 1 else list(paths),
+                    **{**files, **extraction, **more},
+                    budget=paid.budget,
+                    on_progress=on_progress,
+                    on_chunks=on_chunks,
+                )
+
+        if watch:
+            _watch(opened, add, paths, files)
+            return
+        added = add()
         bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
     report = added.report
     warn_skipped(report.skipped)
@@ -174,6 +187,33 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         raise BudgetSpent(added.extracted.stopped)
     if not all(each.unread for each in report.skipped):
         sys.exit(SKIPPED)
+
+
+def _watch(
+    opened: Index, add: Callable[..., Added], paths: Sequence[str], files: Mapping[str, Any]
+) -> None:
+    """Index folders, then bring the index up to date with every change until Ctrl-C."""
+    from clew.cli import watching
+    from clew.store import opening
+
+    def update(changed: set[Path] | None) -> Added:
+        try:
+            added = watching.patiently(lambda: add(prune=True, changed=changed), opened.folder)
+        finally:
+            opened.close()  # so that others may write while nothing changes
+        warn_skipped([each for each in added.report.skipped if not each.unread])
+        if added.extracted.stopped:
+            click.echo(f"clew: {one_line(added.extracted.stopped)}", err=True)
+        return added
+
+    folders = [Path(path) for path in paths]
+    watcher = watching.Watcher(folders, opened.folder)
+    if opening.exists(opened.folder) or watching.has_files(folders, files):
+        click.echo(_summary(update(None), opened.folder))
+    named = one_line(", ".join(paths))
+    click.echo(f"Watching {named}: Ctrl-C ends it.")
+    watching.follow(watcher, lambda changed: watching.tell(update(changed).report))
+    click.echo(f"\nNo longer watching {named}; what is told above is in the index.")
 
 
 @click.command("import-kg")
