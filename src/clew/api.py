@@ -243,8 +243,7 @@ class Index:
         items = iter(_items(source, roots, selection))
         first = list(islice(items, 1))
         if not first and not self._exists() and changed is None:
-            but = " but what is excluded or in a .gitignore file" if selection.counts() else ""
-            raise InputError(f"there is no file to index in {_named(source)}{but}")
+            raise no_file(_named(source), selection.counts())
         items = chain(first, items)
         store = self._writable()
         wanted = _wanted(store.note(NOTE), extraction)
@@ -1038,6 +1037,12 @@ def _named(source: object) -> str:
     if isinstance(source, list | tuple):
         return ", ".join(map(_named, source)) or "an empty list"
     return repr(str(source)) if isinstance(source, str | Path) else "what was given"
+
+
+def no_file(named: str, left_out: Mapping[str, int]) -> InputError:
+    """Return the error for input without a file to index, where so many were left out."""
+    why = " but what is excluded or in a .gitignore file; see --no-gitignore" if left_out else ""
+    return InputError(f"there is no file to index in {named}{why}")
 
 
 def _refuse(item: object) -> NoReturn:

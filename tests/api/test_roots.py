@@ -262,6 +262,20 @@ def test_what_is_left_out_now_counts_as_gone(here):
         assert index.add("docs").report.gone == ["docs/b.log"]
 
 
+def test_a_file_without_text_is_gone(here):
+    """Its old text must not answer for it; but it was not renamed as long as it is there."""
+    here("docs/a.md", "# A\n\nAda came.")
+    here("docs/b.md", "Bo left.")
+    with opened() as index:
+        index.add("docs")
+        shutil.copy("docs/a.md", "docs/c.md")
+        here("docs/a.md", "")
+        report = index.add("docs").report
+        assert (report.gone, report.added, report.renamed) == (["docs/a.md"], ["docs/c.md"], {})
+        assert index.add("docs", prune=True).report.pruned
+        assert sorted(texts(index)) == ["docs/b.md", "docs/c.md"]
+
+
 def test_nothing_but_what_is_left_out_is_an_error(here):
     """The sentence says so, before an index is made."""
     here("docs/a.log", "Ada came.")

@@ -105,7 +105,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
     assert [line.split()[1] for line in listed] == ["docs/a.log", "docs/b.log"]
     refused = clew("index", "p1/docs", "--exclude", "*", "--into", "new.clew")
     assert refused.exit_code == 1
-    assert refused.stderr.endswith("but what is excluded or in a .gitignore file\n")
+    assert refused.stderr.endswith("in a .gitignore file; see --no-gitignore\n")
 
 
 def test_a_folder_without_files_is_pruned(clew, both):

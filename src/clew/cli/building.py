@@ -34,7 +34,7 @@ from clew.cli.plain import dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_done
 from clew.cli.render import spent
-from clew.errors import BudgetSpent, InputError
+from clew.errors import BudgetSpent
 from clew.text.counted import counted
 from clew.types import Skipped, Usage
 
@@ -181,8 +181,9 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         if bare and extraction["triples"] is None:
             click.echo(_how_to_triples(paths, folder))
     if not _n_seen(added):
-        but = " but what is excluded or in a .gitignore file" if report.left_out else ""
-        raise InputError(f"there is no file to index in {', '.join(map(repr, paths))}{but}")
+        from clew.api import no_file
+
+        raise no_file(", ".join(map(repr, paths)), report.left_out)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     if not all(each.unread for each in report.skipped):

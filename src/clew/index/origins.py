@@ -72,7 +72,8 @@ def gone(
 ) -> list[str]:
     """Return those ids of files in some folders that are there no more.
 
-    With a `selection` through which the folders were read, also those of files that it left out.
+    With a `selection` through which the folders were read, also those of files that it left out or
+    that are empty now.
     """
     folders = {roots.id_of(path): path.resolve() for path in paths if path.is_dir()}
     read = tuple(folders.values())
@@ -86,7 +87,8 @@ def gone(
         files = {each, _LINE.sub("", each)}  # the id of a record ends with its line
         places = [(file, place) for file in files for place in _places(file, folders)]
         if places and all(
-            _is_missing(place) or (selection is not None and selection.excludes(file))
+            _is_missing(place, or_empty=selection is not None)
+            or (selection is not None and selection.excludes(file))
             for file, place in places
         ):
             found.append(each)
@@ -102,17 +104,16 @@ def _places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
     ]
 
 
-def _is_missing(path: str) -> bool:
+def _is_missing(path: str, *, or_empty: bool) -> bool:
     """Say whether there is surely no such file: not if it may be hidden, or has another name."""
     if _UNWRITABLE in path:
         return False
     try:
-        os.lstat(path)
+        return not os.lstat(path).st_size and or_empty
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
         return False
-    return False
 
 
 class Owners:
