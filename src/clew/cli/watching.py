@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,7 +49,7 @@ class Watcher:
         self._seen = self._next()
 
     def updates(self) -> Iterator[set[Path] | None]:
-        """Yield what changed, each time that something did, until the user presses Ctrl-C.
+        """Yield what changed, each time that something did.
 
         None is yielded where anything may have changed. Raises InputError where a folder is gone.
         """
@@ -58,10 +59,7 @@ class Watcher:
                 yield None
             elif paths:
                 yield paths
-            try:
-                self._seen = self._next()
-            except KeyboardInterrupt:
-                return
+            self._seen = self._next()
 
     def _next(self) -> set[Path]:
         try:
@@ -93,15 +91,19 @@ def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
 
 
 def follow(watcher: Watcher, update: Update) -> None:
-    """Let an update follow each change; what fails is told, and tried again with the next."""
+    """Let an update follow each change until the user presses Ctrl-C.
+
+    What fails is told, and tried again with the next change.
+    """
     pending: set[Path] | None = set()
-    for changed in watcher.updates():
-        pending = None if pending is None or changed is None else pending | changed
-        try:
-            update(pending)
-            pending = set()
-        except ClewError as error:
-            click.echo(f"clew: {one_line(str(error))}", err=True)
+    with suppress(KeyboardInterrupt):
+        for changed in watcher.updates():
+            pending = None if pending is None or changed is None else pending | changed
+            try:
+                update(pending)
+                pending = set()
+            except ClewError as error:
+                click.echo(f"clew: {one_line(str(error))}", err=True)
 
 
 def patiently(write: Callable[[], T], index: Path) -> T:
