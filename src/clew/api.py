@@ -252,13 +252,21 @@ class Index:
         origins.remember(store, self.folder, roots.places)
         with self._billed("add", store, meter):
             with meter.stage("read"):
-                paths = _paths(source)
+                paths, read = _paths(source), set[str]()
                 gone = origins.gone(store.hashes(), roots, paths)
                 report = index.add(
-                    store, items, self.models, gone=gone, meter=meter, on_progress=on_progress
+                    store,
+                    items,
+                    self.models,
+                    gone=gone,
+                    read=read,
+                    meter=meter,
+                    on_progress=on_progress,
                 )
                 report.left_out = selection.counts()
-                report.gone = origins.gone(store.hashes(), roots, paths, selection)
+                report.gone = origins.gone(
+                    store.hashes(), roots, paths, selection, read, report.skipped
+                )
                 if prune and report.gone:
                     store.remove(report.gone)
                     report.pruned = True

@@ -276,6 +276,22 @@ def test_a_file_without_text_is_gone(here):
         assert sorted(texts(index)) == ["docs/b.md", "docs/c.md"]
 
 
+def test_records_that_a_file_has_no_more_are_gone(here):
+    """As long as some of it can be read; one that is broken now is not gone."""
+    lines = [f'{{"text": "This is {name}."}}\n' for name in ("Ada", "Bo", "Cy", "Di")]
+    here("docs/r.jsonl", "".join(lines))
+    here("docs/t.jsonl", "".join(lines))
+    with opened() as index:
+        index.add("docs")
+        here("docs/r.jsonl", f"{lines[0]}{{\n{lines[2]}")
+        here("docs/t.jsonl", "{\n")
+        report = index.add("docs").report
+        assert report.gone == ["docs/r.jsonl:4"]
+        assert index.add("docs/r.jsonl", prune=True).report.gone == ["docs/r.jsonl:4"]
+        assert index.documents("docs/r.jsonl:*") == [f"docs/r.jsonl:{n}" for n in (1, 2, 3)]
+        assert len(index.documents("docs/t.jsonl:*")) == 4
+
+
 def test_nothing_but_what_is_left_out_is_an_error(here):
     """The sentence says so, before an index is made."""
     here("docs/a.log", "Ada came.")

@@ -54,9 +54,9 @@ def test_files_that_are_gone(clew, both):
     """A run says how many there are, and --prune removes their documents."""
     Path("p2/docs/more.md").unlink()
     told = clew("index", "p2/docs").stdout
-    assert "1 document of a file that is gone: --prune removes it" in told
+    assert "1 document no longer there: --prune removes it" in told
     told = clew("index", "p2/docs", "--prune").stdout
-    assert "1 document of a file that is gone: removed" in told
+    assert "1 document no longer there: removed" in told
     assert len(clew("list").stdout.splitlines()) == 2
 
 
@@ -99,7 +99,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
     assert (done.exit_code, done.stderr) == (0, "")
     counts = "1 by --exclude, 2 by .gitignore, see --no-gitignore"
     assert f"  files and folders left out: {counts}" in done.stdout.splitlines()
-    assert "3 documents of files that are gone or left out: --prune removes them" in done.stdout
+    assert "3 documents no longer there or left out: --prune removes them" in done.stdout
     clew("index", "p1/docs", "--exclude", "old", "--exclude", "*.md", "--no-gitignore", "--prune")
     listed = clew("list").stdout.splitlines()
     assert [line.split()[1] for line in listed] == ["docs/a.log", "docs/b.log"]
@@ -113,7 +113,7 @@ def test_a_folder_without_files_is_pruned(clew, both):
     Path("p1/docs/index.md").unlink()
     done = clew("index", "p1/docs", "--prune")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "1 document of a file that is gone: removed" in done.stdout
+    assert "1 document no longer there: removed" in done.stdout
     assert clew("index", "p1/docs").exit_code == 1
 
 
@@ -124,7 +124,7 @@ def test_a_renamed_file_is_told(clew, both):
     shutil.move("p2/docs/more.md", "p2/docs/most.md")
     told = clew("index", "p2/docs").stdout
     assert "0 added, 0 changed, 0 restored, 1 renamed, 1 unchanged, 0 skipped" in told
-    assert "gone" not in told
+    assert "no longer there" not in told
     assert clew("list", "p2/docs/most.md").exit_code == 0
 
 

@@ -482,10 +482,9 @@ def _left_out(counts: Mapping[str, int]) -> str:
 
 def _gone(report: AddReport) -> str:
     n = len(report.gone)
-    files = "a file that is" if n == 1 else "files that are"
-    gone = "gone or left out" if report.left_out else "gone"
+    there = "no longer there or left out" if report.left_out else "no longer there"
     done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
-    return f"{counted(n, 'document')} of {files} {gone}: {done}"
+    return f"{counted(n, 'document')} {there}: {done}"
 
 
 def _is_new(added: Added) -> bool:

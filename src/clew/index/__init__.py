@@ -94,6 +94,7 @@ def add(
     models: Models,
     *,
     gone: Iterable[str] = (),
+    read: set[str] | None = None,
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
 ) -> AddReport:
@@ -101,15 +102,16 @@ def add(
 
     A document that is there with the same content costs nothing; one with other content is
     replaced. A new one with the content of one that is `gone`, its file being there no more, is
-    that one renamed, and costs nothing either. Raises RecipeMismatch where the index was not built
-    with `models`.
+    that one renamed, and costs nothing either. The ids of all documents go into `read`. Raises
+    RecipeMismatch where the index was not built with `models`.
     """
     check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
     report = AddReport()
     tell = on_progress or (lambda _: None)
     known = store.hashes()
-    changed = _changed(items, store, known, report, tell)
+    read = set() if read is None else read
+    changed = _changed(items, store, known, report, tell, read)
     new = _not_renamed(changed, store, gone, report, tell)
     for batch in _batches(_not_restored(new, store, report, tell)):
         store.lock()  # what is built refers to what the store has now
@@ -190,9 +192,10 @@ def _changed(
     known: Mapping[str, str],
     report: AddReport,
     tell: OnProgress,
+    seen: set[str],
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is not in the index as it is, with its content hash; report the rest."""
-    seen, owners = set[str](), Owners(store)
+    owners = Owners(store)
     for item in items:
         if isinstance(item, Skipped):
             report.skipped.append(item)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from clew.types import Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from clew.readers.roots import Roots
     from clew.readers.selection import Selection
@@ -68,31 +68,43 @@ def _of_sources(store: Store) -> dict[str, Path]:
 
 
 def gone(
-    ids: Iterable[str], roots: Roots, paths: Iterable[Path], selection: Selection | None = None
+    ids: Iterable[str],
+    roots: Roots,
+    paths: Iterable[Path],
+    selection: Selection | None = None,
+    read: Collection[str] = (),
+    skipped: Iterable[Skipped] = (),
 ) -> list[str]:
-    """Return those ids of files in some folders that are there no more.
+    """Return those ids of files below some paths that are there no more.
 
-    With a `selection` through which the folders were read, also those of files that it left out or
-    that are empty now.
+    With a `selection` through which they were read, also those of files that it left out or that
+    are empty now, and those of records that were neither `read` nor `skipped` of a file of which
+    others were read.
     """
-    folders = {roots.id_of(path): path.resolve() for path in paths if path.is_dir()}
-    read = tuple(folders.values())
+    folders = {roots.id_of(path): path.resolve() for path in paths}
+    above = tuple(folders.values())
     folders |= {
         name: place
         for name, place in roots.places.items()
-        if any(place.is_relative_to(folder) for folder in read)
+        if any(place.is_relative_to(path) for path in above)
     }
-    found = []
-    for each in ids if folders else ():
-        files = {each, _LINE.sub("", each)}  # the id of a record ends with its line
+    files_read = {_LINE.sub("", each) for each in read if _LINE.search(each)}
+    lines = ((each.source, each.line) for each in skipped if each.line is not None)
+    broken = {f"{roots.id_of(Path(source))}:{line}" for source, line in lines}
+
+    def is_gone(each: str) -> bool:
+        record_of = _LINE.sub("", each)  # the id of a record ends with its line
+        files = {each, record_of}
         places = [(file, place) for file in files for place in _places(file, folders)]
-        if places and all(
+        if record_of in files_read and each not in read and each not in broken:
+            return all(_is_missing(place) for place in _places(each, folders))
+        return bool(places) and all(
             _is_missing(place, or_empty=selection is not None)
             or (selection is not None and selection.excludes(file))
             for file, place in places
-        ):
-            found.append(each)
-    return found
+        )
+
+    return [each for each in ids if is_gone(each)] if folders else []
 
 
 def _places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
@@ -104,7 +116,7 @@ def _places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
     ]
 
 
-def _is_missing(path: str, *, or_empty: bool) -> bool:
+def _is_missing(path: str, *, or_empty: bool = False) -> bool:
     """Say whether there is surely no such file: not if it may be hidden, or has another name."""
     if _UNWRITABLE in path:
         return False
