@@ -8,18 +8,19 @@ import pytest
 
 from clew.cli import main
 
+FILES = "--exclude --no-gitignore"
 BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker --where"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
-    f"--as --prune --for {PAID} --json",
+    f"--as --prune --for --watch {FILES} {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
-    "plan": f"{BUILD} {PAID} --core {RELATED} --probe --json",
+    "plan": f"{BUILD} {FILES} {PAID} --core {RELATED} --probe --json",
     "show": "--aliases --index --json",
     "list": "--sort --where --index --json",
     "export": f"--query --method --param --reranker --where --index {PAID} --json",
