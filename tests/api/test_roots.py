@@ -315,6 +315,25 @@ def test_what_may_be_there_is_not_gone(here, tmp_path):
         assert index.add("docs", prune=True).report.gone == ["docs/a:1.md"]
 
 
+def test_what_may_not_be_looked_at_is_not_gone(here, monkeypatch):
+    """A folder without permission hides its files, and a disk that is ill may do the same."""
+    here("docs/a.md", "Ada came.")
+    here("docs/b.md", "Bo left.")
+    look = os.lstat
+
+    def refused(path, *given, **named):
+        if str(path).endswith("a.md"):
+            raise PermissionError(path)
+        return look(path, *given, **named)
+
+    with opened() as index:
+        index.add("docs")
+        Path("docs/a.md").unlink()
+        Path("docs/b.md").unlink()
+        monkeypatch.setattr(os, "lstat", refused)
+        assert index.add("docs", prune=True).report.gone == ["docs/b.md"]
+
+
 def test_only_what_changed_is_read(here):
     """Of a folder; what is gone from it is known without reading anything."""
     for name in "abc":

@@ -105,6 +105,19 @@ def test_ignored_files_count_up_to_the_repository(write):
     assert "docs/a.log" in ids(["repo/docs"], gitignore=False)
 
 
+def test_a_repository_inside_of_one_has_its_own(write):
+    """What the outer one ignores is read in the inner one; files may be as Windows writes them."""
+    write("repo/.gitignore", b"\xef\xbb\xbf*.log\r\n# none\r\n\r\n*.tmp \r\n")
+    write("repo/.git/info/exclude", "*.txt\n")
+    write("repo/inner/.git/info/exclude", "*.md\n")
+    for name in ("a.log", "a.md", "a.txt", "a.yaml"):
+        write(f"repo/{name}", "text")
+        write(f"repo/inner/{name}", "text")
+    inner = ["inner/a.log", "inner/a.txt", "inner/a.yaml"]
+    assert ids(["repo"]) == ["repo/a.md", "repo/a.yaml", *(f"repo/{each}" for each in inner)]
+    assert ids(["repo/inner"]) == inner
+
+
 def test_ids_of_what_is_left_out_are_known(write):
     """So that an update can tell what is excluded now; they are counted by what names them."""
     for name in ("a.log", "old/b.md", "c.md", ".hidden/d.md"):

@@ -108,7 +108,7 @@ class Ignored:
 def _patterns(folder: Path, path: Path) -> Iterator[tuple[Path, tuple[Pattern, ...]]]:
     """Yield the patterns of a file of them, and where they count, if there are any."""
     try:
-        lines = path.read_text("utf-8-sig", "replace").splitlines()
+        lines = path.read_text("utf-8-sig", "replace").split("\n")
     except OSError:
         return
     if found := tuple(filter(None, map(Pattern.parse, lines))):
