@@ -108,6 +108,13 @@ def test_what_is_left_out_is_summed_up(clew, here):
     assert refused.stderr.endswith("in a .gitignore file; see --no-gitignore\n")
 
 
+def test_the_command_to_type_next_leaves_out_the_same(clew, here):
+    """What was excluded does not come in by the way that an answer shows."""
+    done = clew("index", "p2/docs", "--exclude", "more*", "--no-gitignore")
+    command = "clew index p2/docs --exclude 'more*' --no-gitignore --triples cooccurrence"
+    assert done.stdout.endswith(f"  {command}\n")
+
+
 def test_a_folder_without_files_is_pruned(clew, both):
     """It is no error that nothing is left of it."""
     Path("p1/docs/index.md").unlink()

@@ -179,7 +179,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     elif _n_seen(added):
         click.echo(_summary(added, folder))
         if bare and extraction["triples"] is None:
-            click.echo(_how_to_triples(paths, folder))
+            click.echo(_how_to_triples(paths, folder, files))
     if not _n_seen(added):
         from clew.api import no_file
 
@@ -492,12 +492,14 @@ def _is_new(added: Added) -> bool:
     return added.n_documents == len(added.report.added) > 0
 
 
-def _how_to_triples(paths: Sequence[str], folder: Path) -> str:
+def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
-    named = shlex.join(paths) if len(paths) <= _MOST_PATHS else "PATH..."
+    named = [*paths] if len(paths) <= _MOST_PATHS else ["PATH..."]
+    left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
+    left_out += [] if files["gitignore"] else ["--no-gitignore"]
     usual = not command_line(folder=folder)
-    place = [] if usual else ["--into", shlex.quote(str(folder))]
-    command = " ".join(["clew index", named, *place, "--triples cooccurrence"])
+    place = [] if usual else ["--into", str(folder)]
+    command = shlex.join(["clew", "index", *named, *place, *left_out, "--triples", "cooccurrence"])
     return f"It has no triples, which bubble, agrag and export need:  {one_line(command)}"
 
 
