@@ -107,7 +107,7 @@ def test_rows(snapshot, text, rows):
     assert match.ids(snapshot, parse(text)) == [DOCUMENTS[row].id for row in rows]
 
 
-@pytest.mark.parametrize("name", ["autor", "NOTE", "pages"])
+@pytest.mark.parametrize("name", ["writer", "NOTE", "pages"])
 def test_fields_that_no_document_has(snapshot, name):
     """A misspelt name is an error, and so is one in a case that two fields share."""
     with pytest.raises(InputError, match=f"no document has the field '{name}': there are id, "):
