@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
 from clew.readers import html_page
 from clew.readers.archive import ArchiveParts, parts_of
+from clew.readers.properties import of_xml
 from clew.readers.titled import extracted
 from clew.readers.walk import File
 from clew.types import Document
@@ -16,25 +18,25 @@ from clew.types import Document
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a book."""
     with parts_of(file, "EPUB file") as parts:
-        title, pages = _package(parts)
+        package, pages = _package(parts)
+        title = next((" ".join(found.itertext()) for found in package.iter("title")), "")
         paragraphs = [
             paragraph
             for page in pages
             for paragraph in html_page.paragraphs(parts.data(page).decode("utf-8-sig"))
         ]
-    yield extracted(file, paragraphs, title)
+    yield extracted(file, paragraphs, title, of_xml(package))
 
 
-def _package(parts: ArchiveParts) -> tuple[str, list[str]]:
-    """Return the title of a book and the names of its pages. Raises ValueError."""
+def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:
+    """Return what a book says of itself, and the names of its pages. Raises ValueError."""
     container = parts.xml("META-INF/container.xml")
     name = next((found.get("full-path", "") for found in container.iter("rootfile")), "")
     package = parts.xml(name)
-    title = next((" ".join(found.itertext()) for found in package.iter("title")), "")
     hrefs = {
         item.get("id"): item.get("href", "")
         for item in package.iter("item")
         if "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split()
     }
     order = (hrefs.get(item.get("idref")) for item in package.iter("itemref"))
-    return title, [normpath(join(dirname(name), unquote(href))) for href in order if href]
+    return package, [normpath(join(dirname(name), unquote(href))) for href in order if href]

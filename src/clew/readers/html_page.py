@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from clew.readers.decode import text_of
+from clew.readers.properties import properties
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document
+from clew.types import Document, Value
 
 _DROPPED = frozenset(
     "button canvas datalist embed head iframe math nav noscript object script select style svg "
@@ -42,6 +43,22 @@ _KEYS = frozenset("npuNPU")  # values of `accesskey`
 _STEP_LEVELS = 5  # table, tbody, tr and td around a link, and a block around them
 _MAX_STEPS = 300  # characters of a line of steps to other pages
 _STEP_LINE = re.compile(r"(?:Next|Prev(?:ious)?|Up): .*\b(?:Next|Prev(?:ious)?|Up): ", re.DOTALL)
+_ABOUT = {  # by the name of a <meta>
+    **{name: name for name in ("author", "date", "description", "keywords", "subject")},
+    "article:author": "author",
+    "article:modified_time": "modified",
+    "article:published_time": "date",
+    "article:tag": "keywords",
+    "dc.creator": "author",
+    "dc.date": "date",
+    "dc.subject": "keywords",
+    "dcterms.created": "created",
+    "dcterms.creator": "author",
+    "dcterms.date": "date",
+    "dcterms.modified": "modified",
+    "last-modified": "modified",
+    "og:description": "description",
+}
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
@@ -51,7 +68,20 @@ def read(file: File) -> Iterator[Document]:
     tree = LexborHTMLParser(text_of(file))
     heading = tree.css_first("head title") or tree.css_first("h1")
     title = heading.text() if heading else ""
-    yield extracted(file, list(_paragraphs(tree)), title)
+    yield extracted(file, list(_paragraphs(tree)), title, _about(tree))
+
+
+def _about(tree: LexborHTMLParser) -> dict[str, Value]:
+    """Return what the head of a page says of it."""
+    pairs = []
+    for element in tree.css("meta[content]"):
+        attributes = element.attributes
+        name = (attributes.get("name") or attributes.get("property") or "").casefold()
+        if name in _ABOUT:
+            pairs.append((_ABOUT[name], attributes["content"]))
+    if tree.root is not None:
+        pairs.append(("language", tree.root.attributes.get("lang")))
+    return properties(pairs)
 
 
 def paragraphs(page: str) -> list[str]:

@@ -14,11 +14,13 @@ from mailbox import mbox
 from clew.errors import UnreadableSource
 from clew.readers import html_page
 from clew.readers.decode import SURROGATE
+from clew.readers.properties import properties
 from clew.readers.titled import stem_title
 from clew.readers.walk import File
-from clew.types import Document, Skipped
+from clew.types import Document, Skipped, Value
 
 _SHOWN = ("From", "To", "Cc", "Date")
+_KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in lower case
 # What the standard library lets through where a header or a part is not as it should be.
 _DAMAGE = (ValueError, LookupError, AttributeError, TypeError)
 
@@ -69,13 +71,14 @@ def _in_mailbox(file: File, message: EmailMessage, number: int) -> Document | Sk
     )
 
 
-def _parts(message: EmailMessage) -> tuple[str, str, dict[str, str]]:
+def _parts(message: EmailMessage) -> tuple[str, str, dict[str, Value]]:
     """Return the title, the text and the headers of a message; no text where its body has none."""
     shown = {name: value for name in _SHOWN if (value := _header(message, name))}
     body = _body(message)
     head = "\n".join(f"{name}: {value}" for name, value in shown.items())
     text = f"{head}\n\n{body}".lstrip("\n") if body else ""
-    return _header(message, "Subject"), text, {name.lower(): shown[name] for name in shown}
+    kept = properties((name.lower(), _header(message, name)) for name in _KEPT)
+    return _header(message, "Subject"), text, kept
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -1,7 +1,8 @@
 """Markdown: the text is the whole file, and the body begins behind front matter and title.
 
 The title is `title:` of YAML front matter, else the first heading, else the file name. A heading
-counts as the title line only where nothing stands before it but front matter.
+counts as the title line only where nothing stands before it but front matter. What front matter
+says besides, in YAML between `---` or in TOML between `+++`, is metadata.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from clew.errors import UnreadableSource
+from clew.readers import front_matter
 from clew.readers.decode import text_of
 from clew.readers.titled import stem_title
 from clew.readers.walk import File
@@ -18,8 +20,13 @@ from clew.types import Document
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_KEY = re.compile(r"^[\w-]+[ \t]*:", re.MULTILINE)
-_TITLE_KEY = re.compile(r"^title:[ \t]*(.*)((?:\n[ \t]+.*)*)", re.IGNORECASE | re.MULTILINE)
+_TOML_MATTER = re.compile(
+    r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_KEY = re.compile(r"^[\w-]+[ \t]*[:=]", re.MULTILINE)
+_TITLE_KEY = re.compile(
+    r"^title(?::|[ \t]*=)[ \t]*(.*)((?:\n[ \t]+.*)*)", re.IGNORECASE | re.MULTILINE
+)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(\*{1,3}|`+)(?=\S)([^*`]+)(?<=\S)\1")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -48,11 +55,12 @@ def read(file: File) -> Iterator[Document]:
         title=title or heading or stem_title(file),
         source=file.source,
         body_start=body if is_title_line else start,
+        metadata=front_matter.values(matter[1], is_toml=text.startswith("+")) if matter else {},
     )
 
 
 def _front_matter(text: str) -> re.Match[str] | None:
-    found = _FRONT_MATTER.match(text)
+    found = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
     return found if found and (_KEY.search(found[1]) or not found[1].strip()) else None
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import SURROGATE, text_of
+from clew.readers.properties import properties
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document
+from clew.types import Document, Value
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
 
@@ -25,12 +26,23 @@ def read(file: File) -> Iterator[Document]:
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     cells = value.get("cells") if isinstance(value, dict) else None
+    about = value.get("metadata") if isinstance(value, dict) else None
     if not isinstance(cells, list):
         raise UnreadableSource(file.source, "is not a notebook: it has no list of cells")
     texts = [(cell.get("cell_type"), _source(cell)) for cell in cells if isinstance(cell, dict)]
     headings = (_HEADING.search(text) for kind, text in texts if kind == "markdown")
     title = next((found[1] for found in headings if found), "")
-    yield extracted(file, [text for _, text in texts if text.strip()], title)
+    paragraphs = [text for _, text in texts if text.strip()]
+    yield extracted(file, paragraphs, title, _about(about))
+
+
+def _about(given: object) -> dict[str, Value]:
+    """Return the kernel and the authors that a notebook names."""
+    about = given if isinstance(given, dict) else {}
+    authors = about.get("authors")
+    pairs = [("kernel", about.get("kernelspec"))]
+    pairs += [("author", each) for each in authors] if isinstance(authors, list) else []
+    return properties((name, each.get("name")) for name, each in pairs if isinstance(each, dict))
 
 
 def _source(cell: dict[str, object]) -> str:

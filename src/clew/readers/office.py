@@ -14,9 +14,10 @@ from clew.errors import UnreadableSource
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
+from clew.readers.properties import of_xml
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document
+from clew.types import Document, Value
 
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _WHITE = {"tab": " ", "s": " ", "line-break": "\n", "br": "\n"}
@@ -31,8 +32,8 @@ def read_slides(file: File) -> Iterator[Document]:
             raise ValueError("has no slides")
         slides = (parts.xml(f"ppt/slides/slide{number}.xml") for number in numbers)
         paragraphs = [text for slide in slides for text in _texts(slide)]
-        title = _property(parts, "docProps/core.xml") or (paragraphs or [""])[0]
-    yield extracted(file, paragraphs, title)
+        title, about = _about(parts, "docProps/core.xml")
+    yield extracted(file, paragraphs, title or (paragraphs or [""])[0], about)
 
 
 def read_open_document(file: File) -> Iterator[Document]:
@@ -40,9 +41,9 @@ def read_open_document(file: File) -> Iterator[Document]:
     with parts_of(file, "OpenDocument file") as parts:
         content = parts.xml("content.xml")
         heading = next((_words(found) for found in content.iter("h")), "")
-        title = _property(parts, "meta.xml") or heading
+        title, about = _about(parts, "meta.xml")
         paragraphs = list(_texts(content))
-    yield extracted(file, paragraphs, title)
+    yield extracted(file, paragraphs, title or heading, about)
 
 
 def read_rtf(file: File) -> Iterator[Document]:
@@ -61,10 +62,12 @@ def read_rtf(file: File) -> Iterator[Document]:
     yield extracted(file, [line for line in lines if line.strip(" |")], "")
 
 
-def _property(parts: ArchiveParts, name: str) -> str:
+def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
+    """Return the title and the other properties that a part has."""
     if name not in parts.names:
-        return ""
-    return next((" ".join(found.itertext()) for found in parts.xml(name).iter("title")), "")
+        return "", {}
+    root = parts.xml(name)
+    return next((" ".join(found.itertext()) for found in root.iter("title")), ""), of_xml(root)
 
 
 def _texts(root: Element) -> Iterator[str]:

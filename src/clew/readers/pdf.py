@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
+from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import extracted
 from clew.readers.walk import File
@@ -26,6 +27,13 @@ from clew.types import Document
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
+_ABOUT = {
+    "Author": "author",
+    "Subject": "subject",
+    "Keywords": "keywords",
+    "CreationDate": "created",
+    "ModDate": "modified",
+}
 _ONE_AT_A_TIME = Lock()  # PDFium must not be called by two threads at once
 _HYPHENATED = re.compile(r"(\w*)\x02(\w*)")  # PDFium's mark for a hyphen at the end of a line
 _HYPHEN_WORDS = re.compile(r"\w+(?:[-\u2010]\w+)*")
@@ -43,6 +51,7 @@ def read(file: File) -> Iterator[Document]:
         with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
             texts = [_page_text(pdf, number) for number in range(len(pdf))]
             title = SURROGATE.sub("", pdf.get_metadata_value("Title"))
+            about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
     except pypdfium2.PdfiumError as error:
         is_encrypted = error.err_code == FPDF_ERR_PASSWORD
         reason = "is an encrypted PDF; save it without a password"
@@ -53,7 +62,7 @@ def read(file: File) -> Iterator[Document]:
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
     starts = accumulate((len(page) + 2 for page in pages[:-1]), initial=0)
-    yield extracted(file, pages, title, pages=list(starts))
+    yield extracted(file, pages, title, about, pages=list(starts))
 
 
 def _page_text(pdf: PdfDocument, number: int) -> str:

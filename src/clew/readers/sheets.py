@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
+from zipfile import is_zipfile
 
 from clew.errors import UnreadableSource
-from clew.readers.archive import refuse_bomb
+from clew.readers.archive import parts_of, refuse_bomb
 from clew.readers.extras import needs
+from clew.readers.properties import of_xml
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document
+from clew.types import Document, Value
 
 
 def read(file: File) -> Iterator[Document]:
@@ -32,7 +34,16 @@ def read(file: File) -> Iterator[Document]:
     for name, rows in sheets:
         texts = [text for row in rows if (text := " | ".join(_cells(row)))]
         paragraphs += [name, *texts] if texts else []
-    yield extracted(file, paragraphs, "")
+    yield extracted(file, paragraphs, "", _about(file))
+
+
+def _about(file: File) -> dict[str, Value]:
+    """Return the properties of a spreadsheet that is a zip file."""
+    if not is_zipfile(file.path):
+        return {}
+    with parts_of(file, "spreadsheet") as parts:
+        names = [name for name in ("docProps/core.xml", "meta.xml") if name in parts.names]
+        return of_xml(parts.xml(names[0])) if names else {}
 
 
 def _cells(row: Sequence[object]) -> Iterator[str]:

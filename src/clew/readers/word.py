@@ -15,9 +15,10 @@ from zipfile import BadZipFile
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
 from clew.readers.extras import needs
+from clew.readers.properties import properties
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document
+from clew.types import Document, Value
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -36,7 +37,7 @@ def read(file: File) -> Iterator[Document]:
     try:
         word = docx.Document(BytesIO(data))
         paragraphs = [text for text in _paragraphs(word) if text.strip()]
-        title = _title(word)
+        title, about = _title(word), _about(word)
     except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
         reason = "is a broken or encrypted Word file, or none"
         raise UnreadableSource(file.source, reason) from None
@@ -44,7 +45,7 @@ def read(file: File) -> Iterator[Document]:
         # python-docx looks up parts (KeyError), their kinds (ValueError, AttributeError), where
         # they lead (TypeError) and attributes (its own); zipfile does not decrypt (RuntimeError)
         raise UnreadableSource(file.source, "is not a complete Word file") from None
-    yield extracted(file, paragraphs, title)
+    yield extracted(file, paragraphs, title, about)
 
 
 def _paragraphs(word: WordDocument) -> Iterator[str]:
@@ -61,6 +62,13 @@ def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
         cells = dict.fromkeys(cell.text.strip() for cell in row.cells)  # a merged cell comes twice
         yield " | ".join(cell for cell in cells if cell)
+
+
+def _about(word: WordDocument) -> dict[str, Value]:
+    core = word.core_properties
+    names = ("author", "category", "created", "keywords", "language", "modified", "subject")
+    described = ("description", core.comments)
+    return properties([*((name, getattr(core, name)) for name in names), described])
 
 
 def _title(word: WordDocument) -> str:

@@ -1,0 +1,101 @@
+"""What files say of themselves, under one name for one thing, as metadata.
+
+`author`, `date` (the document's own), `created`, `modified`, `description`, `subject`, `keywords`,
+`language` and `publisher` mean the same whatever the format; `docs/guides/documents.md` says which
+format gives which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from xml.etree.ElementTree import Element
+
+from clew import metadata
+from clew.readers.decode import SURROGATE
+from clew.text.periods import period
+from clew.types import Scalar, Value
+
+_MOST = 2_000  # characters of a text; what is longer is cut
+_LISTS = frozenset({"keywords", "tags"})  # their texts have commas or semicolons between items
+_DATES = frozenset({"date", "created", "modified"})
+_PDF_DATE = re.compile(
+    r"D:(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?(?:Z.*|([+-]\d\d)'?(\d\d)?'?)?)?", re.ASCII
+)
+_OF_XML = {  # by element: Dublin Core, and what Office and OpenDocument have beside it
+    "creator": "author",
+    "initial-creator": "author",
+    "creation-date": "created",
+    "keyword": "keywords",
+    **{
+        name: name
+        for name in (
+            "category", "created", "date", "description", "identifier", "keywords", "language",
+            "modified", "publisher", "subject",
+        )
+    },
+}  # fmt: skip
+
+
+def properties(pairs: Iterable[tuple[str, object]]) -> dict[str, Value]:
+    """Return metadata of names and values: empty ones left out, several of a name as a list."""
+    found: dict[str, list[Scalar]] = {}
+    for name, given in pairs:
+        values = found.setdefault(name, [])
+        values += [value for value in _values(name, given) if value not in values]
+    return {
+        name: tuple(values) if len(values) > 1 or name in _LISTS else values[0]
+        for name, values in found.items()
+        if values
+    }
+
+
+def of_xml(root: Element) -> dict[str, Value]:
+    """Return the properties that the elements of a tree are named for."""
+    known = ((_OF_XML[e.tag], "".join(e.itertext())) for e in root.iter() if e.tag in _OF_XML)
+    return properties(known)
+
+
+def _values(name: str, given: object) -> Iterator[Scalar]:
+    value = metadata.value(given)
+    for each in value if isinstance(value, tuple) else (value,):
+        if not isinstance(each, str):
+            yield from () if each is None else (each,)
+            continue
+        text = " ".join(SURROGATE.sub("\N{REPLACEMENT CHARACTER}", each[:_MOST]).split())
+        if name in _LISTS and not isinstance(value, tuple):
+            yield from filter(None, map(str.strip, re.split("[,;]", text)))
+        elif text:
+            yield moment(text) if name in _DATES else text
+
+
+def moment(text: str) -> str:
+    """Return a date as ISO 8601 writes it, and what cannot be read as one as it is.
+
+    >>> moment("Sat, 24 Jun 1893 12:00:00 +0200")
+    '1893-06-24T10:00:00+00:00'
+    >>> moment("D:18930624120000+02'00'")
+    '1893-06-24T12:00:00+02:00'
+    """
+    if period(text) is not None:
+        return text
+    found = _PDF_DATE.fullmatch(text)
+    if found is not None:
+        iso = _of_pdf(found)
+        return iso if period(iso) is not None else text
+    try:
+        date = parsedate_to_datetime(text)
+        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return text
+
+
+def _of_pdf(found: re.Match[str]) -> str:
+    year, month, day, hour, minute, second, east, more = found.groups()
+    date = "-".join(part for part in (year, month, day) if part)
+    if hour is None:
+        return date
+    zone = f"{east}:{more or '00'}" if east else "+00:00"
+    return f"{date}T{hour}:{minute}:{second or '00'}{zone}"
