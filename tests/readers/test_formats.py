@@ -155,7 +155,7 @@ def test_a_column_for_the_text_is_guessed_where_it_is_plain(write):
     (found,) = read([write("a.csv", "id,abstract,year\n1,words,2024\n")])
     assert (found.text, found.metadata) == ("words", {"year": "2024"})
     (skipped,) = read([write("b.csv", "id,abstract,summary\n1,a,b\n")])
-    assert str(skipped).endswith("or passage, only: id, abstract, summary")
+    assert str(skipped).endswith("only: id, abstract, summary (see --text-column)")
 
 
 BASE64 = "QmFzZTY0IGlzIG5vIHRleHQgdGhhdCBhbnlib2R5IHdvdWxkIGxvb2sgZm9yIGhlcmUsIG1pbmQ=\n" * 5

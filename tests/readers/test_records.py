@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.readers import read
+from clew.readers.walk import Columns
 from clew.types import Document, Skipped
 
 RECORD = {"id": "a1", "title": "Threads", "text": "Body é", "year": "2024"}
@@ -138,7 +139,7 @@ def test_bad_lines_are_skipped_and_the_rest_goes_on(write):
         "4: its 'text' is empty",
         "5: its 'text' is empty",
         "6: its 'text' is of type int, not a string",
-        "7: has no column text, content, body, contents or passage, only: x, y",
+        "7: has no column text, content, body, contents or passage, only: x, y (see --text-column)",
         "8: has no column text, content, body, contents or passage, only: none at all",
         "9: is not valid UTF-8 text",
         "10: is nested too deeply",
@@ -175,7 +176,7 @@ def test_an_id_that_comes_twice_is_skipped(write):
         (
             "a.csv",
             "id,words\n1,a\n",
-            "a.csv: has no column text, content, body, contents or passage, only: id, words",
+            "a.csv: has no column text, content, body, contents or passage, only: id, words (see --text-column)",
         ),
         (
             "a.tsv",
@@ -189,7 +190,7 @@ def test_an_id_that_comes_twice_is_skipped(write):
         (
             "a.parquet",
             parquet({"id": [1]}),
-            "a.parquet: has no column text, content, body, contents or passage, only: id",
+            "a.parquet: has no column text, content, body, contents or passage, only: id (see --text-column)",
         ),
         (
             "a.parquet",
@@ -291,3 +292,48 @@ def test_any_table_comes_back(tmp_path_factory, rows):
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([("text", "note"), *rows])
     assert [(item.text, item.metadata["note"]) for item in read([path])] == rows
+
+
+SAID = Columns(text="Words", title="head line", id="NUMBER")
+ROWS = [{"number": 1, "words": "One.", "Head Line": "First", "text": "no"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", json.dumps(ROWS[0])),
+        ("a.json", json.dumps(ROWS)),
+        ("a.json", json.dumps({"rows": ROWS, "pages": [1]})),
+        ("a.csv", "number;words;Head Line;text\n1;One.;First;no\n"),
+        ("a.parquet", parquet({name: [value] for name, value in ROWS[0].items()})),
+    ],
+)
+def test_columns_that_are_said(write, name, content):
+    """They go before those that are guessed, in upper or lower case; the others are metadata."""
+    (found,) = read([write(name, content)], columns=SAID)
+    assert (found.id, found.title, found.text) == ("1", "First", "One.")
+    assert found.metadata == {"text": "no"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.jsonl", '{"a": 1}'), ("a.csv", "a\n1\n"), ("a.parquet", parquet({"a": [1]}))],
+)
+@pytest.mark.parametrize("said", [Columns(text="b"), Columns(text="a", id="b")])
+def test_columns_that_are_not_there(write, name, content, said):
+    """The reason names the column that was said and those there are."""
+    (found,) = read([write(name, content)], columns=said)
+    assert found.reason == "has no column 'b', only: a"
+
+
+def test_a_number_may_be_said_to_be_the_text(write):
+    """What was said is taken as it is."""
+    (found,) = read([write("a.jsonl", '{"a": 1.5}')], columns=Columns(text="a"))
+    assert found.text == "1.5"
+
+
+def test_an_object_of_records(write):
+    """Its keys are their ids, unless they have some."""
+    rows = {"x": {"text": "One."}, "y": {"text": "Two.", "id": "z"}}
+    first, second = read([write("a.json", json.dumps(rows))])
+    assert (first.id, first.text, second.id) == ("x", "One.", "z")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from clew import plugins
@@ -29,7 +30,7 @@ from clew.readers import (
 from clew.readers.degenerate import why_degenerate
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
-from clew.readers.walk import File, files, os_reason
+from clew.readers.walk import Columns, File, files, os_reason
 from clew.types import Document, Skipped
 
 Reader = Callable[[File], Iterator[Document | Skipped]]
@@ -79,15 +80,19 @@ PLAIN_NAMES = frozenset(
 
 
 def read(
-    paths: Iterable[str | Path], roots: Roots | None = None, selection: Selection | None = None
+    paths: Iterable[str | Path],
+    roots: Roots | None = None,
+    selection: Selection | None = None,
+    columns: Columns | None = None,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
     The id of a document is `<folder name>/<path below it>` for a file in a named folder, the file
     name for a named file, and for a record its own `id` or `_id`, else `<file id>:<line>`. Where
     `roots` are given they say what folders and files are called (`Roots`), and get those that are
-    new. Of folders the files that the `selection` takes are read. Where an id comes twice the first
-    document keeps it. Records are read as the caller iterates.
+    new. Of folders the files that the `selection` takes are read, of tables and records the
+    `columns` that are named. Where an id comes twice the first document keeps it. Records are read
+    as the caller iterates.
 
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
@@ -98,18 +103,18 @@ def read(
     for path in found:
         if not os.path.lexists(path):
             raise InputError(f"there is no file or folder {str(path)!r}")
-    return _distinct(found, roots, selection)
+    return _distinct(found, roots, selection, columns or Columns())
 
 
 def _distinct(
-    paths: list[Path], roots: Roots | None, selection: Selection | None
+    paths: list[Path], roots: Roots | None, selection: Selection | None, columns: Columns
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     for file in files(paths, roots, selection):
         if isinstance(file, Skipped):
             yield file
             continue
-        for item in _read_file(file):
+        for item in _read_file(replace(file, columns=columns)):
             if isinstance(item, Skipped):
                 yield item
             elif item.id in first:

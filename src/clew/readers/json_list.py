@@ -1,7 +1,8 @@
 """JSON: a list of records, or one object.
 
 The line number of a record is its place in the list, from 1. An object is a record if it has a
-text, an envelope if one of its values is a list of such objects, and else text as it stands.
+text, a mapping if each of its values has one (then its keys are their ids), an envelope if one of
+its values is a list of such objects, and else text as it stands.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import text_of
 from clew.readers.titled import stem_title
-from clew.readers.walk import File
+from clew.readers.walk import Columns, File
 from clew.types import Document, Skipped
 
 
@@ -24,7 +25,7 @@ def read(file: File) -> Iterator[Document | Skipped]:
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     if isinstance(values, dict):
-        inside = _records(values)
+        inside = _records(values, file.columns)
         if inside is None:
             yield Document(id=file.id, text=text, title=stem_title(file), source=file.source)
             return
@@ -38,13 +39,17 @@ def read(file: File) -> Iterator[Document | Skipped]:
             yield Skipped(source=file.source, reason="is not a JSON object", line=number)
 
 
-def _records(value: dict[str, object]) -> list[object] | None:
+def _records(value: dict[str, object], said: Columns) -> list[object] | None:
     """Return the records that an object is or holds, None where it does neither."""
-    if record.has_text(value):
+    if record.has_text(value, said):
         return [value]
+    if value and all(
+        isinstance(each, dict) and record.has_text(each, said) for each in value.values()
+    ):
+        return [{"id": name, **each} for name, each in value.items() if isinstance(each, dict)]
     lists = [
         inner
         for inner in value.values()
         if isinstance(inner, list) and inner and all(isinstance(each, dict) for each in inner)
     ]
-    return lists[0] if len(lists) == 1 and record.has_text(lists[0][0]) else None
+    return lists[0] if len(lists) == 1 and record.has_text(lists[0][0], said) else None

@@ -32,8 +32,9 @@ def _rows(file: File) -> Iterator[dict[str, object]]:
         try:
             table = pq.ParquetFile(stream)
             columns = table.schema_arrow
-            if not record.has_text(columns.names):
-                raise UnreadableSource(file.source, record.lacks_text(columns.names))
+            missing = record.lacking(columns.names, file.columns)
+            if missing:
+                raise UnreadableSource(file.source, missing)
             schema = pa.schema([_in_microseconds(column) for column in columns])
             for batch in table.iter_batches(batch_size=_BATCH_ROWS):
                 yield from batch.cast(schema, safe=False).to_pylist()

@@ -1,7 +1,7 @@
 """A record to a document: which columns are its id, its title and its text.
 
-The first of the names below that a record has is taken, in upper or lower case. Every other column
-becomes metadata (see `clew.metadata`).
+They are those that were said, else the first of the names below that a record has, in upper or
+lower case. Every other column becomes metadata (see `clew.metadata`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from textwrap import shorten
 
 from clew import metadata
 from clew.readers.decode import SURROGATE
-from clew.readers.walk import File
+from clew.readers.walk import Columns, File
 from clew.types import Document, Skipped, Value
 
 IDS = ("id", "_id")
@@ -28,17 +28,21 @@ _TOO_DEEP = "is nested too deeply"
 
 def document(file: File, record: Mapping[str, object], line: int) -> Document | Skipped:
     """Return the document of a record, or why it gives none."""
-    id_, title = (_column(record, names) for names in (IDS, TITLES))
-    text = _text_column(record)
-    if text is None:
-        return Skipped(source=file.source, reason=lacks_text(record), line=line)
+    said = file.columns
+    missing = lacking(record, said)
+    if missing:
+        return Skipped(source=file.source, reason=missing, line=line)
+    id_, title = _column(record, said.id, IDS), _column(record, said.title, TITLES)
+    text = _text_column(record, said)
     body = record[text]
+    if said.text and isinstance(body, int | float):
+        body = str(body)
     if body is not None and not isinstance(body, str):
         reason = f"its {text!r} is of type {type(body).__name__}, not a string"
         return Skipped(source=file.source, reason=reason, line=line)
     if not body or not body.strip():
         return Skipped(source=file.source, reason=f"its {text!r} is empty", line=line)
-    used = {id_, title, text}
+    used = {column for column in (id_, title, text) if column}
     try:
         rest = {_clean(k): _value(v) for k, v in record.items() if k not in used}
     except RecursionError:
@@ -52,19 +56,24 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
     )
 
 
-def has_text(columns: Iterable[str]) -> bool:
+def has_text(columns: Iterable[str], said: Columns) -> bool:
     """Return whether records of these columns have a text."""
-    return _text_column(columns) is not None
+    return bool(_text_column(columns, said))
 
 
-def lacks_text(columns: Iterable[str]) -> str:
-    """Return the reason why records of these columns have no text."""
+def lacking(columns: Iterable[str], said: Columns) -> str:
+    """Return why records of these columns cannot be read, nothing where they can."""
     columns = list(columns)
-    have = shorten(", ".join(map(_clean, columns)), 200, placeholder=" ...")
-    reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have or 'none at all'}"
-    if any(_column(columns, (a,)) and _column(columns, (b,)) for a, b in _ENDS):
-        reason += "; 'clew import-kg' reads triples"
-    return reason
+    have = shorten(", ".join(map(_clean, columns)), 200, placeholder=" ...") or "none at all"
+    for name in (said.text, said.title, said.id):
+        if name and not _column(columns, name, ()):
+            return f"has no column {name!r}, only: {have}"
+    if has_text(columns, said):
+        return ""
+    reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have}"
+    if any(_column(columns, a, ()) and _column(columns, b, ()) for a, b in _ENDS):
+        return f"{reason}; 'clew import-kg' reads triples"
+    return f"{reason} (see --text-column)" if columns else reason
 
 
 def parse(text: str) -> object:
@@ -81,19 +90,25 @@ def parse(text: str) -> object:
     return value
 
 
-def _text_column(columns: Iterable[str]) -> str | None:
+def _text_column(columns: Iterable[str], said: Columns) -> str:
     columns = list(columns)
     guessed = [column for column in columns if column.strip().casefold() in GUESSED]
-    return _column(columns, TEXTS) or (guessed[0] if len(guessed) == 1 else None)
+    found = _column(columns, said.text, TEXTS)
+    return found or (guessed[0] if len(guessed) == 1 and not said.text else "")
 
 
-def _column(columns: Iterable[str], names: tuple[str, ...]) -> str | None:
+def _column(columns: Iterable[str], said: str, names: tuple[str, ...]) -> str:
+    """Return the column that was said, else the first of those with such a name."""
+    columns = list(columns)
+    if said and said in columns:
+        return said
     have = {column.strip().casefold(): column for column in columns}
-    return next((have[name] for name in names if name in have), None)
+    wanted = (said.strip().casefold(),) if said else names
+    return next((have[name] for name in wanted if name in have), "")
 
 
-def _words(record: Mapping[str, object], column: str | None) -> str:
-    value = None if column is None else _value(record[column])
+def _words(record: Mapping[str, object], column: str) -> str:
+    value = _value(record[column]) if column else None
     return "" if value is None else str(value)
 
 

@@ -31,8 +31,9 @@ def read(file: File) -> Iterator[Document | Skipped]:
         if isinstance(header, Skipped):
             raise UnreadableSource(header.source, header.reason, header.line)
         columns = [name.strip() for name in header[1]]
-        if not record.has_text(columns):
-            raise UnreadableSource(file.source, record.lacks_text(columns))
+        missing = record.lacking(columns, file.columns)
+        if missing:
+            raise UnreadableSource(file.source, missing)
         for row in rows:
             yield row if isinstance(row, Skipped) else _read_row(file, columns, *row)
 

@@ -20,6 +20,15 @@ _INDEX_FILES = ("index.sqlite", "writer.lock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns of a table or fields of a record to take, where their names do not say it."""
+
+    text: str = ""
+    title: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     """A regular file, and what its document will be called."""
 
@@ -27,6 +36,7 @@ class File:
     id: str
     source: str  # the path as the caller gave it, joined with what lies below it
     named: bool = False  # the caller named this very file, not a folder above it
+    columns: Columns = Columns()  # what was said of its columns
 
 
 def files(
