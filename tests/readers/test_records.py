@@ -17,6 +17,7 @@ from clew.readers import read
 from clew.readers.walk import Columns
 from clew.types import Document, Skipped
 
+NO_TEXT = "has no column text, content, body, contents or passage, only:"
 RECORD = {"id": "a1", "title": "Threads", "text": "Body é", "year": "2024"}
 
 
@@ -176,7 +177,7 @@ def test_an_id_that_comes_twice_is_skipped(write):
         (
             "a.csv",
             "id,words\n1,a\n",
-            "a.csv: has no column text, content, body, contents or passage, only: id, words (see --text-column)",
+            f"a.csv: {NO_TEXT} id, words (see --text-column)",
         ),
         (
             "a.tsv",
@@ -190,7 +191,7 @@ def test_an_id_that_comes_twice_is_skipped(write):
         (
             "a.parquet",
             parquet({"id": [1]}),
-            "a.parquet: has no column text, content, body, contents or passage, only: id (see --text-column)",
+            f"a.parquet: {NO_TEXT} id (see --text-column)",
         ),
         (
             "a.parquet",
