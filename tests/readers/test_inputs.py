@@ -1,0 +1,172 @@
+"""Standard input, file addresses and web pages: what is read of them, and what is refused."""
+
+import io
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError
+from clew.readers import inputs
+from clew.types import Skipped
+
+PAGES = {
+    "/a.html": (200, {"Content-Type": "text/html"}, b"<title>Rope</title><p>One.</p>"),
+    "/": (200, {"Content-Type": "text/html"}, b"<p>Root.</p>"),
+    "/latin": (200, {"Content-Type": "text/plain; charset=latin-1"}, "caf\u00e9".encode("latin-1")),
+    "/notes.md": (200, {"Content-Type": "text/plain"}, b"# Note"),
+    "/data": (200, {"Content-Type": "application/json"}, b'{"text": "One."}'),
+    "/picture": (200, {"Content-Type": "image/png"}, b"x"),
+    "/moved": (302, {"Location": "/a.html"}, b""),
+    "/round": (302, {"Location": "/round"}, b""),
+    "/away": (302, {"Location": "file:///etc/passwd"}, b""),
+    "/inside": (302, {"Location": "http://127.0.0.1:1/a.html"}, b""),
+    "/big": (200, {"Content-Type": "text/plain"}, b"a" * 70_000),
+}
+
+
+class _Pages(BaseHTTPRequestHandler):
+    def do_GET(self):
+        status, headers, body = PAGES.get(self.path, (404, {}, b""))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "data"),
+    [
+        ("/a.html", "a.html", PAGES["/a.html"][2]),
+        ("/a.html?x=1", None, None),
+        ("/", "127.0.0.1.html", PAGES["/"][2]),
+        ("/latin", "latin.txt", "caf\u00e9".encode()),
+        ("/notes.md", "notes.md", b"# Note"),
+        ("/data", "data.json", b'{"text": "One."}'),
+        ("/moved", "moved.html", PAGES["/a.html"][2]),
+    ],
+)
+def test_pages(site, path, name, data):
+    """A page is a file of the format that the server says, whose id is the address."""
+    with inputs.fetched(inputs.located(f"{site}{path}#part")) as file:
+        if name is None:
+            assert file.reason == "was answered with status 404"
+            return
+        assert (file.id, file.source, file.named) == (f"{site}{path}", f"{site}{path}", True)
+        assert file.path.read_bytes() == data
+        assert file.path.name.split(":")[0].removesuffix(".html") in {
+            name,
+            name.removesuffix(".html"),
+        }
+        folder = file.path.parent
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/gone", "was answered with status 404"),
+        ("/picture", "is of the type image/png, which no reader takes"),
+        ("/round", "was answered with status 302"),
+        ("/away", "was answered with status 302"),
+        ("/big", "has more than 0 MB"),
+    ],
+)
+def test_pages_that_are_refused(site, path, reason, monkeypatch):
+    """Each with a reason; nothing else than a web page is ever opened."""
+    monkeypatch.setattr(inputs, "MAX_BYTES", 60_000)
+    with inputs.fetched(inputs.located(site + path)) as found:
+        assert isinstance(found, Skipped)
+        assert found.source == site + path
+        assert found.reason.startswith(reason)
+
+
+def test_a_public_page_does_not_lead_into_this_network(site, monkeypatch):
+    """Who names a near address means it; who names a public one does not."""
+    monkeypatch.setattr(inputs, "is_public", lambda host: host == "public.example")
+    redirects = inputs._Redirects("http://public.example/")  # noqa: SLF001 -- a rule of its own
+    request = inputs.Request("http://public.example/")
+    with pytest.raises(InputError, match="leads to 127.0.0.1, an address of this network"):
+        redirects.redirect_request(request, None, 302, "", {}, f"{site}/a.html")
+    near = inputs._Redirects(site)  # noqa: SLF001
+    assert near.redirect_request(request, None, 302, "", {}, f"{site}/a.html").full_url
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.1", "::1", "169.254.169.254", "192.168.1.1"])
+def test_near_addresses(host):
+    """Loopback, private and link-local ones, among them the metadata service of clouds."""
+    assert not inputs.is_public(host)
+
+
+def test_a_server_that_is_not_there():
+    """One sentence with the address."""
+    with inputs.fetched(inputs.Web("http://127.0.0.1:9/a")) as found:
+        assert str(found).startswith("http://127.0.0.1:9/a: cannot be reached: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("a.md", Path("a.md")),
+        (Path("-"), Path("-")),
+        ("-", "-"),
+        ("file:///tmp/a%20b.md", Path("/tmp/a b.md")),  # noqa: S108 -- is not opened
+        ("FILE://localhost/a", Path("/a")),
+        ("https://x.example/a#b", inputs.Web("https://x.example/a")),
+        ("ftp://x.example/a", Path("ftp://x.example/a")),
+    ],
+)
+def test_what_a_name_means(given, found):
+    """Paths, file addresses, web addresses, and `-`."""
+    assert inputs.located(given) == found
+
+
+def test_a_file_of_another_machine():
+    """It is not looked for here."""
+    with pytest.raises(InputError, match="names a file of another machine"):
+        inputs.located("file://other/a.md")
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "suffix", "path"),
+    [
+        (b"One.", "", "", "stdin.txt"),
+        (b"One.", "", ".md", "stdin.md"),
+        (b"One.", "notes/day.md", "", "day.md"),
+        (b"%PDF-1.4", "", "", "stdin.pdf"),
+        (b" <!DOCTYPE html><p>a", "", "", "stdin.html"),
+        (b'{"text": "a"}\n{"text": "b"}\n', "", "", "stdin.jsonl"),
+        (b'[{"text": "a"}]', "", "", "stdin.json"),
+        (b"<?xml version='1.0'?><a/>", "", "", "stdin.xml"),
+    ],
+)
+def test_standard_input(data, name, suffix, path):
+    """Its format is that of the suffix, else of the name, else what its beginning says."""
+    with inputs.standard_input(name, suffix, io.BytesIO(data)) as file:
+        assert (file.path.name, file.id) == (path, name or "stdin")
+        assert file.path.read_bytes() == data
+
+
+def test_standard_input_has_a_limit(monkeypatch):
+    """A stream without end is no document."""
+    monkeypatch.setattr(inputs, "MAX_BYTES", 10)
+    with (
+        pytest.raises(InputError, match="standard input has more than"),
+        inputs.standard_input("", "", io.BytesIO(b"a" * 11)),
+    ):
+        pass
