@@ -10,7 +10,7 @@ import os
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -38,6 +38,7 @@ from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
+from clew.readers.inputs import Page, StandardInput, located
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.store import opening
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from clew.index.plan import Plan
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
+    from clew.readers.walk import Columns
     from clew.store import Store
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
@@ -198,6 +200,9 @@ class Index:
         exclude: Sequence[str] = (),
         gitignore: bool = True,
         changed: Iterable[str | Path] | None = None,
+        columns: Columns | None = None,
+        web: bool = False,
+        suffix: str = "",
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
         again: bool = False,
@@ -211,7 +216,9 @@ class Index:
         file's. The id of a file begins with the name of the folder that was named, with those of
         its parents where another folder of the index has it, or with `name`; the name of a folder
         that the index has says that it has moved. Input that cannot be read is in the report's
-        `skipped`, and the rest goes on.
+        `skipped`, and the rest goes on. `columns` say which fields of tables and records to take. A
+        web page is read where `web` allows it, and called by its address; "-" is standard input,
+        called `name` and of the format of `suffix`.
 
         Of folders all files are read but hidden ones, what programs leave there, what `.gitignore`
         files name unless `gitignore` is false, and what the patterns of `exclude` name, by id, by
@@ -240,7 +247,11 @@ class Index:
         meter = Meter()
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
         roots = self._roots(source, name)
-        items = iter(_items(source, roots, selection))
+        stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
+        read_files = partial(
+            readers.read, roots=roots, selection=selection, columns=columns, web=web, stdin=stdin
+        )
+        items = iter(_items(source, read_files))
         first = list(islice(items, 1))
         if not first and not self._exists() and changed is None:
             raise no_file(_named(source), selection.counts())
@@ -290,9 +301,14 @@ class Index:
         if name:
             if not isinstance(source, str | Path):
                 raise InputError(f"one folder or file can be called {name!r}, not several: name it")
-            if not os.path.lexists(source):
+            place = located(source)
+            if isinstance(place, Page):
+                raise InputError(f"a web page is called by its address, not {name!r}")
+            if isinstance(place, StandardInput):
+                return roots
+            if not os.path.lexists(place):
                 raise InputError(f"there is no file or folder {str(source)!r}")
-            roots.add(Path(source), name)
+            roots.add(place, name)
         return roots
 
     @contextmanager
@@ -517,12 +533,15 @@ class Index:
 
     # -- read ---------------------------------------------------------------------------------
 
-    def plan(
+    def plan(  # noqa: PLR0913 -- one argument for each option
         self,
         source: Source,
         *,
         exclude: Sequence[str] = (),
         gitignore: bool = True,
+        columns: Columns | None = None,
+        web: bool = False,
+        suffix: str = "",
         core: float = CORE_SHARE,
         probe: int = 0,
         budget: Budget | None = None,
@@ -533,7 +552,7 @@ class Index:
         Triples are estimated for all chunks and for the share `core` of them: the real core where
         this index holds just these documents, else a random sample. They are triples of
         `entities` as `add` has them, by default of those that were wanted last. Files are those
-        that `add` reads, with `exclude` and `gitignore`.
+        that `add` reads, with the same options.
 
         Nothing is written and no LLM is called, unless `probe` calls of each kind are to be made
         first, to estimate from; they are kept and not made again. What the ledger of this index
@@ -541,7 +560,14 @@ class Index:
         """
         from clew.index import plan
 
-        items = _items(source, selection=Selection(exclude, gitignore=gitignore))
+        read_files = partial(
+            readers.read,
+            selection=Selection(exclude, gitignore=gitignore),
+            columns=columns,
+            web=web,
+            stdin=StandardInput(suffix=suffix),
+        )
+        items = _items(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
         kept = self._existing().note(NOTE) if self._exists() else {}
@@ -1019,7 +1045,7 @@ def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
 
 
 def _items(
-    source: Source, roots: Roots | None = None, selection: Selection | None = None
+    source: Source, read: Callable[[list[str | Path]], Iterable[Document | Skipped]]
 ) -> Iterable[Document | Skipped]:
     """Return what `source` holds; documents are taken from it only as they are needed."""
     several = [source] if isinstance(source, str | Path | Document) else source
@@ -1029,15 +1055,16 @@ def _items(
     if first and isinstance(first[0], Document):
         return (item if isinstance(item, Document) else _refuse(item) for item in given)
     paths = [i if isinstance(i, str | Path) else _refuse(i) for i in given]
-    return readers.read(paths, roots, selection)
+    return read(paths)
 
 
 def _paths(source: Source) -> list[Path]:
-    """Return the paths that were given to `add`; documents are none."""
+    """Return the paths that were given to `add`; documents, pages and standard input are none."""
     several = [source] if isinstance(source, str | Path | Document) else source
     if not isinstance(several, list | tuple):
         return []
-    return [Path(each) for each in several if isinstance(each, str | Path)]
+    found = [located(each) for each in several if isinstance(each, str | Path)]
+    return [each for each in found if isinstance(each, Path)]
 
 
 def _named(source: object) -> str:

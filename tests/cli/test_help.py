@@ -8,7 +8,7 @@ import pytest
 
 from clew.cli import main
 
-FILES = "--exclude --no-gitignore"
+FILES = "--exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
 BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"

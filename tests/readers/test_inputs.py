@@ -115,7 +115,7 @@ def test_near_addresses(host):
 
 def test_a_server_that_is_not_there():
     """One sentence with the address."""
-    with inputs.fetched(inputs.Web("http://127.0.0.1:9/a")) as found:
+    with inputs.fetched(inputs.Page("http://127.0.0.1:9/a")) as found:
         assert str(found).startswith("http://127.0.0.1:9/a: cannot be reached: ")
 
 
@@ -124,10 +124,10 @@ def test_a_server_that_is_not_there():
     [
         ("a.md", Path("a.md")),
         (Path("-"), Path("-")),
-        ("-", "-"),
+        ("-", inputs.StandardInput()),
         ("file:///tmp/a%20b.md", Path("/tmp/a b.md")),  # noqa: S108 -- is not opened
         ("FILE://localhost/a", Path("/a")),
-        ("https://x.example/a#b", inputs.Web("https://x.example/a")),
+        ("https://x.example/a#b", inputs.Page("https://x.example/a")),
         ("ftp://x.example/a", Path("ftp://x.example/a")),
     ],
 )
@@ -157,7 +157,8 @@ def test_a_file_of_another_machine():
 )
 def test_standard_input(data, name, suffix, path):
     """Its format is that of the suffix, else of the name, else what its beginning says."""
-    with inputs.standard_input(name, suffix, io.BytesIO(data)) as file:
+    given = inputs.StandardInput(name=name or "stdin", suffix=suffix)
+    with inputs.received(given, io.BytesIO(data)) as file:
         assert (file.path.name, file.id) == (path, name or "stdin")
         assert file.path.read_bytes() == data
 
@@ -167,6 +168,6 @@ def test_standard_input_has_a_limit(monkeypatch):
     monkeypatch.setattr(inputs, "MAX_BYTES", 10)
     with (
         pytest.raises(InputError, match="standard input has more than"),
-        inputs.standard_input("", "", io.BytesIO(b"a" * 11)),
+        inputs.received(inputs.StandardInput(), io.BytesIO(b"a" * 11)),
     ):
         pass

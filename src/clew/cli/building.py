@@ -139,6 +139,8 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
 
+    A PATH is a file or a folder, - for standard input, or with --web a web address.
+
     What is there already and did not change costs nothing; a document that changed is replaced.
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF, Word and
     Parquet need an extra package, and the message names it. Of a folder all files are read but
@@ -494,13 +496,16 @@ def _is_new(added: Added) -> bool:
 
 def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
+    need = "It has no triples, which bubble, agrag and export need:"
+    if "-" in paths or files["web"] or any(asdict(files["columns"]).values()):
+        return f"{need}  the same command with --triples cooccurrence"
     named = [*paths] if len(paths) <= _MOST_PATHS else ["PATH..."]
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
     usual = not command_line(folder=folder)
     place = [] if usual else ["--into", str(folder)]
     command = shlex.join(["clew", "index", *named, *place, *left_out, "--triples", "cooccurrence"])
-    return f"It has no triples, which bubble, agrag and export need:  {one_line(command)}"
+    return f"{need}  {one_line(command)}"
 
 
 def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> str:

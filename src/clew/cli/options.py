@@ -226,6 +226,19 @@ paid_options = gathered(PAID_OPTIONS, "paid", paid)
 
 # -- which files ----------------------------------------------------------------------------------
 
+
+def _files(
+    text_column: str, title_column: str, id_column: str, suffix: str, **others: object
+) -> dict[str, Any]:
+    """Return the options of `Index.add` that say which files to read, and how."""
+    from clew.readers.walk import Columns
+
+    if suffix and not suffix.startswith("."):
+        suffix = f".{suffix}"
+    columns = Columns(text=text_column, title=title_column, id=id_column)
+    return {**others, "columns": columns, "suffix": suffix.lower()}
+
+
 file_options = gathered(
     {
         "exclude": click.option(
@@ -242,9 +255,36 @@ file_options = gathered(
             default=True,
             help="Read what .gitignore files name, too.",
         ),
+        "text_column": click.option(
+            "--text-column",
+            default="",
+            metavar="NAME",
+            help="Column or field that has the text. [default: text, content, body ...]",
+        ),
+        "title_column": click.option(
+            "--title-column",
+            default="",
+            metavar="NAME",
+            help="Column or field that has the title. [default: title, name, heading]",
+        ),
+        "id_column": click.option(
+            "--id-column",
+            default="",
+            metavar="NAME",
+            help="Column or field that has the id. [default: id, _id]",
+        ),
+        "suffix": click.option(
+            "--suffix",
+            default="",
+            metavar=".SUFFIX",
+            help="Format of standard input, such as .md. [default: what it looks like]",
+        ),
+        "web": click.option(
+            "--web", is_flag=True, help="Fetch a PATH that is a web address: one page each."
+        ),
     },
     "files",
-    dict,
+    _files,
 )
 
 

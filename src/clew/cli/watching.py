@@ -87,7 +87,8 @@ def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
     from clew.readers.selection import Selection
     from clew.readers.walk import files
 
-    return next(files(folders, None, Selection(**options)), None) is not None
+    selection = Selection(options["exclude"], gitignore=options["gitignore"])
+    return next(files(folders, None, selection), None) is not None
 
 
 def follow(watcher: Watcher, update: Update) -> None:

@@ -2,6 +2,8 @@
 
     read(paths)  ->  Document | Skipped, one after the other, in a fixed order
 
+A path is a file or a folder, a file:// address, `-` for standard input, or a web address.
+
 What a document is, and what its text is:
 
 - Plain text, markup and source code: the file; the whole decoded file.
@@ -17,5 +19,6 @@ A format is one function from a `File` to documents, and one line in `formats.RE
 
 from clew.readers.formats import read
 from clew.readers.graph_files import read_graph
+from clew.readers.walk import Columns
 
-__all__ = ["read", "read_graph"]
+__all__ = ["Columns", "read", "read_graph"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.readers import (
     epub,
     html_page,
+    inputs,
     json_lines,
     json_list,
     mail,
@@ -28,6 +29,7 @@ from clew.readers import (
     xml_page,
 )
 from clew.readers.degenerate import why_degenerate
+from clew.readers.inputs import Page, StandardInput
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.walk import Columns, File, files, os_reason
@@ -84,6 +86,9 @@ def read(
     roots: Roots | None = None,
     selection: Selection | None = None,
     columns: Columns | None = None,
+    *,
+    web: bool = False,
+    stdin: StandardInput | None = None,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -94,23 +99,41 @@ def read(
     `columns` that are named. Where an id comes twice the first document keeps it. Records are read
     as the caller iterates.
 
+    A file:// address is a path, `-` is standard input, which `stdin` may name, and a web address is
+    fetched where `web` allows it.
+
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
     """
     if isinstance(paths, str | Path):
         raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
-    found = [Path(path) for path in paths]
-    for path in found:
-        if not os.path.lexists(path):
-            raise InputError(f"there is no file or folder {str(path)!r}")
-    return _distinct(found, roots, selection, columns or Columns())
+    found = [inputs.located(path) for path in paths]
+    for each in found:
+        if isinstance(each, Path) and not os.path.lexists(each):
+            raise InputError(f"there is no file or folder {str(each)!r}")
+        if isinstance(each, Page) and not web:
+            raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
+    named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
+    return _distinct(_files(named, roots, selection), columns or Columns())
 
 
-def _distinct(
-    paths: list[Path], roots: Roots | None, selection: Selection | None, columns: Columns
-) -> Iterator[Document | Skipped]:
+def _files(
+    named: Sequence[Path | Page | StandardInput], roots: Roots | None, selection: Selection | None
+) -> Iterator[File | Skipped]:
+    """Yield the files of what is named; what was fetched or received is gone behind its turn."""
+    yield from files([each for each in named if isinstance(each, Path)], roots, selection)
+    for each in named:
+        if isinstance(each, Page):
+            with inputs.fetched(each) as page:
+                yield page
+        elif isinstance(each, StandardInput):
+            with inputs.received(each) as file:
+                yield file
+
+
+def _distinct(found: Iterable[File | Skipped], columns: Columns) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
-    for file in files(paths, roots, selection):
+    for file in found:
         if isinstance(file, Skipped):
             yield file
             continue

@@ -79,39 +79,49 @@ _BEGINNINGS = (  # of what standard input may hold
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
-    """The address of a page."""
+class Page:
+    """A web page."""
 
     address: str
 
 
-def located(given: str | Path) -> str | Path | Web:
-    """Return a path, `STDIN`, or a page, as what is named says."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardInput:
+    """What standard input is called, and its format."""
+
+    name: str = "stdin"
+    suffix: str = ""  # empty: that of the name, else what the beginning looks like
+
+
+def located(given: str | Path) -> Path | Page | StandardInput:
+    """Return what is named: a path, a web page, or standard input.
+
+    Raises InputError for a file of another machine.
+    """
     if not isinstance(given, str):
         return given
     scheme = given.partition("://")[0].casefold() if "://" in given else ""
     if scheme in {"http", "https"}:
-        return Web(urldefrag(given).url)
+        return Page(urldefrag(given).url)
     if scheme == "file":
         parts = urlsplit(given)
         if parts.netloc not in {"", "localhost"}:
             raise InputError(f"{given!r} names a file of another machine: copy it here first")
         return Path(url2pathname(unquote(parts.path)))
-    return STDIN if given == STDIN else Path(given)
+    return StandardInput() if given == STDIN else Path(given)
 
 
 @contextmanager
-def standard_input(name: str, suffix: str, stream: BinaryIO | None = None) -> Iterator[File]:
-    """Give what standard input holds as a file, of a format by `suffix`, else by how it begins."""
+def received(given: StandardInput, stream: BinaryIO | None = None) -> Iterator[File]:
+    """Give what standard input holds as a file."""
     data = (stream or sys.stdin.buffer).read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise InputError(f"standard input has more than {MAX_BYTES >> 20} MB: name a file")
-    name = name or "stdin"
-    suffix = suffix or Path(name).suffix or _beginning(data)
+    suffix = given.suffix or Path(given.name).suffix or _beginning(data)
     with TemporaryDirectory(prefix="clew-") as folder:
-        path = Path(folder) / f"{Path(name).stem}{suffix}"
+        path = Path(folder) / f"{Path(given.name).stem}{suffix}"
         path.write_bytes(data)
-        yield File(path=path, id=name, source=name, named=True)
+        yield File(path=path, id=given.name, source=given.name, named=True)
 
 
 def _beginning(data: bytes) -> str:
@@ -119,7 +129,7 @@ def _beginning(data: bytes) -> str:
 
 
 @contextmanager
-def fetched(page: Web) -> Iterator[File | Skipped]:
+def fetched(page: Page) -> Iterator[File | Skipped]:
     """Give a page as a file whose id is its address, or why it cannot be had."""
     with TemporaryDirectory(prefix="clew-") as folder:
         try:
