@@ -253,6 +253,7 @@ def test_lines_are_read_one_at_a_time(write):
     assert peak < size / 3
 
 
+# Without controls, which make a small file look like a binary one.
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"])).map(
     lambda text: " ".join(f"a{text}".split())
 )
