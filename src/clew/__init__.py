@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clew.text.chunking import Chunking
     from clew.types import (
         Answer,
+        Apparatus,
         Citation,
         Context,
         Document,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Added",
     "Answer",
+    "Apparatus",
     "Budget",
     "Chunking",
     "Citation",
@@ -92,7 +94,7 @@ __getattr__ = lazy(
         "loading": ("Specs", "load_llm"),
         "text.chunking": ("Chunking",),
         "types": (
-            "Answer", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
+            "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
             "Heading", "Hit", "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
         ),
     },

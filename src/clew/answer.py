@@ -10,7 +10,16 @@ from clew.models import Models, Prompt
 from clew.prompts import prompt
 from clew.quotes import quotes as chosen_quotes
 from clew.steps import reply_to
-from clew.types import Answer, Citation, Context, DirectAnswer, Evidence, Passage, Snapshot
+from clew.types import (
+    Answer,
+    Citation,
+    Context,
+    DirectAnswer,
+    Document,
+    Evidence,
+    Passage,
+    Snapshot,
+)
 
 MAX_ANSWER_TOKENS = 512
 MAX_QUOTES = 3
@@ -207,6 +216,26 @@ def _cited(reply: str, context: Context, evidence: Evidence) -> tuple[Citation, 
     )
 
 
+def placed(found: Answer, snapshot: Snapshot) -> Answer:
+    """Return an answer whose citations have the section and pages of their own ranges.
+
+    They had those of their passages, which may be longer.
+    """
+    layer = snapshot.layer("document")
+    rows = layer.rows([citation.document_id for citation in found.citations])
+    citations = tuple(
+        _placed(citation, snapshot.documents([row])[0]) if row >= 0 else citation
+        for citation, row in zip(found.citations, rows, strict=True)
+    )
+    return replace(found, citations=citations)
+
+
+def _placed(citation: Citation, document: Document) -> Citation:
+    page, last_page = document.pages_of(citation.start, citation.end)
+    section = document.section_at(citation.start)
+    return replace(citation, section=section, page=page, last_page=last_page)
+
+
 def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Citation:
     return Citation(
         number=passage.number,
@@ -217,6 +246,9 @@ def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Cit
         end=end,
         quote=passage.text[start - passage.start : end - passage.start],
         path=_path_to(passage, evidence),
+        section=passage.section,
+        page=passage.page,
+        last_page=passage.last_page,
     )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, T
 from weakref import WeakSet
 
 from clew import answer as answering
-from clew import index, loading, readers, support
+from clew import index, loading, readers, steps, support
 from clew import methods as retrieval
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
@@ -644,6 +644,7 @@ class Index:
         with meter.stage("search"):
             evidence = retriever.retrieve(query, snapshot, models)
             if retriever.layers:  # else it retrieves nothing on purpose
+                evidence = steps.apparatus_behind(snapshot, evidence)
                 evidence = support.judged(evidence, snapshot, models)
         evidence = replace(evidence, where="" if where is None else str(where), usage=meter.usage())
         return evidence, snapshot
@@ -727,6 +728,7 @@ class Index:
                 max_tokens=answer_tokens,
                 min_support=min_support,
             )
+            found = answering.placed(found, snapshot)
         return replace(found, usage=meter.usage())
 
     def classify(

@@ -31,7 +31,7 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     whole = passages[: len(fitting(range(len(costs)), costs.__getitem__, left))]
     if passages and not whole and (cut := _shortened(passages[0], left)).text:
         whole = [cut]
-    text += "".join(blocks.passage(each.number, each.title, each.text) for each in whole)
+    text += "".join(blocks.passage(each.number, each.head, each.text) for each in whole)
     return Context(
         tables=tables,
         passages=tuple(whole),
@@ -47,7 +47,7 @@ def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], lis
     costs: list[int] = []
     for number, hit in enumerate(hits, 1):
         passages.append(_passage(hit, number))
-        costs.append(tokens.count(blocks.passage(number, hit.title, hit.text)))
+        costs.append(tokens.count(blocks.passage(number, hit.head, hit.text)))
         budget_tokens -= costs[-1]
         if budget_tokens < 0:
             break
@@ -85,10 +85,15 @@ def _passage(hit: Hit, number: int) -> Passage:
         start=hit.start,
         end=hit.end,
         text=hit.text,
+        section=hit.section,
+        page=hit.page,
+        last_page=hit.last_page,
     )
 
 
 def _shortened(passage: Passage, limit: int) -> Passage:
     """Return the passage cut so that it fits; its text is empty where not even that does."""
-    title, text = blocks.beginning(passage.title, passage.text, limit)
-    return replace(passage, title=title, text=text, end=passage.start + len(text))
+    head, text = blocks.beginning(passage.head, passage.text, limit)
+    if not head:
+        passage = replace(passage, title="", section="", page=None, last_page=None)
+    return replace(passage, text=text, end=passage.start + len(text))

@@ -183,6 +183,8 @@ def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "source": document.source,
         "n_characters": len(document.text),
         "metadata": dict(document.metadata),
+        "n_pages": len(document.pages),
+        "headings": [f"{'  ' * (h.level - 1)}{h.title}" for h in document.headings],
         "chunks": snapshot.layer("chunk").ids(chunks.tolist()),
     }
 
@@ -314,13 +316,19 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
     layer = snapshot.layer(kind)
     chunk = row if kind == "chunk" else int(layer.columns["chunk"][row])
     [document] = snapshot.documents([int(snapshot.layer("chunk").columns["document"][chunk])])
+    start, end = (int(layer.columns[edge][row]) for edge in ("start", "end"))
+    page, last_page = document.pages_of(start, end)
     return {
         "kind": kind,
         "id": layer.ids([row])[0],
         "document": document.id,
         "title": document.title,
+        "section": document.section_at(start),
+        "apparatus": document.apparatus_at(start, end),
+        "page": page,
+        "last_page": last_page,
         "source": document.source,
-        "start": int(layer.columns["start"][row]),
-        "end": int(layer.columns["end"][row]),
+        "start": start,
+        "end": end,
         "text": layer.texts([row])[0],
     }

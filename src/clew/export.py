@@ -21,6 +21,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.readers.extras import needs
 from clew.text.normalize import collapse
+from clew.text.sections import page_range
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         Evidence,
         EvidenceGraph,
         Fact,
+        Hit,
         Snapshot,
         Subgraph,
         TripleLayer,
@@ -231,7 +233,7 @@ def evidence_graph(evidence: Evidence) -> ExportedGraph:
         )
     about = {"query": evidence.query, "method": evidence.method}
     if found.subgraph:
-        return _of_subgraph(about, found.subgraph, found.facts)
+        return _of_subgraph(about, found.subgraph, found.facts, evidence.hits)
     return _of_candidates(about, found)
 
 
@@ -290,11 +292,14 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
     )
 
 
-def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> ExportedGraph:
+def _of_subgraph(
+    about: Row, found: Subgraph, facts: Sequence[Fact], hits: Sequence[Hit]
+) -> ExportedGraph:
     """Return the nodes of a subgraph, an edge for each of its facts, and its other edges.
 
-    The growth of an edge is that of its later end.
+    The growth of an edge is that of its later end. Chunks that are hits have section and pages.
     """
+    by_chunk = {hit.chunk_id: hit for hit in hits}
     terminals = {step.id for step in found.terminals}
     growth = {each.node: place for place, each in enumerate(found.growth, 1)}
     components = {node: i for i, nodes in enumerate(found.components, 1) for node in nodes}
@@ -304,6 +309,7 @@ def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Exported
             "name": step.id if step.layer == "chunk" else step.text,
             "kind": step.layer,
             "text": step.text if step.layer == "chunk" else "",
+            **_place(by_chunk.get(step.id) if step.layer == "chunk" else None),
             "reason": step.reason,
             "score": step.score,
             "terminal": step.id in terminals,
@@ -332,6 +338,8 @@ def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Exported
             "name": "string",
             "kind": "string",
             "text": "string",
+            "section": "string",
+            "pages": "string",
             "reason": "string",
             "score": "double",
             "terminal": "boolean",
@@ -352,6 +360,13 @@ def _of_subgraph(about: Row, found: Subgraph, facts: Sequence[Fact]) -> Exported
         nodes=nodes,
         edges=edges,
     )
+
+
+def _place(hit: Hit | None) -> Row:
+    """Return the section and the pages of a chunk, both "" where it is no hit."""
+    if hit is None:
+        return {"section": "", "pages": ""}
+    return {"section": hit.section, "pages": page_range(hit.page, hit.last_page)}
 
 
 def _listed(

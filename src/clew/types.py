@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from clew.derived import CachedArrays, Derived
 from clew.errors import MissingLayer
 from clew.once import Once
+from clew.text.apparatus import kind_of, named_in
 from clew.text.normalize import title_head
+from clew.text.sections import head, page_at, section_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +40,15 @@ class Heading:
     title: str
 
 
+@dataclass(frozen=True, slots=True)
+class Apparatus:
+    """A range of a document that leads to its text and says nothing itself."""
+
+    start: int
+    end: int
+    kind: str  # one of `clew.text.apparatus.KINDS`
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A source text. Every character range anywhere in Clew counts characters of `text`."""
@@ -50,6 +61,27 @@ class Document:
     metadata: Mapping[str, Value] = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()  # in the order of their places
     pages: tuple[int, ...] = ()  # the character at which each page begins; none: it has no pages
+    apparatus: tuple[Apparatus, ...] = ()  # where its markup says so; see `apparatus_at`
+
+    def section_at(self, place: int) -> str:
+        """Return the section that a character is in: headings, the widest first, "" for none."""
+        return section_at(self.headings, place, self.title)
+
+    def pages_of(self, start: int, end: int) -> tuple[int | None, int | None]:
+        """Return the pages, from 1, on which a range begins and ends; None: it has no pages."""
+        return page_at(self.pages, start), page_at(self.pages, max(end - 1, start))
+
+    def apparatus_at(self, start: int, end: int) -> str:
+        """Return which kind of apparatus a range is, by its markup or its lines, "" for none."""
+        known = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
+        if known and 2 * max(known) >= end - start:
+            kind = self.apparatus[known.index(max(known))].kind
+            return named_in(self.section_at(start)) or kind
+        return kind_of(self.text[start:end], self.section_at(start))
+
+    def title_head(self, place: int, text: str) -> str:
+        """Return what models read in front of `text`, which begins at a character."""
+        return title_head(self.title, text, self.section_at(place))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,11 +313,12 @@ class Snapshot:
         return of_texts
 
     def titled_texts(self, chunks: Sequence[int]) -> list[str]:
-        """Return each chunk's text behind its document's title, as models read it."""
+        """Return each chunk's text behind its title and section, as models read it."""
         layer = self.layer("chunk")
         documents = self.documents([int(layer.columns["document"][row]) for row in chunks])
-        pairs = zip(documents, layer.texts(chunks), strict=True)
-        return [title_head(document.title, text) + text for document, text in pairs]
+        starts = [int(layer.columns["start"][row]) for row in chunks]
+        found = zip(documents, starts, layer.texts(chunks), strict=True)
+        return [document.title_head(start, text) + text for document, start, text in found]
 
     def get(self, what: Derived[T], *settings: Hashable, **given: object) -> T:
         """Return what is computed from this generation, once for each of its settings.
@@ -345,6 +378,15 @@ class Hit:
     also: tuple[str, ...] = ()  # ids of other chunks that say the same, and stand behind it
     # How probably the answer needs this chunk, 0 to 1: of all methods alike. None: not known.
     relevance: float | None = None
+    section: str = ""  # the headings above it, the widest first, with " > " between them
+    page: int | None = None  # on which it begins, from 1; None: the document has no pages
+    last_page: int | None = None  # on which it ends
+    apparatus: str = ""  # "contents", "index" or "bibliography", behind the text itself
+
+    @property
+    def head(self) -> str:
+        """Title, section and pages."""
+        return head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -540,6 +582,14 @@ class Passage:
     start: int
     end: int
     text: str
+    section: str = ""
+    page: int | None = None
+    last_page: int | None = None
+
+    @property
+    def head(self) -> str:
+        """Title, section and pages, as they stand above the passage in a context."""
+        return head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -565,6 +615,9 @@ class Citation:
     end: int
     quote: str
     path: int | None = None  # place in the evidence's paths of the one that ends in the passage
+    section: str = ""  # the headings above it, the widest first, with " > " between them
+    page: int | None = None  # on which it begins, from 1; None: the document has no pages
+    last_page: int | None = None  # on which it ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,8 @@ def test_a_document(index):
         "source": "ships/comet.txt",
         "n_characters": len(DOCUMENTS[0].text),
         "metadata": {"year": 1911},
+        "n_pages": 0,
+        "headings": [],
         "chunks": [f"ships/comet:0-{len(DOCUMENTS[0].text)}"],
     }
 

@@ -25,6 +25,7 @@ from clew.types import (
     EvidenceGraph,
     Expansion,
     Fact,
+    Hit,
     Skipped,
     Step,
 )
@@ -415,7 +416,7 @@ def test_nodes_of_a_subgraph(reasoned):
         "component": 1,
     }
     assert graphml.nodes["fram"] == fram
-    assert plain.nodes["fram"] == fram | {"text": ""}
+    assert plain.nodes["fram"] == fram | {"text": "", "section": "", "pages": ""}
     assert graphml.nodes[subgraphs.LARVIK] == {
         "name": subgraphs.LARVIK,
         "kind": "chunk",
@@ -429,6 +430,27 @@ def test_nodes_of_a_subgraph(reasoned):
     }
     assert graphml.nodes["polar ship"]["kind"] == "statistical"
     assert graphml.nodes["belgica"]["component"] == 2
+
+
+def test_chunks_of_a_subgraph_say_where_they_stand(tmp_path):
+    """One that is a hit has its section and its pages."""
+    hit = Hit(
+        chunk_id=subgraphs.LARVIK,
+        score=1.0,
+        document_id="larvik",
+        title="Larvik",
+        source="larvik.pdf",
+        start=0,
+        end=31,
+        text="Larvik built many a polar ship.",
+        section="Ships > Polar ships",
+        page=3,
+        last_page=4,
+    )
+    found = evidence_graph(replace(subgraphs.EVIDENCE, hits=(hit,)))
+    target(tmp_path / "r.json", whole=False).write(found)
+    node = read_json(tmp_path / "r.json").nodes[subgraphs.LARVIK]
+    assert (node["section"], node["pages"]) == ("Ships > Polar ships", "pp. 3-4")
 
 
 def test_facts_of_a_subgraph_are_edges(reasoned):

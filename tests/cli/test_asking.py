@@ -16,10 +16,12 @@ from clew.testing import ScriptedLLM, models
 from clew.types import (
     Candidate,
     ConceptAnchors,
+    Document,
     Evidence,
     EvidenceGraph,
     Expansion,
     Fact,
+    Heading,
     Hit,
     Step,
     Table,
@@ -181,6 +183,28 @@ def test_a_hit_lists_the_chunks_that_say_the_same(clew):
     lines = clew("search", QUESTION, obj=finds(hits=hits)).stdout.splitlines()
     said = [line.strip() for line in lines if "also said in" in line]
     assert said == ["also said in a.html:0-9, b.html:0-9, c.html:0-9 and 1 more"]
+
+
+def test_a_hit_says_where_it_stands(clew):
+    """Its section stands behind its title, its pages and what it is in behind its range."""
+    found = replace(HIT, section="Youth > Birth", page=12, last_page=13, apparatus="index")
+    said = clew("search", QUESTION, obj=finds(hits=(found,))).stdout
+    assert re.search(r"Colin Archer > Youth > Birth\n +archer\.md:0-32  pp\. 12-13  index\n", said)
+
+
+def test_a_citation_says_where_it_stands(clew, tmp_path):
+    """Pages and section stand behind the range."""
+    document = Document(
+        id="archer",
+        text=f"Birth\n\n{TEXT}",
+        source="archer.pdf",
+        headings=(Heading(0, 1, "Birth"),),
+        pages=(0,),
+    )
+    with open_index(tmp_path / "a.clew", models=models()) as index:
+        index.add([document])
+    said = clew("ask", QUESTION, "--index", tmp_path / "a.clew").stdout
+    assert "  [1] archer.pdf:7-39  p. 1  Birth\n" in said
 
 
 def test_search_that_finds_nothing_says_so(clew, shared_index):

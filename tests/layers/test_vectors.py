@@ -100,8 +100,9 @@ def test_separate_parts(halved):
     """Separately, a sub-chunk's vector is that of its text behind the document's title."""
     columns = vectors.separate_columns(halved, EMBEDDER)
     texts = [
-        part if part.startswith("Ada") else f"Ada\n{part}" if owner == 0 else part
-        for owner, part in halved.part_texts()
+        part if part.startswith("Ada") or owner else f"Ada\n{part}"
+        for owner, parts in zip(halved.owners, halved.parts, strict=True)
+        for part in (halved.documents[owner].text[start:end] for start, end in parts)
     ]
     assert len(texts) > len(halved.windows)
     np.testing.assert_array_equal(

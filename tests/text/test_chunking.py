@@ -10,6 +10,7 @@ from clew.errors import InputError
 from clew.text import tokens
 from clew.text.chunking import Chunking, chunk
 from clew.text.sentences import sentence_spans
+from clew.types import Heading
 
 WORDS = ["Fram", "ice", "Drygalski", "expedition", "1920", "xqzt", "supercalifragilistic", "a"]
 ENDS = ["", "", "", " ", ",", ".", ".", "?", "\n", "\n\n", "。"]
@@ -190,3 +191,75 @@ def test_impossible_sizes_are_refused(size, overlap):
     """The numbers are named, and what is allowed."""
     with pytest.raises(InputError, match=f"chunks of {size} tokens cannot overlap by {overlap}"):
         Chunking(size=size, overlap=overlap)
+
+
+# -- headings -------------------------------------------------------------------------------------
+
+
+@st.composite
+def headed_texts(draw):
+    """Draw paragraphs, some of which are headings, and where those are."""
+    pieces = draw(st.lists(st.tuples(st.integers(-6, 5), WORD | PLAIN), max_size=20))
+    text, headings = "", []
+    for level, words in pieces:
+        line = " ".join(words.split()) if level > 0 else words.strip()
+        if level > 0 and any(c.isalnum() for c in line):
+            headings.append(Heading(len(text), level, line))
+        text += f"{line}\n\n"
+    return text, headings
+
+
+@settings(max_examples=200)
+@given(headed_texts(), chunkings())
+def test_windows_with_headings_cover_the_text_in_order(given_text, chunking):
+    """All that holds without headings, and each sentence of a window is in one section."""
+    text, headings = given_text
+    windows = chunk(text, 0, chunking, headings)
+    covered = {i for window in windows for i in range(window.start, window.end)}
+    assert all(i in covered for i, c in enumerate(text) if c.isalnum())
+    for one, other in pairwise(windows):
+        assert one.start < other.start
+        assert one.end < other.end
+    for window in windows:
+        piece = text[window.start : window.end]
+        assert window.n_tokens == tokens.count(piece)
+        assert window.n_tokens <= chunking.size or len(piece) == 1
+        for a, b in window.sentences:
+            assert not any(a < heading.start < b for heading in headings)
+
+
+@settings(max_examples=200)
+@given(headed_texts(), st.integers(24, 60))
+def test_no_window_ends_with_a_heading(given_text, size):
+    """Unless the heading fills it, or ends the document."""
+    text, headings = given_text
+    *windows, _ = chunk(text, 0, Chunking(size=size, overlap=4), headings) or [None]
+    for window in windows:
+        for heading in headings:
+            if window.start < heading.start < window.end:
+                line = text.find("\n", heading.start)
+                assert any(c.isalnum() for c in text[line : window.end])
+
+
+@given(headed_texts(), chunkings())
+def test_the_window_behind_one_that_ends_before_a_heading_begins_with_it(given_text, chunking):
+    """There is no overlap with another section."""
+    text, headings = given_text
+    starts = {heading.start for heading in headings}
+    for one, other in pairwise(chunk(text, 0, chunking, headings)):
+        behind = one.end + len(text[one.end :]) - len(text[one.end :].lstrip())
+        if behind in starts:
+            assert other.start == behind
+
+
+def test_a_window_rather_ends_before_a_heading():
+    """By hand: without headings the second section's own would go with the first."""
+    text = "One went out. Two went out.\n\nShips\n\nSix went out. Ten went out."
+    whole = [text[w.start : w.end] for w in chunk(text, 0, Chunking(size=14, overlap=4))]
+    assert whole[0] == "One went out. Two went out.\n\nShips"
+    headings = [Heading(text.index("Ships"), 2, "Ships")]
+    windows = chunk(text, 0, Chunking(size=14, overlap=4), headings)
+    assert [text[w.start : w.end] for w in windows] == [
+        "One went out. Two went out.",
+        "Ships\n\nSix went out. Ten went out.",
+    ]

@@ -9,6 +9,7 @@ import click
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
 from clew.cli.preview import preview, rarities
 from clew.text.counted import counted
+from clew.text.sections import page_range, titled
 from clew.types import (
     Answer,
     Candidate,
@@ -72,16 +73,19 @@ def search(found: Evidence) -> str:
 
 
 def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
-    """Return a hit: its place, score, channel, source and relevance, and what of it weighs most.
+    """Return a hit: its place, score, channel, section, source, pages and relevance.
 
-    Without weights of terms that is the beginning.
+    Below stands what of it weighs most; without weights of terms that is the beginning.
     """
     head = f"{place:>3}  {found.score:.3f}  "
     indent = " " * len(head)
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
-    title = f"{heading(one_line(found.title))}\n{indent}" if found.title else ""
-    likely = "" if found.relevance is None else f"  relevance {found.relevance:.2f}"
-    place_line = dim(f"{one_line(found.source)}:{found.start}-{found.end}{likely}")
+    above = one_line(titled(found.title, found.section))
+    title = f"{heading(above)}\n{indent}" if above else ""
+    likely = "" if found.relevance is None else f"relevance {found.relevance:.2f}"
+    pages = page_range(found.page, found.last_page)
+    where = f"{one_line(found.source)}:{found.start}-{found.end}"
+    place_line = dim("  ".join(filter(None, (where, pages, found.apparatus, likely))))
     shown = preview(found.text, weights or {}, indent=indent)
     same = (dim(wrapped(each, first=indent, rest=indent, max_lines=2)) for each in _same(found))
     return "\n".join([f"{head}{channel}{title}{place_line}", shown, *same])
@@ -140,7 +144,7 @@ def _answers(found: EvidenceGraph) -> Iterator[str]:
 
 
 def citations(found: Answer) -> Iterator[str]:
-    """Yield each citation: its number, file and character range, and what stands there."""
+    """Yield each citation: its number, file, character range, pages and section, and its words."""
     generated = found.kind == "generated"
     if found.citations:
         yield "\n".join(_citation(each, shortened=generated) for each in found.citations)
@@ -196,6 +200,9 @@ def _citation(cited: Citation, *, shortened: bool) -> str:
     head = f"  [{cited.number}] "
     indent = " " * len(head)
     place = click.style(f"{one_line(cited.source)}:{cited.start}-{cited.end}", fg="cyan")
+    pages = page_range(cited.page, cited.last_page)
+    section = dim(one_line(cited.section)) if cited.section else ""
+    place = "  ".join(filter(None, (place, pages, section)))
     lines = _QUOTE_LINES if shortened else None
     return f"{head}{place}\n" + wrapped(
         f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=lines

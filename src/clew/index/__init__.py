@@ -279,7 +279,8 @@ def content_hash(document: Document) -> str:
     """Return what changes whenever the document's rows would."""
     headings = [(h.start, h.level, h.title) for h in document.headings]
     fields = [document.title, document.body_start, dict(document.metadata), document.text]
-    fields += [headings, document.pages]
+    apparatus = [(a.start, a.end, a.kind) for a in document.apparatus]
+    fields += [headings, document.pages, apparatus]
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
@@ -309,6 +310,9 @@ def _encodable(document: Document) -> Document:
         metadata=metadata,
         headings=tuple(replace(h, start=moved(h.start)) for h in headings),
         pages=tuple(map(moved, document.pages)),
+        apparatus=tuple(
+            replace(a, start=moved(a.start), end=moved(a.end)) for a in document.apparatus
+        ),
     )
 
 

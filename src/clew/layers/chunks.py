@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from clew.text import tokens
 from clew.text.chunking import Chunking, Window, chunk
-from clew.text.normalize import collapse, title_head
+from clew.text.normalize import collapse
 from clew.text.subchunks import halves
 from clew.types import Document
 
@@ -32,22 +32,28 @@ class Chunks:
     def titled_texts(self) -> list[tuple[str, int]]:
         """Return what a model reads of each chunk, and where the chunk begins in it.
 
-        That is the document's title, a line break and the chunk's text.
+        That is the document's title and the chunk's section, a line break and the chunk's text.
         """
         titled = []
-        for d, text in zip(self.owners, self.texts(), strict=True):
-            head = title_head(self.documents[d].title, text)
+        for d, window, text in zip(self.owners, self.windows, self.texts(), strict=True):
+            head = self.documents[d].title_head(window.start, text)
             titled.append((head + text, len(head)))
         return titled
 
     def titled_parts(self) -> list[str]:
-        """Return what a model reads of each sub-chunk by itself: the title, and its text."""
-        return [title_head(self.documents[d].title, text) + text for d, text in self.part_texts()]
-
-    def part_texts(self) -> list[tuple[int, str]]:
-        """Return the text of each sub-chunk, behind the row of its document."""
+        """Return what a model reads of each sub-chunk by itself: title, section and text."""
         return [
-            (d, self.documents[d].text[start:end])
+            document.title_head(start, document.text[start:end]) + document.text[start:end]
+            for document, start, end in self._part_places()
+        ]
+
+    def part_texts(self) -> list[str]:
+        """Return the text of each sub-chunk."""
+        return [document.text[start:end] for document, start, end in self._part_places()]
+
+    def _part_places(self) -> list[tuple[Document, int, int]]:
+        return [
+            (self.documents[d], start, end)
             for d, parts in zip(self.owners, self.parts or [()] * len(self.owners), strict=True)
             for start, end in parts
         ]
@@ -57,7 +63,7 @@ def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
     """Return the chunks of `documents`."""
     owners, windows, parts = [], [], []
     for d, document in enumerate(documents):
-        for window in chunk(document.text, document.body_start, chunking):
+        for window in chunk(document.text, document.body_start, chunking, document.headings):
             owners.append(d)
             windows.append(window)
             if chunking.subchunk_depth:
@@ -82,7 +88,7 @@ def subchunk_columns(chunks: Chunks) -> Columns:
         return {}
     owners = [c for c, parts in enumerate(chunks.parts) for _ in parts]
     ranges = [place for parts in chunks.parts for place in parts]
-    n_tokens = [tokens.count(text) for _, text in chunks.part_texts()]
+    n_tokens = [tokens.count(text) for text in chunks.part_texts()]
     return {
         "subchunk.chunk": np.asarray(owners, dtype=np.int32),
         "subchunk.start": np.asarray([start for start, _ in ranges], dtype=np.int32),

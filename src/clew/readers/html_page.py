@@ -3,7 +3,8 @@
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Navigation, scripts, styles and other things that are no prose are dropped,
 and so is what a role, a class or an id calls a footer, a side bar or a banner for cookies, and a
-line of links to the previous and the next page.
+line of links to the previous and the next page. Headings are `<h1>` to `<h6>`. Contents, indexes
+and bibliographies are what a role, a type of EPUB or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 
@@ -12,12 +13,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from clew.readers.decode import text_of
 from clew.readers.properties import properties
-from clew.readers.titled import extracted
+from clew.readers.titled import MarkedParagraph, extracted
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -59,6 +61,15 @@ _ABOUT = {  # by the name of a <meta>
     "last-modified": "modified",
     "og:description": "description",
 }
+_APPARATUS = {
+    **dict.fromkeys("toc doc-toc table-of-contents tableofcontents".split(), "contents"),
+    **dict.fromkeys("index doc-index indextable genindextable printindex".split(), "index"),
+    **dict.fromkeys("bibliography doc-bibliography references reflist".split(), "bibliography"),
+}  # roles, types of EPUB, and classes
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LINKED = 0.7  # of a paragraph's characters, in a list of links
+_LEAST_LINKS = 6  # paragraphs of links that make a list
+_SHORT = 3  # characters of what may stand between links, such as the letters of an index
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
@@ -84,46 +95,102 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
     return properties(pairs)
 
 
-def paragraphs(page: str) -> list[str]:
+def paragraphs(page: str) -> list[MarkedParagraph]:
     """Return the visible paragraphs of a page, or of a part of one."""
     return list(_paragraphs(LexborHTMLParser(page)))
 
 
-def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
+class _Inside(NamedTuple):
+    """What a piece of a page stands in."""
+
+    kept: bool = False  # its white space is
+    level: int = 0  # of a heading
+    link: bool = False
+    apparatus: str = ""
+
+
+def _paragraphs(tree: LexborHTMLParser) -> Iterator[MarkedParagraph]:
+    """Yield the paragraphs; those in a run of links are of the contents."""
+    run: list[MarkedParagraph] = []
+    n_links = 0
+    for paragraph, is_link in _with_links(tree):
+        between = not is_link and len(paragraph.text) <= _SHORT
+        if not (is_link or between) or (is_link and paragraph.level):
+            yield from _listed(run, n_links)
+            run, n_links = [], 0
+            yield paragraph
+        else:
+            run.append(paragraph)
+            n_links += is_link
+    yield from _listed(run, n_links)
+
+
+def _listed(run: list[MarkedParagraph], n_links: int) -> Iterator[MarkedParagraph]:
+    for each in run:
+        is_list = n_links >= _LEAST_LINKS and not each.apparatus
+        yield each._replace(apparatus="contents") if is_list else each
+
+
+def _with_links(tree: LexborHTMLParser) -> Iterator[tuple[MarkedParagraph, bool]]:
+    """Yield paragraphs, and whether most of each is a link."""
     pieces: list[str] = []
-    for piece, is_kept in _pieces(tree):
+    n_linked = 0
+    level, apparatus = 0, ""
+    for piece, inside in _pieces(tree):
         if piece is not None:
-            pieces.append(piece if is_kept else _SPACES.sub(" ", piece))
+            pieces.append(piece if inside.kept else _SPACES.sub(" ", piece))
+            if piece.strip():
+                level, apparatus = inside.level, inside.apparatus
+                n_linked += len(piece.strip()) if inside.link else 0
             continue
         words = "".join(pieces)
-        pieces.clear()
-        paragraph = words.strip("\n") if is_kept else _tidy(words)
+        paragraph = words.strip("\n") if inside.kept else _tidy(words)
         is_steps = len(paragraph) <= _MAX_STEPS and _STEP_LINE.match(paragraph)
         if paragraph.strip(" |\n") and not is_steps:
-            yield paragraph
+            yield MarkedParagraph(paragraph, level, apparatus), n_linked >= _LINKED * len(paragraph)
+        pieces.clear()
+        n_linked = 0
 
 
-def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, bool]]:
-    """Yield texts in order, None at the edges of blocks, and whether white space is kept."""
-    stack: list[tuple[LexborNode | str | None, bool]] = []
+def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
+    """Yield texts in order, None at the edges of blocks, and what they stand in."""
+    stack: list[tuple[LexborNode | str | None, _Inside]] = []
     steps = _steps(tree)
     if tree.body is not None:
-        stack.append((tree.body, False))
+        stack.append((tree.body, _Inside()))
     while stack:
-        node, is_kept = stack.pop()
+        node, around = stack.pop()
         if node is None or isinstance(node, str):
-            yield node, is_kept
+            yield node, around
         elif node.is_text_node:
-            yield node.text_content, is_kept
+            yield node.text_content, around
         elif node.tag not in _DROPPED and not _is_frame(node, steps):
-            inside = is_kept or node.tag == "pre"
+            inside = _inside(node, around)
             if node.tag in _BLOCKS:
-                yield None, is_kept
+                yield None, around
                 stack.append((None, inside))
             elif node.tag in _INSERTED:
-                stack.append((_INSERTED[node.tag], True))
+                stack.append((_INSERTED[node.tag], inside._replace(kept=True)))
             children = [(child, inside) for child in node.iter(include_text=True)]
             stack += reversed(children)
+
+
+def _inside(node: LexborNode, around: _Inside) -> _Inside:
+    """Return what the children of an element stand in."""
+    return _Inside(
+        kept=around.kept or node.tag == "pre",
+        level=around.level or _HEADINGS.get(node.tag or "", 0),
+        link=around.link or (node.tag == "a" and "href" in node.attributes),
+        apparatus=around.apparatus or _kind(node),
+    )
+
+
+def _kind(node: LexborNode) -> str:
+    """Return what kind of apparatus an element is, "" for none."""
+    attributes = node.attributes
+    names = " ".join(attributes.get(name) or "" for name in ("role", "epub:type", "class"))
+    kind = next((_APPARATUS[n] for n in names.casefold().split() if n in _APPARATUS), "")
+    return "" if kind and node.css_first(_TEXT_ITSELF) is not None else kind
 
 
 def _is_frame(node: LexborNode, steps: Counter[int]) -> bool:

@@ -91,7 +91,7 @@ def _body(message: EmailMessage) -> str:
         return ""
     content = str(part.get_content())
     if part.get_content_subtype() == "html":
-        content = "\n\n".join(html_page.paragraphs(content))
+        content = "\n\n".join(each.text for each in html_page.paragraphs(content))
     return _clean(content.replace("\r\n", "\n").strip())
 
 

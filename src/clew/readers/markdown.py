@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from clew.errors import UnreadableSource
 from clew.readers import front_matter
 from clew.readers.decode import text_of
-from clew.readers.titled import stem_title
+from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
-from clew.types import Document
+from clew.types import Document, Heading
 
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
@@ -46,17 +46,28 @@ def read(file: File) -> Iterator[Document]:
     if start == len(text):
         raise UnreadableSource(file.source, "is empty behind its front matter")
     title = _key_title(matter[1]) if matter else ""
-    heading, heading_start, heading_end = _first_heading(text, start)
-    body = _skip_blank(text, heading_end)
-    is_title_line = heading_start == start and title in ("", heading) and body < len(text)
+    found = list(_headings(text, start))
+    first, first_end = found[0] if found else (Heading(-1, 1, ""), start)
+    body = _skip_blank(text, first_end)
+    indent = len(text[start:]) - len(text[start:].lstrip(" "))
+    is_title_line = (
+        first.start == start + indent and title in ("", first.title) and body < len(text)
+    )
+    title = title or first.title or stem_title(file)
     yield Document(
         id=file.id,
         text=text,
-        title=title or heading or stem_title(file),
+        title=title,
         source=file.source,
         body_start=body if is_title_line else start,
         metadata=front_matter.values(matter[1], is_toml=text.startswith("+")) if matter else {},
+        headings=tuple(without_title([heading for heading, _ in found], title)),
     )
+
+
+def headings(text: str) -> list[Heading]:
+    """Return the headings of a Markdown text."""
+    return [heading for heading, _ in _headings(text, 0)]
 
 
 def _front_matter(text: str) -> re.Match[str] | None:
@@ -88,8 +99,8 @@ def _key_title(matter: str) -> str:
     return " ".join(value.split())
 
 
-def _first_heading(text: str, start: int) -> tuple[str, int, int]:
-    """Return the first heading with its character range; ("", -1, start) where there is none."""
+def _headings(text: str, start: int) -> Iterator[tuple[Heading, int]]:
+    """Yield each heading, and where it ends."""
     fence = ""
     paragraph = start  # where the paragraph that the line goes on with began
     above: list[str] | None = []  # its lines; None: in a list or another block, till a blank line
@@ -100,18 +111,21 @@ def _first_heading(text: str, start: int) -> tuple[str, int, int]:
                 fence = ""
         elif mark:
             fence, above = mark[1], []
-        elif title := _atx(line):
-            return _inline(title), begin, end
+        elif atx := _atx(line):
+            level, title = atx
+            yield Heading(begin + line.index("#"), level, _inline(title)), end
+            above = []
         elif above and _UNDERLINE.fullmatch(line):
-            return _inline(" ".join(above)), paragraph, end
+            level = 1 if "=" in line else 2
+            yield Heading(paragraph, level, _inline(" ".join(above))), end
+            above = []
         elif not line.strip() or _RULE.fullmatch(line):
             above = []
         elif above is None or (not above and _OTHER_BLOCK.match(line)):
             above = None
         else:
-            paragraph = paragraph if above else begin
+            paragraph = paragraph if above else begin + len(line) - len(line.lstrip())
             above.append(line.strip())
-    return "", -1, start
 
 
 def _lines(text: str, start: int) -> Iterator[tuple[int, int, str]]:
@@ -122,15 +136,16 @@ def _lines(text: str, start: int) -> Iterator[tuple[int, int, str]]:
         start = end
 
 
-def _atx(line: str) -> str:
-    """Return the words of a heading such as `## Words ##`, or "" if it is none."""
+def _atx(line: str) -> tuple[int, str] | None:
+    """Return the level and the words of a heading such as `## Words ##`, None if it is none."""
     content = line.lstrip(" ").rstrip()
     words = content.lstrip("#")
     level = len(content) - len(words)
     if not 1 <= level <= 6 or words[:1] not in (" ", "\t") or line.startswith("    "):
-        return ""
+        return None
     closed = words.rstrip("#")
-    return (closed if closed[-1:] in (" ", "\t") else words).strip()
+    title = (closed if closed[-1:] in (" ", "\t") else words).strip()
+    return (level, title) if title else None
 
 
 def _inline(heading: str) -> str:

@@ -5,18 +5,17 @@ The title is the first heading of the first Markdown cells, else the file name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import SURROGATE, text_of
+from clew.readers.markdown import headings
 from clew.readers.properties import properties
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document, Value
-
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
+from clew.types import Document, Heading, Value
 
 
 def read(file: File) -> Iterator[Document]:
@@ -30,10 +29,16 @@ def read(file: File) -> Iterator[Document]:
     if not isinstance(cells, list):
         raise UnreadableSource(file.source, "is not a notebook: it has no list of cells")
     texts = [(cell.get("cell_type"), _source(cell)) for cell in cells if isinstance(cell, dict)]
-    headings = (_HEADING.search(text) for kind, text in texts if kind == "markdown")
-    title = next((found[1] for found in headings if found), "")
-    paragraphs = [text for _, text in texts if text.strip()]
-    yield extracted(file, paragraphs, title, _about(about))
+    texts = [(kind, text) for kind, text in texts if text.strip()]
+    starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
+    found = [
+        Heading(start + heading.start, heading.level, heading.title)
+        for (kind, text), start in zip(texts, starts, strict=False)
+        if kind == "markdown"
+        for heading in headings(text)
+    ]
+    title = found[0].title if found else ""
+    yield extracted(file, [text for _, text in texts], title, _about(about), headings=found)
 
 
 def _about(given: object) -> dict[str, Value]:

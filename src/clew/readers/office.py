@@ -7,7 +7,8 @@ else the first heading or the first slide's first line, else the file name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
@@ -15,7 +16,7 @@ from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
 from clew.readers.properties import of_xml
-from clew.readers.titled import extracted
+from clew.readers.titled import MarkedParagraph, extracted
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -30,10 +31,11 @@ def read_slides(file: File) -> Iterator[Document]:
         numbers = sorted(int(found[1]) for name in parts.names if (found := _SLIDE.fullmatch(name)))
         if not numbers:
             raise ValueError("has no slides")
-        slides = (parts.xml(f"ppt/slides/slide{number}.xml") for number in numbers)
-        paragraphs = [text for slide in slides for text in _texts(slide)]
+        slides = [list(_texts(parts.xml(f"ppt/slides/slide{number}.xml"))) for number in numbers]
+        paragraphs = [paragraph for slide in slides for paragraph in slide]
         title, about = _about(parts, "docProps/core.xml")
-    yield extracted(file, paragraphs, title or (paragraphs or [""])[0], about)
+    title = title or (paragraphs or [MarkedParagraph("")])[0].text
+    yield extracted(file, paragraphs, title, about, pages=_page_starts(slides))
 
 
 def read_open_document(file: File) -> Iterator[Document]:
@@ -42,8 +44,9 @@ def read_open_document(file: File) -> Iterator[Document]:
         content = parts.xml("content.xml")
         heading = next((_words(found) for found in content.iter("h")), "")
         title, about = _about(parts, "meta.xml")
-        paragraphs = list(_texts(content))
-    yield extracted(file, paragraphs, title or heading, about)
+        slides = [list(_texts(page)) for page in content.iter("page")]
+        paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
+    yield extracted(file, paragraphs, title or heading, about, pages=_page_starts(slides))
 
 
 def read_rtf(file: File) -> Iterator[Document]:
@@ -70,7 +73,13 @@ def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
     return next((" ".join(found.itertext()) for found in root.iter("title")), ""), of_xml(root)
 
 
-def _texts(root: Element) -> Iterator[str]:
+def _page_starts(slides: Sequence[Sequence[MarkedParagraph]]) -> list[int]:
+    """Return the character at which each slide begins; one without words, where the next does."""
+    lengths = (sum(len(each.text) + 2 for each in slide) for slide in slides[:-1])
+    return list(accumulate(lengths, initial=0)) if slides else []
+
+
+def _texts(root: Element) -> Iterator[MarkedParagraph]:
     """Yield paragraphs, headings and the rows of tables."""
     stack = [root]
     while stack:
@@ -84,7 +93,13 @@ def _texts(root: Element) -> Iterator[str]:
             stack += [child for child in reversed(element) if child.tag not in _NOT_TEXT]
             continue
         if text:
-            yield text
+            yield MarkedParagraph(text, _level(element))
+
+
+def _level(element: Element) -> int:
+    """Return the level of a heading of OpenDocument, 0 for what is none."""
+    level = element.get("outline-level", "1")
+    return int(level) if element.tag == "h" and level.isdecimal() else 0
 
 
 def _texts_below(cell: Element) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
-The document has its pages. The title is the one in the PDF, else the file name. Needs the extra
-`pdf`.
+The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else
+the file name. Needs the extra `pdf`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import extracted
 from clew.readers.walk import File
-from clew.types import Document
+from clew.text.normalize import collapse
+from clew.types import Document, Heading
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -52,6 +53,7 @@ def read(file: File) -> Iterator[Document]:
             texts = [_page_text(pdf, number) for number in range(len(pdf))]
             title = SURROGATE.sub("", pdf.get_metadata_value("Title"))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
+            outline = list(_outline(pdf))
     except pypdfium2.PdfiumError as error:
         is_encrypted = error.err_code == FPDF_ERR_PASSWORD
         reason = "is an encrypted PDF; save it without a password"
@@ -61,8 +63,39 @@ def read(file: File) -> Iterator[Document]:
     pages = without_running_heads(_unhyphenated(texts))
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
-    starts = accumulate((len(page) + 2 for page in pages[:-1]), initial=0)
-    yield extracted(file, pages, title, about, pages=list(starts))
+    starts = list(accumulate((len(page) + 2 for page in pages[:-1]), initial=0))
+    headings = list(_headings(outline, pages, starts))
+    yield extracted(file, pages, title, about, pages=starts, headings=headings)
+
+
+def _outline(pdf: PdfDocument) -> Iterator[tuple[int, int, str]]:
+    """Yield the page, level and title of each bookmark that leads to a page."""
+    for mark in pdf.get_toc():
+        target = mark.get_dest()
+        page = None if target is None else target.get_index()
+        title = collapse(SURROGATE.sub("", mark.get_title()))
+        if page is not None and title:
+            yield page, mark.level + 1, title
+
+
+def _headings(
+    outline: Sequence[tuple[int, int, str]], pages: Sequence[str], starts: Sequence[int]
+) -> Iterator[Heading]:
+    """Yield bookmarks as headings: where a line of their page has the title, else its beginning.
+
+    One that leads to a page before that of the one before it is left out.
+    """
+    least = 0
+    for page, level, title in outline:
+        words = r"\s+".join(map(re.escape, title.split()))
+        line = re.compile(
+            rf"^[ \t]*(?:\w+[ \t]+)?(?:[\dA-Z.]+[ \t]+)?{words}", re.MULTILINE | re.IGNORECASE
+        )
+        found = line.search(pages[page], max(least - starts[page], 0))
+        start = starts[page] + (found.start() if found else 0)
+        if start >= least:
+            yield Heading(start, level, title)
+            least = start
 
 
 def _page_text(pdf: PdfDocument, number: int) -> str:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from clew.readers.decode import text_of
-from clew.readers.titled import stem_title
+from clew.readers.markup import headings
+from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
 from clew.types import Document
 
@@ -29,4 +30,11 @@ def read(file: File) -> Iterator[Document]:
     pattern = _TITLES.get(file.path.suffix.lower())
     found = pattern.search(text) if pattern else None
     title = " ".join(found[1].split()) if found else ""
-    yield Document(id=file.id, text=text, title=title or stem_title(file), source=file.source)
+    title = title or stem_title(file)
+    yield Document(
+        id=file.id,
+        text=text,
+        title=title,
+        source=file.source,
+        headings=tuple(without_title(headings(text, file.path.suffix.lower()), title)),
+    )

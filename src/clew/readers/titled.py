@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
+from typing import NamedTuple
 
 from clew.errors import UnreadableSource
 from clew.readers.walk import File
-from clew.types import Document, Value
+from clew.text.normalize import collapse
+from clew.types import Apparatus, Document, Heading, Value
+
+
+class MarkedParagraph(NamedTuple):
+    """A paragraph of which more is known than its text."""
+
+    text: str
+    level: int = 0  # of a heading, from 1
+    apparatus: str = ""  # "contents", "index" or "bibliography", where it belongs to one
 
 
 def stem_title(file: File) -> str:
@@ -17,26 +28,61 @@ def stem_title(file: File) -> str:
 
 def extracted(
     file: File,
-    paragraphs: Sequence[str],
+    paragraphs: Sequence[str | MarkedParagraph],
     title: str,
     metadata: Mapping[str, Value] | None = None,
     pages: Sequence[int] = (),
+    headings: Sequence[Heading] = (),
 ) -> Document:
     """Join paragraphs by blank lines; the body begins behind a first one that is the title.
 
-    Raises UnreadableSource if there is no text.
+    Headings are those among the paragraphs, or those that are given. Raises UnreadableSource if
+    there is no text.
     """
-    text = "\n\n".join(paragraphs)
+    known = [
+        each if isinstance(each, MarkedParagraph) else MarkedParagraph(each) for each in paragraphs
+    ]
+    text = "\n\n".join(each.text for each in known)
     if not text.strip():
         raise UnreadableSource(file.source, "holds no text")
     title = " ".join(title.split()) or stem_title(file)
-    titled = len(paragraphs) > 1 and " ".join(paragraphs[0].split()) == title
+    titled = len(known) > 1 and collapse(known[0].text) == title
+    starts = list(accumulate((len(each.text) + 2 for each in known), initial=0))
     return Document(
         id=file.id,
         text=text,
         title=title,
         source=file.source,
-        body_start=len(paragraphs[0]) + 2 if titled else 0,
+        body_start=starts[1] if titled else 0,
         metadata=metadata or {},
         pages=tuple(pages),
+        headings=tuple(without_title(headings or _headings(known, starts), title)),
+        apparatus=tuple(_apparatus(known, starts)),
     )
+
+
+def without_title(headings: Sequence[Heading], title: str) -> list[Heading]:
+    """Return headings without the first of level 1 where the document's title has its words."""
+    first = next((heading for heading in headings if heading.level == 1), None)
+    return [
+        heading
+        for heading in headings
+        if heading is not first or heading.title.casefold() not in title.casefold()
+    ]
+
+
+def _headings(paragraphs: Sequence[MarkedParagraph], starts: Sequence[int]) -> list[Heading]:
+    return [
+        Heading(start, each.level, collapse(each.text))
+        for each, start in zip(paragraphs, starts, strict=False)
+        if each.level and each.text.strip()
+    ]
+
+
+def _apparatus(paragraphs: Sequence[MarkedParagraph], starts: Sequence[int]) -> Iterator[Apparatus]:
+    """Yield the ranges of paragraphs that stand together in a list of one kind."""
+    for kind, group in groupby(range(len(paragraphs)), lambda i: paragraphs[i].apparatus):
+        if kind:
+            places = list(group)
+            first, last = places[0], places[-1]
+            yield Apparatus(starts[first], starts[last] + len(paragraphs[last].text), kind)

@@ -6,6 +6,7 @@ the first paragraph in the style Title or Heading 1, else the file name. Needs t
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
@@ -16,9 +17,11 @@ from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
 from clew.readers.extras import needs
 from clew.readers.properties import properties
-from clew.readers.titled import extracted
+from clew.readers.titled import MarkedParagraph, extracted
 from clew.readers.walk import File
 from clew.types import Document, Value
+
+_HEADING = re.compile(r"Heading ([1-9])")  # the styles of headings, in any language of Word
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -36,7 +39,7 @@ def read(file: File) -> Iterator[Document]:
     refuse_bomb(file, "Word file")
     try:
         word = docx.Document(BytesIO(data))
-        paragraphs = [text for text in _paragraphs(word) if text.strip()]
+        paragraphs = [each for each in _paragraphs(word) if each.text.strip()]
         title, about = _title(word), _about(word)
     except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
         reason = "is a broken or encrypted Word file, or none"
@@ -48,14 +51,17 @@ def read(file: File) -> Iterator[Document]:
     yield extracted(file, paragraphs, title, about)
 
 
-def _paragraphs(word: WordDocument) -> Iterator[str]:
+def _paragraphs(word: WordDocument) -> Iterator[MarkedParagraph]:
     from docx.text.paragraph import Paragraph
 
     for block in word.iter_inner_content():
         if isinstance(block, Paragraph):
-            yield block.text
+            style = block.style.name if block.style is not None else None
+            level = _HEADING.fullmatch(style or "")
+            kind = "contents" if (style or "").casefold().startswith("toc ") else ""
+            yield MarkedParagraph(block.text, int(level[1]) if level else 0, kind)
         else:
-            yield from _rows(block)
+            yield from map(MarkedParagraph, _rows(block))
 
 
 def _rows(table: Table) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Steps that methods share, from a query to hits. Rows are positions in a snapshot's layers."""
 
+from clew.steps.apparatus import apparatus_behind
 from clew.steps.evidence import (
     chunk_step,
     entity_step,
@@ -51,6 +52,7 @@ __all__ = [
     "Linked",
     "Query",
     "Relevance",
+    "apparatus_behind",
     "beside_hybrid",
     "bm25",
     "chunk_graph",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from clew.algo.topk import positive_top_k, top_k
 from clew.steps.scores import Query, nearest
-from clew.types import Evidence, Hit, Snapshot, Step
+from clew.types import Document, Evidence, Hit, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,19 +54,28 @@ def hits(
     owners = rows if layer == "chunk" else [int(columns["chunk"][row]) for row in rows]
     documents = snapshot.documents([int(chunks.columns["document"][row]) for row in owners])
     texts = snapshot.layer(layer).texts(rows)
-    found = zip(rows, chunks.ids(owners), texts, documents, scores, strict=True)
+    ranges = [(int(columns["start"][row]), int(columns["end"][row])) for row in rows]
+    found = zip(chunks.ids(owners), ranges, texts, documents, scores, strict=True)
     return tuple(
-        Hit(
-            chunk_id=chunk_id,
-            score=float(score),
-            document_id=document.id,
-            title=document.title,
-            source=document.source,
-            start=int(columns["start"][row]),
-            end=int(columns["end"][row]),
-            text=text,
-        )
-        for row, chunk_id, text, document, score in found
+        _hit(document, chunk_id, *place, text, float(score))
+        for chunk_id, place, text, document, score in found
+    )
+
+
+def _hit(document: Document, chunk_id: str, start: int, end: int, text: str, score: float) -> Hit:
+    page, last_page = document.pages_of(start, end)
+    return Hit(
+        chunk_id=chunk_id,
+        score=score,
+        document_id=document.id,
+        title=document.title,
+        source=document.source,
+        start=start,
+        end=end,
+        text=text,
+        section=document.section_at(start),
+        page=page,
+        last_page=last_page,
     )
 
 

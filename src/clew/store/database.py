@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
-from clew.types import Document, Heading, Scalar
+from clew.types import Apparatus, Document, Heading, Scalar
 
 FORMAT = 4
 FILE = "index.sqlite"
@@ -32,7 +32,8 @@ CREATE TABLE segment (
 CREATE TABLE document (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL, hash TEXT NOT NULL,
     title TEXT NOT NULL, source TEXT NOT NULL, body_start INTEGER NOT NULL,
-    metadata TEXT NOT NULL, headings TEXT NOT NULL, pages TEXT NOT NULL, text TEXT NOT NULL
+    metadata TEXT NOT NULL, headings TEXT NOT NULL, pages TEXT NOT NULL, apparatus TEXT NOT NULL,
+    text TEXT NOT NULL
 );
 CREATE INDEX document_by_id ON document (id);
 CREATE TABLE entity (row INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, named INTEGER NOT NULL);
@@ -42,7 +43,9 @@ CREATE TABLE work (
 ) WITHOUT ROWID;
 CREATE TABLE alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 """
-_COLUMNS = ("id", "text", "title", "source", "body_start", "metadata", "headings", "pages")
+_COLUMNS = (
+    "id", "text", "title", "source", "body_start", "metadata", "headings", "pages", "apparatus",
+)  # fmt: skip
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _BUSY_MS = 30_000  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
@@ -193,7 +196,7 @@ class Database:
         self.kill([d.id for d in documents])
         first = self.count("document")
         self._many(
-            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     first + i,
@@ -205,6 +208,7 @@ class Database:
                     json.dumps(dict(d.metadata), sort_keys=True, ensure_ascii=False),
                     json.dumps([(h.start, h.level, h.title) for h in d.headings]),
                     json.dumps(d.pages),
+                    json.dumps([(a.start, a.end, a.kind) for a in d.apparatus]),
                     d.text,
                 )
                 for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
@@ -482,6 +486,7 @@ def _document(columns: Mapping[str, Any]) -> Document:
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
         headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
         pages=tuple(json.loads(columns["pages"])),
+        apparatus=tuple(Apparatus(*found) for found in json.loads(columns["apparatus"])),
     )
 
 

@@ -14,15 +14,18 @@ _BAR, _INNER_BAR = "|", "/"
 _RULE = "---\n\n"  # below a table: a blank line of its own would be no block
 
 
-def passage(number: int, title: str, text: str) -> str:
-    """Return a passage: its number and title on a line, its text below, and a blank line."""
-    head = f"[{number}] {collapse(title)}".rstrip()
-    return f"{head}\n{text.strip()}\n\n"
+def passage(number: int, head: str, text: str) -> str:
+    """Return a passage: its number and head on a line, its text below, and a blank line.
+
+    The head is title, section and pages (`clew.text.sections.head`).
+    """
+    line = f"[{number}] {collapse(head)}".rstrip()
+    return f"{line}\n{text.strip()}\n\n"
 
 
-def passage_tokens(title: str, text: str) -> int:
+def passage_tokens(head: str, text: str) -> int:
     """Return how many tokens a passage has, whose number may be any from 1 to 999."""
-    return tokens.count(passage(1, title, text))
+    return tokens.count(passage(1, head, text))
 
 
 def table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -40,17 +43,17 @@ def row_tokens(cells: Sequence[str]) -> int:
     return tokens.count(_line(cells))
 
 
-def beginning(title: str, text: str, limit: int) -> tuple[str, str]:
-    """Return a title and text, cut between tokens so that their passage has `limit` at most.
+def beginning(head: str, text: str, limit: int) -> tuple[str, str]:
+    """Return a head and text, cut between tokens so that their passage has `limit` at most.
 
-    Where the whole does not fit, a title of more than half of the limit is left out. The text is ""
-    where no word fits beside the number and the title.
+    Where the whole does not fit, a head of more than half of the limit is left out. The text is ""
+    where no word fits beside the number and the head.
     """
-    if 2 * tokens.count(title) > limit and passage_tokens(title, text) > limit:
-        title = ""
-    while text and (over := passage_tokens(title, text) - limit) > 0:
+    if 2 * tokens.count(head) > limit and passage_tokens(head, text) > limit:
+        head = ""
+    while text and (over := passage_tokens(head, text) - limit) > 0:
         text = tokens.truncate(text, tokens.count(text) - over)
-    return title, text if text.strip() else ""
+    return head, text if text.strip() else ""
 
 
 def _head(name: str, columns: Sequence[str]) -> str:

@@ -5,19 +5,28 @@ at the last white space there, else between two tokens (scripts without spaces).
 starts at the first sentence that begins in the last `overlap` tokens, so that sentences stay
 whole, and inside a longer sentence at the first word there. The last window ends with the
 document, and no window lies inside another.
+
+Where headings are given, a window rather ends before one: the widest of the first three levels in
+its second half. It never ends with a heading, and the next window begins with it, without overlap.
 """
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import InputError
 from clew.text import tokens
+from clew.text.sections import Headed
 from clew.text.sentences import sentence_spans
 
+_WIDE = 3  # levels of headings before which a window rather ends
+_HEADING = re.compile(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
+_WORD = re.compile(r"[^\W_]")
 _SPACES = re.compile(r"\s+")
 
 
@@ -57,9 +66,12 @@ class _TextToCut:
     text: str
     sentences: list[tuple[int, int]]  # at least one
     token_starts: NDArray[np.int64]  # (n,) characters, from the first sentence to the last
+    headings: Sequence[Headed] = ()  # behind the first character of the first sentence
 
 
-def chunk(text: str, start: int = 0, chunking: Chunking | None = None) -> list[Window]:
+def chunk(
+    text: str, start: int = 0, chunking: Chunking | None = None, headings: Sequence[Headed] = ()
+) -> list[Window]:
     """Return the windows of text[start:], in order; none where there is no word.
 
     Every sentence lies wholly in at least one window, unless it is longer than half a window
@@ -67,11 +79,12 @@ def chunk(text: str, start: int = 0, chunking: Chunking | None = None) -> list[W
     window of one character may have more than `size` tokens.
     """
     chunking = chunking or Chunking()
-    sentences = sentence_spans(text, start)
+    sentences = list(_divided(text, sentence_spans(text, start), [h.start for h in headings]))
     if not sentences:
         return []
     begin, end = sentences[0][0], sentences[-1][1]
-    source = _TextToCut(text, sentences, tokens.starts(text[begin:end]) + begin)
+    inside = [heading for heading in headings if begin < heading.start < end]
+    source = _TextToCut(text, sentences, tokens.starts(text[begin:end]) + begin, inside)
     windows = [_longest(source, begin, 0, chunking.size)]
     while (last := windows[-1]).end < end:
         begin = _next_start(source, last, chunking.overlap)
@@ -80,6 +93,18 @@ def chunk(text: str, start: int = 0, chunking: Chunking | None = None) -> list[W
             window = _longest(source, _next_start(source, last, 0), last.end, chunking.size)
         windows.append(window)
     return windows
+
+
+def _divided(
+    text: str, sentences: Sequence[tuple[int, int]], places: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield sentences, those divided in which a heading begins."""
+    for start, end in sentences:
+        inside = places[bisect_right(places, start) : bisect_left(places, end)]
+        for first, last in pairwise([start, *inside, end]):
+            last_word = first + len(text[first:last].rstrip())
+            if _WORD.search(text, first, last_word):
+                yield first, last_word
 
 
 def _longest(source: _TextToCut, begin: int, previous: int, size: int) -> Window:
@@ -112,16 +137,46 @@ def _window(source: _TextToCut, start: int, end: int) -> Window:
 
 def _cut(source: _TextToCut, begin: int, previous: int, first: int, last: int) -> int:
     """Return where a window of the tokens `first` to `last` ends best."""
-    text, sentences, starts = source.text, source.sentences, source.token_starts
+    sentences, starts = source.sentences, source.token_starts
     if last >= len(starts):
         return sentences[-1][1]
     limit = int(starts[last])
     least = max(int(starts[(first + last) // 2]), begin, previous)
+    wide = [h for h in _headings(source, least, limit) if h.level <= _WIDE]
+    if wide:
+        end = min(wide, key=lambda heading: (heading.level, -heading.start)).start
+    else:
+        end = _sentence_end(source, begin, least, limit)
+    return _before_headings(source, max(begin, previous), end)
+
+
+def _sentence_end(source: _TextToCut, begin: int, least: int, limit: int) -> int:
+    """Return where a sentence ends behind `least`, else white space or `limit`."""
+    text, sentences = source.text, source.sentences
     i = bisect_right(sentences, limit, key=lambda span: span[1]) - 1
     if i >= 0 and sentences[i][1] > least:
         return sentences[i][1]
     space = max(text.rfind(c, least + 1, limit + 1) for c in " \n\t")
     return space if space > 0 else max(limit, begin + 1)
+
+
+def _headings(source: _TextToCut, least: int, most: int) -> Sequence[Headed]:
+    """Return the headings that begin behind `least`, and at or before `most`."""
+    first, last = (
+        bisect_right(source.headings, place, key=lambda heading: heading.start)
+        for place in (least, most)
+    )
+    return source.headings[first:last]
+
+
+def _before_headings(source: _TextToCut, least: int, end: int) -> int:
+    """Return `end`, or where the headings begin that nothing but white space divides from it."""
+    for heading in reversed(_headings(source, least, end - 1)):
+        line = _HEADING.match(source.text, heading.start)
+        if line and _WORD.search(source.text, line.end(), max(line.end(), end)):
+            break
+        end = heading.start
+    return end
 
 
 def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
@@ -134,11 +189,18 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
         shared = i > 0 and source.token_starts[i] == source.token_starts[i - 1]
         overlapping = int(source.token_starts[i]) + shared  # no part of a character's tokens
         earliest = min(max(overlapping, last.start + 1), end)
+    if found := _headings(source, earliest - 1, _next_word(text, end)):
+        return found[-1].start
     i = bisect_left(sentences, earliest, key=lambda span: span[0])
     if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
         return sentences[i][0]
     space = _SPACES.search(text, earliest - 1, end)  # inside a sentence: overlap by words
     start = space.end() if space else earliest
-    while text[start].isspace():
-        start += 1
-    return start
+    return _next_word(text, start)
+
+
+def _next_word(text: str, place: int) -> int:
+    """Return the first place at or behind one that is no white space."""
+    while text[place].isspace():
+        place += 1
+    return place

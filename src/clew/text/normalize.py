@@ -30,12 +30,14 @@ def _is_name_character(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
-def title_head(title: str, text: str) -> str:
-    """Return what models read in front of a chunk's text: its title on a line of its own.
+def title_head(title: str, text: str, section: str = "") -> str:
+    """Return what models read in front of a chunk's text: title and section on a line of its own.
 
-    Nothing where there is no title, or where the text begins with it.
+    Nothing where there is neither, or where the text is in no section and begins with the title.
     """
     title = collapse(title)
+    if section:
+        return f"{title} > {section}\n" if title else f"{section}\n"
     return f"{title}\n" if title and not text.startswith(title) else ""
 
 

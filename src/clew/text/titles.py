@@ -4,6 +4,7 @@ import re
 
 from clew.text.names import name_spans, title_span
 from clew.text.normalize import collapse
+from clew.text.sections import SEPARATOR
 
 _LONGEST = 150  # characters: a longer first line is a paragraph
 _BEFORE = re.compile(r"\W*(?:The |A |An )?\W*")
@@ -19,7 +20,7 @@ def split_title(text: str) -> tuple[str, int]:
     is why it needed no title line: "Fram (1892) was a ship" is about Fram. Else the name is "".
     """
     line, newline, rest = text.partition("\n")
-    title = collapse(line.lstrip("#"))
+    title = collapse(line.lstrip("#").partition(SEPARATOR)[0])  # what is behind it is a section
     below = rest.lstrip()
     if not title or not below or below[0].islower() or len(title) > _LONGEST:
         return _lead_name(text), 0

@@ -123,7 +123,7 @@ def analyse(
 
 
 def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
-    texts = [title_head(hit.title, hit.text) + hit.text for hit in shown]
+    texts = [title_head(hit.title, hit.text, hit.section) + hit.text for hit in shown]
     return prompt(
         "bubble_analysis",
         schema=_SCHEMA,

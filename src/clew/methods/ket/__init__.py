@@ -196,8 +196,10 @@ def _printed(
 
 def _beginning(hit: Hit, limit: int) -> Hit:
     """Return a hit, cut so that its passage has at most `limit` tokens."""
-    title, text = blocks.beginning(hit.title, hit.text, limit)
-    return replace(hit, title=title, text=text, end=hit.start + len(text))
+    head, text = blocks.beginning(hit.head, hit.text, limit)
+    if not head:
+        hit = replace(hit, title="", section="", page=None, last_page=None)
+    return replace(hit, text=text, end=hit.start + len(text))
 
 
 # -- evidence -------------------------------------------------------------------------------------

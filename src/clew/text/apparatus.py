@@ -1,0 +1,133 @@
+"""Tell contents pages, indexes and bibliographies from the text that they lead to.
+
+They have the words of every question and answer none. A text is one where its lines say so,
+
+    4.2.1. Illegal read errors              numbered titles
+    Unpacking ............ 17               dotted leaders, or pages that count up
+    pages, 12, 40-42                        terms in order, with pages
+    [Dij59] E. W. Dijkstra, 1959            labels and years
+
+or where a heading above it names it so and its lines do not speak against that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from clew.text.normalize import collapse
+from clew.text.sections import SEPARATOR
+
+CONTENTS, INDEX, BIBLIOGRAPHY = KINDS = ("contents", "index", "bibliography")
+
+_NAMES = {
+    CONTENTS: (
+        "contents, table of contents, list of figures, list of tables, inhalt, "
+        "inhaltsverzeichnis, "
+        "table des matières, sommaire, contenido, índice general, tabla de contenido, sommario, "
+        "indice generale, inhoud, inhoudsopgave, sumário, conteúdo, innehåll, indhold, "
+        "spis treści, obsah, содержание, оглавление, 目次, 目录, 目錄, 차례, 목차"
+    ),
+    INDEX: (
+        "index, alphabetical index, register, stichwortverzeichnis, sachregister, "
+        "personenregister, namensregister, índice alfabético, índice analítico, índice remissivo, "
+        "indice analitico, zakenregister, skorowidz, rejstřík, указатель, предметный указатель, "
+        "索引, 색인"
+    ),
+    BIBLIOGRAPHY: (
+        "bibliography, references, reference list, works cited, literature, literature cited, "
+        "cited literature, literatur, literaturverzeichnis, quellenverzeichnis, bibliographie, "
+        "références, références bibliographiques, bibliografía, referencias, "
+        "referencias bibliográficas, bibliografia, referências, riferimenti bibliografici, "
+        "literatuur, literatuurlijst, bibliografie, litteratur, literatura, литература, "
+        "список литературы, 参考文献, 參考文獻, 참고문헌"
+    ),
+}
+_KIND_OF = {name: kind for kind, names in _NAMES.items() for name in names.split(", ")}
+_WORDS = re.compile(r"\w+(?: \w+)*")
+_NUMBERING = re.compile(r"^(?:\w+ )?(?:\d+|[A-Z])(?:\.\d+)*\.?:?\s+(?=\w)")
+
+_LEADER = re.compile(r"(?:(?:\. ?){4,}|…{2,}|_{4,})\s*(?:\d[\d ,\u2013-]*|[ivxlc]{1,6})?$")
+_NUMBERED = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?\s\W{0,3}[^\W\d_]{2}.*(?<![.!?;:,])")
+_CHAPTER = re.compile(r"(?:\w+ )?(?:\d+|[A-Z])\.?\s.*[^\W\d_].*(?<![.!?;:,])")
+_PAGED = re.compile(r".*[^\W\d_].*\s(\d{1,4})")
+_TERM = re.compile(r"\D.*?[^\W\d_].*?(?:,\s*\d{1,4}(?:[-\u2013]\d{1,4})?)+")
+_LABEL = re.compile(r"^(?:\\bibitem\b|\[\w[\w+:. -]{0,15}\]\s*\S)", re.MULTILINE)
+_SOURCE = re.compile(r"\b(?:1[89]|20)\d\d\b|\bpp\. ?\d|\bdoi\b|https?://|\bISBN\b")
+_LONGEST = 110  # characters of a line that is an entry
+_PROSE = re.compile(r".{80,}[.!?。]")
+_SHORT = 60  # characters of the lines of a list, on average
+
+
+def kind_of(text: str, section: str = "") -> str:
+    """Return which of `KINDS` a piece of text in a section is, "" for none."""
+    lines = [line for line in map(collapse, text.splitlines()) if line]
+    named, n_sources = named_in(section), len(_SOURCE.findall(text))
+    if named == BIBLIOGRAPHY and n_sources >= 2:
+        return named
+    if named in (CONTENTS, INDEX) and _is_list(lines):
+        return named
+    if _is_contents(lines):
+        return named or CONTENTS
+    if _is_index(lines):
+        return INDEX
+    labels = [found.start() for found in _LABEL.finditer(text)]
+    if 3 <= len(labels) <= n_sources and 3 * labels[0] <= len(text):
+        return BIBLIOGRAPHY
+    return ""
+
+
+def asks_for(query: str, kind: str) -> bool:
+    """Say whether a query names a kind: "What is in the bibliography?"."""
+    words = f" {' '.join(_WORDS.findall(query.casefold()))} "
+    return any(f" {name} " in words for name, other in _KIND_OF.items() if other == kind)
+
+
+def named_in(section: str) -> str:
+    """Return the kind whose name the last heading of a section has.
+
+    That is the one above it where the last one is a letter, as in an index.
+    """
+    *above, last = section.split(SEPARATOR)
+    heading = above[-1] if above and len(last) == 1 else last
+    name = _NUMBERING.sub("", heading).strip(" .:").casefold()
+    is_index = name.endswith(" index") or name.startswith(("index of ", "index, "))
+    return _KIND_OF.get(name) or (INDEX if is_index else "")
+
+
+def _is_list(lines: Sequence[str]) -> bool:
+    n_prose = sum(bool(_PROSE.fullmatch(line)) for line in lines)
+    is_short = sum(map(len, lines)) <= _SHORT * len(lines)
+    return len(lines) >= 3 and 4 * n_prose <= len(lines) and is_short
+
+
+def _is_contents(lines: Sequence[str]) -> bool:
+    if sum(bool(_LEADER.search(line)) for line in lines) >= max(2, 0.5 * len(lines)):
+        return True
+    numbered = _n_matches(_NUMBERED, lines)
+    if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):
+        return True
+    pages = [int(found[1]) for line in lines if (found := _PAGED.fullmatch(line[:_LONGEST]))]
+    if len(pages) < max(8, 0.7 * len(lines)) or pages[0] == pages[-1]:
+        return False
+    return _share_in_order(pages) >= 0.9
+
+
+def _is_index(lines: Sequence[str]) -> bool:
+    terms = [line.casefold() for line in lines if _is_entry(_TERM, line)]
+    return len(terms) >= max(8, 0.6 * len(lines)) and _share_in_order(terms) >= 0.7
+
+
+def _n_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
+    return sum(_is_entry(pattern, line) for line in lines)
+
+
+def _is_entry(pattern: re.Pattern[str], line: str) -> bool:
+    return len(line) <= _LONGEST and pattern.fullmatch(line) is not None
+
+
+def _share_in_order(values: Sequence[int] | Sequence[str]) -> float:
+    """Return which share of neighbours do not fall."""
+    pairs = list(pairwise(values))
+    return sum(one <= other for one, other in pairs) / max(len(pairs), 1)  # type: ignore[operator]
