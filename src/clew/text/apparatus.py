@@ -63,8 +63,8 @@ _SHORT = 60  # characters of the lines of a list, on average
 def kind_of(text: str, section: str = "") -> str:
     """Return which of `KINDS` a piece of text in a section is, "" for none."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
-    named, n_sources = named_in(section), len(_SOURCE.findall(text))
-    if named == BIBLIOGRAPHY and n_sources >= 2:
+    named = named_in(section)
+    if named == BIBLIOGRAPHY and _n_sources(text) >= 2:
         return named
     if named in (CONTENTS, INDEX) and _is_list(lines):
         return named
@@ -73,9 +73,14 @@ def kind_of(text: str, section: str = "") -> str:
     if _is_index(lines):
         return INDEX
     labels = [found.start() for found in _LABEL.finditer(text)]
-    if 3 <= len(labels) <= n_sources and 3 * labels[0] <= len(text):
+    if len(labels) >= 3 and 3 * labels[0] <= len(text) and _n_sources(text) >= len(labels):
         return BIBLIOGRAPHY
     return ""
+
+
+def _n_sources(text: str) -> int:
+    """Return how many years, pages, addresses and the like a text has."""
+    return len(_SOURCE.findall(text))
 
 
 def asks_for(query: str, kind: str) -> bool:
@@ -108,23 +113,25 @@ def _is_contents(lines: Sequence[str]) -> bool:
     numbered = _n_matches(_NUMBERED, lines)
     if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):
         return True
-    pages = [int(found[1]) for line in lines if (found := _PAGED.fullmatch(line[:_LONGEST]))]
+    counted = (line for line in lines if _ends_in_digit(line))
+    pages = [int(found[1]) for line in counted if (found := _PAGED.fullmatch(line))]
     if len(pages) < max(8, 0.7 * len(lines)) or pages[0] == pages[-1]:
         return False
     return _share_in_order(pages) >= 0.9
 
 
 def _is_index(lines: Sequence[str]) -> bool:
-    terms = [line.casefold() for line in lines if _is_entry(_TERM, line)]
+    counted = (line for line in lines if _ends_in_digit(line))
+    terms = [line.casefold() for line in counted if _TERM.fullmatch(line)]
     return len(terms) >= max(8, 0.6 * len(lines)) and _share_in_order(terms) >= 0.7
 
 
+def _ends_in_digit(line: str) -> bool:
+    return len(line) <= _LONGEST and line[-1].isdecimal()
+
+
 def _n_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
-    return sum(_is_entry(pattern, line) for line in lines)
-
-
-def _is_entry(pattern: re.Pattern[str], line: str) -> bool:
-    return len(line) <= _LONGEST and pattern.fullmatch(line) is not None
+    return sum(len(line) <= _LONGEST and bool(pattern.fullmatch(line)) for line in lines)
 
 
 def _share_in_order(values: Sequence[int] | Sequence[str]) -> float:
