@@ -258,6 +258,7 @@ class Index:
         items = chain(first, items)
         store = self._writable()
         wanted = _wanted(store.note(NOTE), extraction)
+        self._reach(wanted)
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
         origins.remember(store, self.folder, roots.places)
@@ -294,6 +295,15 @@ class Index:
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
+
+    def _reach(self, wanted: Wanted) -> None:
+        """Raise EndpointError where an LLM that will be needed does not answer.
+
+        Where the ledger has replies the LLM may not be needed at all.
+        """
+        llm = self.models.llm
+        if wanted.kinds() and isinstance(llm, Conversation) and not self._ledger.totals():
+            llm.reach()
 
     def _roots(self, source: Source, name: str) -> Roots:
         """Return what the folders and files of this index are called, with a new name for one."""

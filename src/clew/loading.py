@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from clew import plugins
 from clew.errors import InputError
@@ -82,6 +83,8 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
         from clew.models.static import StaticEmbedder
 
         return StaticEmbedder(Path(name))
+    if kind == "ollama" and name:
+        kind, url = "openai", url or _ollama()
     if kind == "openai" and name:
         from clew.models.cache import CachedEmbedder
         from clew.models.openai import OpenAIEmbeddings
@@ -93,7 +96,10 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
     if (brought := plugins.find("embedders", kind)) is not None:
         embedder: Embedder = brought(spec.partition(":")[2])
         return embedder
-    known = "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL"
+    known = (
+        "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, "
+        "ollama:MODEL"
+    )
     raise InputError(f"there is no embedder {spec!r}: take one of {known}")
 
 
@@ -180,6 +186,8 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
         file = spec.partition(":")[2]  # a path may have any sign in it
         return LocalChat(file=Path(file) if file else None)
     kind, name, url = _parts(spec)
+    if kind == "ollama" and name:
+        kind, url = "openai", url or _ollama()
     if kind == "openai" and name:
         from clew.models.openai import OpenAIChat
 
@@ -192,8 +200,18 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
     if (brought := plugins.find("llms", kind)) is not None:
         chat: Chat = brought(spec.partition(":")[2])
         return chat
-    known = "local, local:FILE.gguf, openai:MODEL or openai:MODEL@URL"
+    known = "local, local:FILE.gguf, ollama:MODEL, openai:MODEL or openai:MODEL@URL"
     raise InputError(f"there is no LLM {spec!r}: take {known}")
+
+
+def _ollama() -> str:
+    """Return where Ollama serves the API of OpenAI: on this machine, or where OLLAMA_HOST says."""
+    host = os.environ.get("OLLAMA_HOST", "").strip() or "localhost"
+    if "://" not in host:
+        host = f"http://{host}"
+    parts = urlsplit(host)
+    name = "localhost" if parts.hostname in {None, "0.0.0.0"} else parts.hostname  # noqa: S104 -- as Ollama's own clients read it
+    return f"{parts.scheme}://{name}:{parts.port or 11434}/v1"
 
 
 def _key_variable(url: str) -> str:

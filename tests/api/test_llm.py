@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew import methods
-from clew.errors import InputError, RecipeMismatch
+from clew.errors import EndpointError, InputError, RecipeMismatch
 from clew.index import Settings
 from clew.models.budget import Budget
 from clew.testing import QUESTIONS, models, small_documents
@@ -305,3 +305,61 @@ def test_rules_merge_the_plain_cases(folder, tmp_path):
         entities = index.snapshot().layer("entity")
         assert "the analog sea" not in entities.ids(range(len(entities)))
         assert entities.rows(["the analog sea"]) == entities.rows(["analog sea"])
+
+
+class Broken:
+    """An LLM that nothing comes from; it can be reached or not."""
+
+    name = "broken"
+
+    def __init__(self, error=None):
+        self._error = error
+
+    concurrency = 1
+    price = None
+
+    def reach(self):
+        if self._error:
+            raise self._error
+
+    def ask(self, *_args, **_named):
+        raise EndpointError("nothing came back")
+
+    def count_tokens(self, *_args):
+        return None
+
+
+@pytest.mark.parametrize("wish", [{"units": 0.5}, {"triples": "llm"}, BOTH])
+def test_a_wish_that_failed_does_not_stay(folder, wish):
+    """What was to be made and came to nothing is not wanted by the next run."""
+    with opened(folder, Broken()) as index, pytest.raises(EndpointError):
+        index.add(small_documents(), **wish)
+    with opened(folder) as index:
+        added = index.add(small_documents())
+        assert added.report.n_unchanged == 12
+        assert not any(added.extracted.waiting.values())
+
+
+def test_an_earlier_wish_stays_where_a_later_one_failed(folder):
+    """Only what was new is taken back."""
+    with opened(folder, ReadsChat()) as index:
+        index.add(small_documents(), units=0.5)
+    with opened(folder, Broken()) as index, pytest.raises(EndpointError):
+        index.add(small_documents(), units=1.0, triples="llm")
+    with opened(folder) as index:
+        wanted = index.show()["extraction"]["wanted"]
+    assert (wanted["units"], wanted["triples"]) == (0.5, "none")
+
+
+def test_an_llm_that_is_not_there_is_told_before_anything_is_indexed(folder):
+    """And not looked for where none is needed, nor where the ledger may have all."""
+    gone = Broken(EndpointError("http://x cannot be reached"))
+    with opened(folder, gone) as index:
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            index.add(small_documents(), **BOTH)
+        assert not index.documents()
+        assert index.add(small_documents()).n_documents == 12
+    with opened(folder, ReadsChat()) as index:
+        index.add(small_documents(), units=0.2)
+    with opened(folder, gone) as index, pytest.raises(EndpointError, match="nothing came back"):
+        index.add(small_documents(), units=1.0)

@@ -127,7 +127,7 @@ def test_maxsim_needs_token_vectors():
         (
             lambda: load_embedder("bert"),
             """there is no embedder 'bert': take one of minilm, minilm:FOLDER, \
-sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL""",
+sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL""",
         ),
         (
             lambda: load_tagger("flair"),
@@ -228,3 +228,26 @@ def test_what_is_left_open_comes_from_the_recipe():
     assert from_recipe(Specs(embedder="minilm"), recipe).embedder == "minilm"
     assert from_recipe(Specs(), {}) == Specs()
     assert from_recipe(Specs(), {"embedder_spec": None}).embedder is None
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        (None, "http://localhost:11434/v1"),
+        ("", "http://localhost:11434/v1"),
+        ("box", "http://box:11434/v1"),
+        ("0.0.0.0", "http://localhost:11434/v1"),  # noqa: S104 -- is not listened on
+        ("box:8080", "http://box:8080/v1"),
+        ("https://box.example:443", "https://box.example:443/v1"),
+    ],
+)
+def test_ollama(monkeypatch, host, url):
+    """It is an endpoint without a key, here or where OLLAMA_HOST says."""
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+    if host is not None:
+        monkeypatch.setenv("OLLAMA_HOST", host)
+    chat = load_llm("ollama:qwen3").chat
+    assert (chat.base_url, chat.model, chat.api_key_env) == (url, "qwen3", "")
+    embedder = load_embedder("ollama:nomic-embed-text")
+    assert (embedder.base_url, embedder.model) == (url, "nomic-embed-text")
+    assert load_llm("ollama:qwen3@http://other:1/v1").chat.base_url == "http://other:1/v1"

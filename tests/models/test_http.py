@@ -349,3 +349,48 @@ def test_settings_that_cannot_work_are_refused(endpoint, settings):
     """A bad setting fails where it is made, not after an hour of indexing."""
     with pytest.raises(InputError):
         endpoint(**settings)
+
+
+def closed_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def test_an_endpoint_that_is_not_there_is_told_at_once(endpoint, waits):
+    """Nothing is tried again before something was reached."""
+    port = closed_port()
+    with pytest.raises(
+        EndpointError, match=rf":{port}/v1/embeddings cannot be reached .*refused"
+    ):
+        send(endpoint(base_url=f"http://127.0.0.1:{port}/v1"), {})
+    assert waits == []
+    with pytest.raises(EndpointError, match="cannot be reached"):
+        endpoint(base_url=f"http://127.0.0.1:{port}/v1").reach()
+
+
+def test_a_server_that_went_away_is_waited_for(waits):
+    """Once it was reached, a refused connection may be a restart."""
+    with serving() as server:
+        found = Endpoint(base_url=server.url, attempts=3, sleep=waits.append, random=lambda: 0.0)
+        send(found, {})
+    found._client.close()  # noqa: SLF001 -- no connection of before stays open
+    found.__dict__.pop("_client")
+    with pytest.raises(EndpointError, match="gave no usable answer in 3 attempts"):
+        send(found, {})
+    assert len(waits) == 2
+
+
+def test_reaching_a_server_costs_one_look(server, endpoint):
+    """Whatever it answers, it is there; a key that is missing is found before."""
+    server.respond = lambda _: Answer({}, status=404)
+    endpoint().reach()
+    assert len(server.requests) == 1
+    with pytest.raises(InputError, match="NO_SUCH_KEY is not set"):
+        endpoint(api_key="", api_key_env="NO_SUCH_KEY").reach()
+
+
+def test_ollama_is_to_be_started(endpoint):
+    """At its port the hint is its own."""
+    with pytest.raises(EndpointError, match="start Ollama with 'ollama serve', or set OLLAMA_HOST"):
+        endpoint(base_url="http://127.0.0.1:11434/v1").reach()

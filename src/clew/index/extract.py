@@ -8,7 +8,7 @@ where its last commit ended; replies that came after it are in the ledger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from clew.errors import BudgetSpent, InputError, ModelError, RecipeMismatch
+from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
 from clew.index import finish
 from clew.index.choose import (
@@ -123,16 +123,37 @@ def extract(
             if ledger is not None:
                 ledger.forget_failed()
             consider_failed(store, corpus.snapshot, wanted, memory.known)
-        if wanted != before:
-            store.set_note(NOTE, wanted.plain())
-        if rules is not None:
-            _by_rules(corpus, models, rules, wanted.triples, done, tell)
-        tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: _graph_task(corpus, models)}
-        for kind in wanted.kinds() if with_llm else ():
-            if not done.stopped:
-                _by_llm(corpus, models, tasks[kind], memory, done, tell)
+        with _taken_back(corpus, wanted, before, memory, done, with_llm=with_llm):
+            if wanted != before:
+                store.set_note(NOTE, wanted.plain())
+            if rules is not None:
+                _by_rules(corpus, models, rules, wanted.triples, done, tell)
+            tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: _graph_task(corpus, models)}
+            for kind in wanted.kinds() if with_llm else ():
+                if not done.stopped:
+                    _by_llm(corpus, models, tasks[kind], memory, done, tell)
     _count_waiting(store, done)
     return done
+
+
+@contextmanager
+def _taken_back(
+    corpus: ExtractionCorpus,
+    wanted: Wanted,
+    before: Wanted,
+    memory: Memory,
+    done: Done,
+    *,
+    with_llm: bool,
+) -> Iterator[None]:
+    """Want what was wanted `before` where a block fails that extracted nothing of what is new."""
+    try:
+        yield
+    except ClewError:
+        if wanted != before and not done.n_chunks:
+            consider(corpus.store, corpus.snapshot, before, memory.known, with_llm=with_llm)
+            corpus.store.set_note(NOTE, before.plain())
+        raise
 
 
 def _settle(corpus: ExtractionCorpus, wanted: Wanted) -> None:

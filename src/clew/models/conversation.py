@@ -66,6 +66,12 @@ class Conversation:
         """Dollars per million tokens of prompts and of completions; None: not known."""
         return (self.prices or {}).get(self._model, self.chat.price)
 
+    def reach(self) -> None:
+        """Raise EndpointError where the chat is behind an address at which nothing answers."""
+        reach = getattr(self.chat, "reach", None)
+        if reach is not None:
+            reach()
+
     def complete(
         self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
     ) -> list[Reply]:

@@ -34,8 +34,11 @@ Post = Callable[[Mapping[str, object]], Any]  # a request body to the parsed rep
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_CONNECT_S = 2.0  # for a connection; a server that takes longer is as good as none
 _GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
 _RETRIED = frozenset({429, 500, 502, 503, _GATEWAY_TIME_OUT})
+_NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
+_OLLAMA_PORT = 11434
 _SHOWN = 200  # characters of a server's message
 _SECRET = 8  # characters of a key at least: a shorter one is a placeholder, and maybe a word
 
@@ -69,6 +72,7 @@ class _Fault:
     hint: str
     wait_s: float | None = None  # as the server asked
     lost: bool = False  # it was sent and brought no answer, so it may have been billed
+    unreached: bool = False  # there was no connection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +90,9 @@ class Endpoint:
     longest_wait_s: float = 60.0  # also where Retry-After asks for more
     sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
     random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
+    _reached: threading.Event = field(
+        default_factory=threading.Event, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
@@ -135,6 +142,8 @@ class Endpoint:
             reply = self._try(content)
             if not isinstance(reply, _Fault):
                 return reply
+            if reply.unreached and not self._reached.is_set():
+                raise self._unreachable(reply.reason)
             last = attempt == self.attempts
             if reply.lost and on_lost is not None:
                 on_lost(not last)
@@ -145,6 +154,30 @@ class Endpoint:
             f"{self.shown} gave no usable answer in {times}, at last {reply.reason}."
             f" Hint: {reply.hint}"
         )
+
+    def reach(self) -> None:
+        """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
+        try:
+            self._client.get(self._url)
+        except httpx2.TimeoutException as error:
+            if not isinstance(error, httpx2.ConnectTimeout):
+                return  # it is there, and slow
+            raise self._unreachable(_NO_CONNECTION) from None
+        except httpx2.ConnectError as error:
+            raise self._unreachable(self._short(str(error))) from None
+        except httpx2.RequestError:
+            return  # it is there, and the first request will say what is wrong
+        self._reached.set()
+
+    def _unreachable(self, reason: str) -> EndpointError:
+        return EndpointError(f"{self.shown} cannot be reached ({reason}). Hint: {self._start}")
+
+    @property
+    def _start(self) -> str:
+        parts = urlsplit(self.base_url)
+        if parts.port == _OLLAMA_PORT:
+            return "start Ollama with 'ollama serve', or set OLLAMA_HOST to where it runs"
+        return "check the base URL, and that the server is running"
 
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the JSON that a GET of the address gives, None where it gives none."""
@@ -157,13 +190,17 @@ class Endpoint:
     def _try(self, content: bytes) -> Any:  # noqa: ANN401 -- parsed JSON or a _Fault
         try:
             response = self._client.post(self._url, content=content)
+        except httpx2.ConnectTimeout:
+            return _Fault(_NO_CONNECTION, self._start, unreached=True)
         except httpx2.TimeoutException as error:
+            self._reached.set()
             hint = "raise the time-out, or lower the concurrency"
             return _Fault(f"nothing within {self.timeout_s:g} s", hint, lost=_was_sent(error))
         except httpx2.RequestError as error:
-            hint = "check the base URL, and that the server is running"
             reason = self._short(str(error)) or type(error).__name__
-            return _Fault(reason, hint, lost=_was_sent(error))
+            unreached = isinstance(error, httpx2.ConnectError)
+            return _Fault(reason, self._start, lost=_was_sent(error), unreached=unreached)
+        self._reached.set()
         status = response.status_code
         if response.is_success:
             try:
@@ -221,7 +258,8 @@ class Endpoint:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         limits = httpx2.Limits(max_connections=self.concurrency)
-        client = httpx2.Client(headers=headers, timeout=self.timeout_s, limits=limits)
+        timeout = httpx2.Timeout(self.timeout_s, connect=min(_CONNECT_S, self.timeout_s))
+        client = httpx2.Client(headers=headers, timeout=timeout, limits=limits)
         weakref.finalize(self, client.close)
         return client
 

@@ -141,6 +141,10 @@ class OpenAIChat:
         props = self._at_root("props").look()
         return isinstance(props, dict) and "default_generation_settings" in props
 
+    def reach(self) -> None:
+        """Raise EndpointError where nothing answers at the address, InputError without a key."""
+        self._endpoint.reach()
+
     @cached_property
     def _endpoint(self) -> Endpoint:
         from clew.models.http import endpoint_of
