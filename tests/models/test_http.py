@@ -360,9 +360,7 @@ def closed_port():
 def test_an_endpoint_that_is_not_there_is_told_at_once(endpoint, waits):
     """Nothing is tried again before something was reached."""
     port = closed_port()
-    with pytest.raises(
-        EndpointError, match=rf":{port}/v1/embeddings cannot be reached .*refused"
-    ):
+    with pytest.raises(EndpointError, match=rf":{port}/v1/embeddings cannot be reached .*refused"):
         send(endpoint(base_url=f"http://127.0.0.1:{port}/v1"), {})
     assert waits == []
     with pytest.raises(EndpointError, match="cannot be reached"):

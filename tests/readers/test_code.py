@@ -155,3 +155,10 @@ def test_odd_lines_take_no_long_time(suffix):
     """No pattern looks at a line again and again: 64,000 characters take some milliseconds."""
     for word in ("a", "a ", "a(", "static ", "impl ", "\t", "a\n", "pub ", "a::"):
         definitions(word * 8_000, suffix)
+
+
+def test_a_document_of_code_has_its_definitions(document):
+    """They are its headings, as those of a text are."""
+    found = document("a.py", CASES[".py"][0])
+    assert [(h.level, h.title) for h in found.headings][:2] == [(1, "wind"), (1, "Clew")]
+    assert found.section_at(found.text.index("return 2")) == "Clew > pull"
