@@ -41,6 +41,7 @@ from clew.once import Once
 from clew.readers.inputs import Page, StandardInput, located
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
+from clew.stopping import Stop
 from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.keys import name_key
@@ -208,6 +209,7 @@ class Index:
         again: bool = False,
         on_progress: OnProgress | None = None,
         on_chunks: OnChunks | None = None,
+        stop: Stop | None = None,
         **extraction: Unpack[ExtractionOptions],
     ) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
@@ -238,10 +240,15 @@ class Index:
         renewed by every write from then on. For `methods` that are named here it is from now on;
         an empty list takes the names back.
 
+        Another thread may `stop` it: what is whole then is committed, nothing is extracted or
+        removed, and the report says `stopped`; the same call goes on later.
+
         Raises InputError for options that cannot be met, UnknownMethod, RecipeMismatch where the
         index was built with other models or settings, IndexLocked while another process writes,
         EndpointError.
         """
+        from clew.index.extract import Done
+
         for each in methods or ():
             retrieval.load(each)
         meter = Meter()
@@ -274,17 +281,23 @@ class Index:
                     read=read,
                     meter=meter,
                     on_progress=on_progress,
+                    stop=stop,
                 )
                 report.left_out = selection.counts()
-                report.gone = origins.gone(
-                    store.hashes(), roots, paths, selection, read, report.skipped
-                )
+                if not report.stopped:
+                    report.gone = origins.gone(
+                        store.hashes(), roots, paths, selection, read, report.skipped
+                    )
                 if prune and report.gone:
                     store.remove(report.gone)
                     report.pruned = True
             try:
+                extracted = Done()
                 with meter.stage("extract"):
-                    extracted = self._extract(store, wanted, budget, meter, on_chunks, again=again)
+                    if not report.stopped:
+                        extracted = self._extract(
+                            store, wanted, budget, meter, on_chunks, again=again
+                        )
             finally:
                 self._finish(store, meter)
         snapshot = self.snapshot()

@@ -31,9 +31,10 @@ from clew.cli.options import (
     where_option,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line
-from clew.cli.program import SKIPPED
+from clew.cli.program import SKIPPED, Interrupted
 from clew.cli.progress import documents_done
 from clew.cli.render import spent
+from clew.cli.stopping import kept, stoppable, told
 from clew.errors import BudgetSpent
 from clew.text.counted import counted
 from clew.types import Skipped, Usage
@@ -160,31 +161,40 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     ) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
-            with documents_done() as (on_progress, on_chunks):
+            with documents_done() as (on_progress, on_chunks), stoppable() as stop:
                 return opened.add(
                     paths[0] if len(paths) == 1 else list(paths),
                     **{**files, **extraction, **more},
                     budget=paid.budget,
                     on_progress=on_progress,
                     on_chunks=on_chunks,
+                    stop=stop,
                 )
 
         if watch:
             _watch(opened, add, paths, files)
             return
-        added = add()
+        with told(opened):
+            added = add()
         bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
-    report = added.report
-    warn_skipped(report.skipped)
+    warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": str(folder), **asdict(added)})
     elif _n_seen(added):
         click.echo(_summary(added, folder))
         if bare and extraction["triples"] is None:
             click.echo(_how_to_triples(paths, folder, files))
-    if not _n_seen(added):
-        from clew.api import no_file
+    _end(added, paths)
 
+
+def _end(added: Added, paths: Sequence[str]) -> None:
+    """End a run as it went: with an error, or the exit status for what it left."""
+    from clew.api import no_file
+
+    report = added.report
+    if report.stopped:
+        raise Interrupted(kept(added.n_documents))
+    if not _n_seen(added):
         raise no_file(", ".join(map(repr, paths)), report.left_out)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
@@ -205,6 +215,8 @@ def _watch(
         finally:
             opened.close()  # so that others may write while nothing changes
         warn_skipped([each for each in added.report.skipped if not each.unread])
+        if added.report.stopped:
+            raise KeyboardInterrupt
         if added.extracted.stopped:
             click.echo(f"clew: {one_line(added.extracted.stopped)}", err=True)
         return added

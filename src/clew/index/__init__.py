@@ -22,6 +22,7 @@ from clew.layers import chunks, entities, terms, vectors
 from clew.metadata import values
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
+from clew.stopping import Stop
 from clew.store import Store
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
@@ -76,6 +77,7 @@ class AddReport:
     gone: list[str] = field(default_factory=list)  # gone from a named folder, or left out now
     pruned: bool = False  # those that are gone were removed
     left_out: dict[str, int] = field(default_factory=dict)  # files and folders, by what names them
+    stopped: bool = False  # it was asked to end before all was read
 
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
@@ -97,13 +99,15 @@ def add(
     read: set[str] | None = None,
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
+    stop: Stop | None = None,
 ) -> AddReport:
     """Add documents to the index, a commit per batch, and return what was done.
 
     A document that is there with the same content costs nothing; one with other content is
     replaced. A new one with the content of one that is `gone`, its file being there no more, is
-    that one renamed, and costs nothing either. The ids of all documents go into `read`. Raises
-    RecipeMismatch where the index was not built with `models`.
+    that one renamed, and costs nothing either. The ids of all documents go into `read`. Where
+    `stop` is asked for, the batch at hand is the last. Raises RecipeMismatch where the index was
+    not built with `models`.
     """
     check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
@@ -111,17 +115,29 @@ def add(
     tell = on_progress or (lambda _: None)
     known = store.hashes()
     read = set() if read is None else read
-    changed = _changed(items, store, known, report, tell, read)
+    stop = stop or Stop()
+    changed = _changed(_until(items, stop), store, known, report, tell, read)
     new = _not_renamed(changed, store, gone, report, tell)
-    for batch in _batches(_not_restored(new, store, report, tell)):
-        store.lock()  # what is built refers to what the store has now
-        rows = build([document for document, _ in batch], store, models, meter)
-        with meter.stage("store"):
-            store.commit(rows, [content for _, content in batch])
-        for document, _ in batch:
-            (report.changed if document.id in known else report.added).append(document.id)
-        tell(len(batch))
+    with stop.heeded():
+        for batch in _batches(_not_restored(new, store, report, tell)):
+            if stop.is_asked:  # while it was read: nothing of it is paid for yet
+                break
+            store.lock()  # what is built refers to what the store has now
+            rows = build([document for document, _ in batch], store, models, meter)
+            with meter.stage("store"):
+                store.commit(rows, [content for _, content in batch])
+            for document, _ in batch:
+                (report.changed if document.id in known else report.added).append(document.id)
+            tell(len(batch))
+    report.stopped = stop.is_asked
     return report
+
+
+def _until(items: Iterable[Document | Skipped], stop: Stop) -> Iterator[Document | Skipped]:
+    for item in items:
+        if stop.is_asked:
+            return
+        yield item
 
 
 def finish(

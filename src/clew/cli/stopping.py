@@ -1,0 +1,67 @@
+"""Ctrl-C while documents are indexed: what is whole is kept, and the user is told how much."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.program import Interrupted
+from clew.errors import NotAnIndex
+from clew.stopping import Stop
+from clew.text.counted import counted
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from clew.api import Index
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Give what the first Ctrl-C or SIGTERM asks to stop; a second one ends at once.
+
+    Where nothing heeds it, as while models load, the first one ends at once too. Nothing that was
+    committed is lost by either.
+    """
+    stop = Stop()
+
+    def ask(_signal: int, _frame: FrameType | None) -> None:
+        if stop.is_asked or not stop.is_heeded:
+            raise KeyboardInterrupt
+        stop.ask()
+        click.echo("clew: stopping behind the documents at hand; once more ends at once", err=True)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other may set handlers
+        before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def told(index: Index) -> Iterator[None]:
+    """Say of a block that was interrupted how many documents the index has."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        try:
+            n_documents = len(index.documents())
+        except NotAnIndex:
+            n_documents = 0
+        raise Interrupted(kept(n_documents)) from None
+
+
+def kept(n_documents: int) -> str:
+    """Return what is told of an index that was stopped."""
+    if not n_documents:
+        return "stopped before a document was whole; the same command begins anew"
+    have = "is" if n_documents == 1 else "are"
+    return f"stopped: {counted(n_documents, 'document')} {have} kept; the same command goes on"

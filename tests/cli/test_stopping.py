@@ -1,0 +1,167 @@
+"""Ctrl-C and SIGTERM while a real process indexes: what is whole is kept, and told."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from clew import testing
+from clew.api import open_index
+from clew.cli.stopping import kept
+from clew.stopping import Stop
+
+# A program that is `clew` with models that take their time, and says where it is.
+SLOW = """
+import sys, time
+from clew import testing
+from clew.api import open_index
+from clew.cli import main
+from clew.testing import HashTokenEmbedder
+
+class Slow(HashTokenEmbedder):
+    def embed_tokens(self, texts):
+        print("embedding", file=sys.stderr, flush=True)
+        time.sleep(0.3)
+        return super().embed_tokens(texts)
+
+def opener(folder, **given):
+    print("opening", file=sys.stderr, flush=True)
+    time.sleep(0.5)
+    given.pop("specs", None)
+    return open_index(folder, models=testing.models(Slow()), **given)
+
+main(sys.argv[1:], obj=opener, prog_name="clew")
+"""
+
+
+@pytest.fixture
+def texts(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for i in range(20):
+        words = " ".join(f"Ada Lund {i} wound rope {n} round the pole." for n in range(400))
+        (folder / f"n{i:02}.md").write_text(words, encoding="utf-8")
+    return tmp_path
+
+
+def start(folder, *more):
+    return subprocess.Popen(
+        [sys.executable, "-c", SLOW, "index", "notes", "--into", "i.clew", *more],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+
+
+def wait_for(process, word, times=1):
+    seen = []
+    while times:
+        line = process.stderr.readline()
+        assert line, seen
+        seen.append(line)
+        times -= word in line
+
+
+def n_kept(folder):
+    with open_index(folder / "i.clew", models=testing.models(testing.HashTokenEmbedder())) as index:
+        return len(index.documents())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("times", [1, 3])
+def test_the_documents_at_hand_are_kept(texts, number, times):
+    """However early the signal comes; the message says how many there are."""
+    process = start(texts)
+    wait_for(process, "embedding", times)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopping behind the documents at hand" in err
+    [n] = re.findall(r"clew: stopped: (\d+) documents? \w+ kept; the same command goes on", err)
+    assert 0 < int(n) < 20
+    assert n_kept(texts) == int(n)
+    assert "Traceback" not in out + err
+    if times == 1:
+        return
+    again = start(texts)
+    assert again.communicate(timeout=60)
+    assert again.returncode == 0
+    assert n_kept(texts) == 20
+
+
+def test_a_second_signal_ends_at_once(texts):
+    """What was committed stays."""
+    process = start(texts)
+    wait_for(process, "embedding", 2)
+    process.send_signal(signal.SIGINT)
+    wait_for(process, "stopping behind")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert re.search(r"clew: stopped", err)
+    assert "Traceback" not in err
+
+
+def test_before_anything_was_read(texts):
+    """While models load there is nothing to wait for."""
+    process = start(texts)
+    wait_for(process, "opening")
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_json_says_that_it_stopped(texts):
+    """A program that reads the report sees it there."""
+    process = start(texts, "--json")
+    wait_for(process, "embedding")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    report = json.loads(out)["report"]
+    assert report["stopped"] is True
+    assert report["gone"] == []
+
+
+def test_another_thread_may_stop(texts, tmp_path):
+    """In Python it is `Stop`; what was asked for before the first batch stops before it."""
+    stop, seen = Stop(), []
+
+    def progress(_):
+        seen.append(stop.is_heeded)
+        threading.Thread(target=stop.ask).start()
+        while not stop.is_asked:
+            time.sleep(0.001)
+
+    with open_index(tmp_path / "i.clew", models=testing.models()) as index:
+        added = index.add(texts / "notes", on_progress=progress, stop=stop, prune=True)
+        assert added.report.stopped
+        assert 0 < added.n_documents < 20
+        assert seen == [True]
+        done = index.add(texts / "notes", stop=stop)
+        assert done.report.stopped
+        assert done.n_documents == added.n_documents
+        assert index.add(texts / "notes", prune=True).n_documents == 20
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [
+        (0, "stopped before a document was whole; the same command begins anew"),
+        (1, "stopped: 1 document is kept; the same command goes on"),
+        (2, "stopped: 2 documents are kept; the same command goes on"),
+    ],
+)
+def test_what_is_told(n, message):
+    """How much there is, and what to do."""
+    assert kept(n) == message
