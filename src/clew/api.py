@@ -5,6 +5,7 @@ The command line and the server call these same functions.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import threading
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from clew.store import Store
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
+
+_log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -344,6 +347,10 @@ class Index:
             now, usage = store.generation, meter.usage()
             if now != before or usage.llm_calls:
                 cost = Cost(kind=kind, before=before, generation=now, usage=usage)
+                _log.info(
+                    "%s: generation %d to %d, %.1f s, %d LLM calls, %d tokens",
+                    kind, before, now, usage.total_seconds, usage.llm_calls, usage.total_tokens,
+                )  # fmt: skip
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
 
@@ -670,6 +677,12 @@ class Index:
                 evidence = steps.apparatus_behind(snapshot, evidence)
                 evidence = support.judged(evidence, snapshot, models)
         evidence = replace(evidence, where="" if where is None else str(where), usage=meter.usage())
+        _log.info(
+            "%s found %d chunks in %.3f s",
+            evidence.method,
+            len(evidence.hits),
+            evidence.usage.total_seconds,
+        )
         return evidence, snapshot
 
     def ask(

@@ -9,6 +9,7 @@ import os
 import click
 
 from clew import __version__
+from clew.cli import talk
 from clew.cli.asking import ask, search
 from clew.cli.building import (
     compact,
@@ -51,6 +52,7 @@ def main(context: click.Context) -> None:
         context.color = False
 
 
+main.params += talk.options()
 for _command in (
     index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
     import_graph, import_triples, merge, unmerge, evaluation,

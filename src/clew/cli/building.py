@@ -35,6 +35,7 @@ from clew.cli.program import SKIPPED, Interrupted
 from clew.cli.progress import documents_done
 from clew.cli.render import spent
 from clew.cli.stopping import kept, stoppable, told
+from clew.cli.talk import is_verbose, say
 from clew.errors import BudgetSpent
 from clew.text.counted import counted
 from clew.types import Skipped, Usage
@@ -181,9 +182,9 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     if as_json:
         echo_json({"index": str(folder), **asdict(added)})
     elif _n_seen(added):
-        click.echo(_summary(added, folder))
+        say(_summary(added, folder))
         if bare and extraction["triples"] is None:
-            click.echo(_how_to_triples(paths, folder, files))
+            say(_how_to_triples(paths, folder, files))
     _end(added, paths)
 
 
@@ -224,11 +225,11 @@ def _watch(
     folders = [Path(path) for path in paths]
     watcher = watching.Watcher(folders, opened.folder)
     if opening.exists(opened.folder) or watching.has_files(folders, files):
-        click.echo(_summary(update(None), opened.folder))
+        say(_summary(update(None), opened.folder))
     named = one_line(", ".join(paths))
-    click.echo(f"Watching {named}: Ctrl-C ends it.")
+    say(f"Watching {named}: Ctrl-C ends it.")
     watching.follow(watcher, lambda changed: watching.tell(update(changed).report))
-    click.echo(f"\nNo longer watching {named}; what is told above is in the index.")
+    say(f"\nNo longer watching {named}; what is told above is in the index.")
 
 
 @click.command("import-kg")
@@ -263,7 +264,7 @@ def import_graph(
     if as_json:
         echo_json({"index": str(folder), **asdict(done)})
     else:
-        click.echo(_graph_summary(done, layers, folder))
+        say(_graph_summary(done, layers, folder))
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -287,7 +288,7 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
         echo_json({"index": str(folder), **asdict(done)})
     else:
         held = f"{counted(layers['triple'], 'triple')} now in {one_line(str(folder))}"
-        click.echo(f"Triples of {counted(done.recorded, 'chunk')} taken over; {held}.")
+        say(f"Triples of {counted(done.recorded, 'chunk')} taken over; {held}.")
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -319,9 +320,9 @@ def merge(
         echo_json({"index": str(folder), "merged": merged})
         return
     for one, other in pairs:
-        click.echo(f"{one_line(one)} stands for {one_line(other)} now.")
+        say(f"{one_line(one)} stands for {one_line(other)} now.")
     if not pairs:
-        click.echo("No name differs from another by an article or a legal form alone.")
+        say("No name differs from another by an article or a legal form alone.")
 
 
 def _merged_by_rules(index: Index) -> list[tuple[str, str]]:
@@ -344,7 +345,7 @@ def unmerge(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
     if as_json:
         echo_json({"index": str(folder), "unmerged": name})
         return
-    click.echo(f"{one_line(name)} stands for itself again.")
+    say(f"{one_line(name)} stands for itself again.")
 
 
 @click.command()
@@ -380,7 +381,7 @@ def remove(
         click.echo("\n".join(map(one_line, gone)))
         click.echo(f"{n} would be removed from {place}.", err=True)
     else:
-        click.echo(f"Removed {n} from {place}.")
+        say(f"Removed {n} from {place}.")
 
 
 @click.command()
@@ -397,20 +398,20 @@ def compact(opener: Opener, folder: Path, *, as_json: bool) -> None:
         echo_json({"index": str(folder), "size_bytes_before": before, "size_bytes": after})
     else:
         sizes = f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now"
-        click.echo(f"{one_line(str(folder))}: {sizes}.")
+        say(f"{one_line(str(folder))}: {sizes}.")
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
     """Say on stderr what gave no document, a line each, and how many files no reader takes."""
     for each in skipped:
-        if not each.unread:
-            click.echo(f"clew: skipped {one_line(str(each))}", err=True)
+        if is_verbose() or not each.unread:
+            say(f"clew: skipped {one_line(str(each))}", err=True)
     counts = Counter(each.unread for each in skipped if each.unread)
-    if counts:
+    if counts and not is_verbose():
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         kinds = ", ".join(f"{n:,} {one_line(suffix)}" for suffix, n in ordered)
         files = f"{counted(counts.total(), 'file')} that no reader takes"
-        click.echo(f"clew: skipped {files}: {kinds} (--json names them)", err=True)
+        say(f"clew: skipped {files}: {kinds} (--verbose names them)", err=True)
 
 
 def _tell_problems(problems: Iterable[Skipped]) -> None:

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import click
 
+from clew.cli import talk
 from clew.cli.plain import one_line
 from clew.errors import BudgetSpent, ClewError
 
@@ -35,6 +36,10 @@ class Interrupted(Failure):
 
 class Program(click.Group):
     """The group of all commands, in the order in which a newcomer needs them."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        cmd.params += talk.options()
+        super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from clew.cli.talk import is_quiet
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -21,7 +23,7 @@ def documents_done() -> Iterator[tuple[Documents | None, Chunks | None]]:
 
     The second is told of how many chunks something was extracted, and of how many it is to be.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or is_quiet():
         yield None, None
         return
     with _progress("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
@@ -37,7 +39,7 @@ def documents_done() -> Iterator[tuple[Documents | None, Chunks | None]]:
 @contextmanager
 def questions_asked() -> Iterator[Callable[[int, int], None] | None]:
     """Give a function that is told how many questions are asked, and of how many."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or is_quiet():
         yield None
         return
     with _progress("{task.completed:,.0f} of {task.total:,.0f}", bar=True) as progress:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -29,6 +30,7 @@ from clew.text.chunking import Chunking
 from clew.types import Batch, Document, Scalar, Skipped, Value
 
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
+_log = logging.getLogger(__name__)
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
 LATE, SEPARATE = "late", "separate"
 
@@ -128,6 +130,7 @@ def add(
                 store.commit(rows, [content for _, content in batch])
             for document, _ in batch:
                 (report.changed if document.id in known else report.added).append(document.id)
+            _log.info("%d documents committed, the last of them %s", len(batch), batch[-1][0].id)
             tell(len(batch))
     report.stopped = stop.is_asked
     return report
@@ -214,6 +217,7 @@ def _changed(
     owners = Owners(store)
     for item in items:
         if isinstance(item, Skipped):
+            _log.debug("skipped %s", item)
             report.skipped.append(item)
             continue
         document = _encodable(item)

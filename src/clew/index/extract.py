@@ -7,6 +7,7 @@ where its last commit ended; replies that came after it are in the ledger.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 
     from clew.models.ledger import Ledger
     from clew.store import Store
+
+_log = logging.getLogger(__name__)
 
 OnChunks = Callable[[int, int], None]  # how many chunks are done with, of how many
 
@@ -384,6 +387,7 @@ def _by_llm(
         if extracted:
             corpus.store.commit(task.batch(extracted, models), ())
         ready += len(extracted)
+        _log.info("%s of %d of %d chunks committed", task.kind, ready, total)
         tell(ready, total)
         if isinstance(stop, BudgetSpent):
             done.stopped = str(stop)

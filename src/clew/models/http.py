@@ -8,6 +8,7 @@ that names the address and never the key.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import random
@@ -29,6 +30,8 @@ try:
     import httpx2
 except ImportError as error:
     raise MissingExtra("httpx2", "openai", "a model behind an HTTP endpoint") from error
+
+_log = logging.getLogger(__name__)
 
 Post = Callable[[Mapping[str, object]], Any]  # a request body to the parsed reply
 Item = TypeVar("Item")
@@ -144,6 +147,7 @@ class Endpoint:
                 return reply
             if reply.unreached and not self._reached.is_set():
                 raise self._unreachable(reply.reason)
+            _log.info("%s, attempt %d: %s", self.shown, attempt, reply.reason)
             last = attempt == self.attempts
             if reply.lost and on_lost is not None:
                 on_lost(not last)

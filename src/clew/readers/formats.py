@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -34,6 +35,8 @@ from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.walk import Columns, File, files, os_reason
 from clew.types import Document, Skipped
+
+_log = logging.getLogger(__name__)
 
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
@@ -157,6 +160,7 @@ def _read_file(file: File) -> Iterator[Document | Skipped]:
         unread = "" if file.named else suffix or "without suffix"
         yield Skipped(source=file.source, reason=reason, unread=unread)
         return
+    _log.debug("reading %s", file.source)
     try:
         yield from _with_records(file, reader)
     except UnreadableSource as error:

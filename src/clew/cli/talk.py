@@ -1,0 +1,114 @@
+"""How much a command says beside its result: `--quiet`, `--verbose` and `--log FILE`.
+
+Each stands before the command's name or behind it. The library tells what it does to the logger
+`clew`: no key, no question and no text of a document, which a log must not hold.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clew.cli.plain import one_line
+from clew.errors import InputError
+
+_QUIET, _VERBOSE = "clew.quiet", "clew.verbose"
+_LOGGER = logging.getLogger("clew")
+
+
+def options() -> list[click.Option]:
+    """Return the options that every command has."""
+    return [
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_be_quiet,
+            help="Print errors and what was asked for, and nothing else.",
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            count=True,
+            expose_value=False,
+            callback=_be_verbose,
+            help="Tell on stderr what is done, and name each file that is skipped; -vv: more.",
+        ),
+        click.Option(
+            ["--log"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            expose_value=False,
+            callback=_log_to,
+            help="Write what is done to the end of FILE, with times.",
+        ),
+    ]
+
+
+def is_quiet() -> bool:
+    """Say whether only errors and results are wanted."""
+    return bool(_meta().get(_QUIET))
+
+
+def is_verbose() -> bool:
+    """Say whether everything is to be named."""
+    return bool(_meta().get(_VERBOSE))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print what was done, unless nobody wants to know."""
+    if not is_quiet():
+        click.echo(text, err=err)
+
+
+def _meta() -> dict[str, Any]:
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.meta
+
+
+def _be_quiet(context: click.Context, _option: click.Parameter, value: int) -> None:
+    if value:
+        context.meta[_QUIET] = True
+
+
+def _be_verbose(context: click.Context, _option: click.Parameter, value: int) -> None:
+    if not value:
+        return
+    context.meta[_VERBOSE] = value
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.INFO if value == 1 else logging.DEBUG)
+    handler.setFormatter(_OneLine("clew: %(message)s"))
+    _add(context, handler)
+
+
+def _log_to(context: click.Context, _option: click.Parameter, value: Path | None) -> None:
+    if value is None:
+        return
+    try:
+        handler = logging.FileHandler(value, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{value} cannot be written: {error.strerror}") from error
+    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    _add(context, handler)
+
+
+def _add(context: click.Context, handler: logging.Handler) -> None:
+    """Let a handler hear what is logged until the command has ended."""
+    _LOGGER.setLevel(logging.DEBUG)
+    _LOGGER.addHandler(handler)
+
+    def remove() -> None:
+        _LOGGER.removeHandler(handler)
+        handler.close()
+
+    context.find_root().call_on_close(remove)
+
+
+class _OneLine(logging.Formatter):
+    """Names of files may hold anything, also line breaks and escape sequences."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return one_line(super().format(record))
