@@ -8,6 +8,7 @@ from hypothesis import settings
 
 # Read by the libraries when they are imported, which may be before any fixture.
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of whoever runs the tests
 for _name in ("COLUMNS", "LINES"):  # what is printed is as wide as where nothing is said
     os.environ.pop(_name, None)
 for _name in [name.upper() for name in os.environ]:

@@ -34,6 +34,7 @@ COMMANDS = {
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "
     "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",
+    "config": "--all --json",
 }
 
 

@@ -21,6 +21,7 @@ from clew.cli.building import (
     unmerge,
 )
 from clew.cli.classifying import classify
+from clew.cli.config import config
 from clew.cli.looking import export, list_documents, methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
@@ -30,7 +31,10 @@ from clew.cli.program import Program
 __all__ = ["main"]
 
 
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_SETTINGS = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+}
 
 
 @click.group(cls=Program, context_settings=_SETTINGS)
@@ -55,6 +59,6 @@ def main(context: click.Context) -> None:
 main.params += talk.options()
 for _command in (
     index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
-    import_graph, import_triples, merge, unmerge, evaluation,
+    import_graph, import_triples, merge, unmerge, evaluation, config,
 ):  # fmt: skip
     main.add_command(_command)

@@ -34,6 +34,15 @@ _TRUTHS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
+
+
+class _Text(click.types.StringParamType):
+    """A text that may have spaces in it: several in a variable stand on lines of their own."""
+
+    envvar_list_splitter = "\n"
+
+
+TEXT = _Text()
 INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
 
 
@@ -86,6 +95,7 @@ def param_option(example: str) -> Decorator:
         "--param",
         "given",
         multiple=True,
+        type=TEXT,
         metavar="NAME=VALUE",
         help=f"Parameter of the method, such as {example}; may be repeated.",
     )
@@ -100,6 +110,7 @@ where_option = click.option(
     "--where",
     "filters",
     multiple=True,
+    type=TEXT,
     metavar="FILTER",
     help="Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
     "repeated, then all must hold.",
@@ -197,7 +208,8 @@ llm_option = click.option(
     metavar="SPEC",
     envvar=LLM_VARIABLE,
     show_envvar=True,
-    help="LLM: openai:MODEL, openai:MODEL@URL or local; a key is read from OPENAI_API_KEY.",
+    help="LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local; a key is read from "
+    "OPENAI_API_KEY.",
 )
 PAID_OPTIONS: Mapping[str, Decorator] = {
     "llm": llm_option,
@@ -205,6 +217,7 @@ PAID_OPTIONS: Mapping[str, Decorator] = {
         "--price",
         "priced",
         multiple=True,
+        type=TEXT,
         metavar="MODEL=IN,OUT",
         help="Dollars per million tokens of prompts and of completions; may be repeated.",
     ),
@@ -244,6 +257,7 @@ file_options = gathered(
         "exclude": click.option(
             "--exclude",
             multiple=True,
+            type=TEXT,
             metavar="PATTERN",
             help="Leave out files and folders, by id, by path below PATH or by name, such as "
             "drafts or '*.log'; may be repeated.",
@@ -345,7 +359,8 @@ build_options = gathered(
         "embedder": click.option(
             "--embedder",
             metavar="SPEC",
-            help="minilm (default), sentence-transformers:NAME, static:FOLDER or openai:MODEL@URL.",
+            help="minilm (default), sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL or "
+            "ollama:MODEL.",
         ),
         "tagger": click.option(
             "--tagger", metavar="SPEC", help="rules (default), spacy or spacy:PIPELINE."

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from clew.cli import talk
+from clew.cli import config, talk
 from clew.cli.plain import one_line
 from clew.errors import BudgetSpent, ClewError
 
@@ -38,8 +38,22 @@ class Program(click.Group):
     """The group of all commands, in the order in which a newcomer needs them."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        config.give_variables(cmd, name or str(cmd.name))
         cmd.params += talk.options()
         super().add_command(cmd, name)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 -- click's
+    ) -> click.Context:
+        try:
+            values = {} if args[:1] == ["config"] else dict(config.settings(self).values)
+            return super().make_context(info_name, args, parent, default_map=values, **extra)
+        except ClewError as error:
+            raise Failure(str(error)) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)

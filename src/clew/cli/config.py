@@ -1,0 +1,272 @@
+"""Values of options from files and the environment, and `clew config`, which shows them.
+
+A command takes an option's value from the command line, else from the environment
+(`CLEW_<COMMAND>_<OPTION>`), else from the nearest `clew.toml`, else from the user's own, else its
+default. docs/guides/config.md describes the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from clew.cli.plain import aligned, dim, echo_json, heading, one_line
+from clew.errors import InputError
+
+FILE, VARIABLE = "clew.toml", "CLEW_CONFIG"
+# They run a package's code, or send texts to an address: only a file that is trusted names them.
+_TRUSTED = frozenset("answer_llm embedder judge llm log reranker store tagger web".split())
+_PRICES = "prices"
+_SOURCES = {
+    ParameterSource.COMMANDLINE: "command line",
+    ParameterSource.ENVIRONMENT: "environment",
+    ParameterSource.DEFAULT: "default",
+}
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What the files say: for each command the values of its options, and the file of each."""
+
+    values: Mapping[str, Values]
+    origins: Mapping[tuple[str, str], Path]
+
+
+def settings(program: click.Group) -> Configured:
+    """Return what the user's file and the nearest `clew.toml` say of the commands.
+
+    Raises InputError for a file that cannot be read, for a name that no option has, and for a value
+    that only a trusted file may have.
+    """
+    values: dict[str, Values] = {name: {} for name in program.commands}
+    origins = {}
+    for path in files():
+        for command, option, value in _read(path, program):
+            values[command][option] = value
+            origins[command, option] = path
+    return Configured({name: each for name, each in values.items() if each}, origins)
+
+
+def files() -> list[Path]:
+    """Return the files that count, the one that counts more behind the other.
+
+    The variable CLEW_CONFIG names one file in place of both; an empty one stands for none.
+    """
+    named = os.environ.get(VARIABLE)
+    if named is not None:
+        return [Path(named)] if named else []
+    here = Path.cwd()
+    above = (place / FILE for place in (here, *here.parents))
+    found = next((path for path in above if path.is_file()), None)
+    own = _own_folder() / FILE
+    return [path for path in (own if own.is_file() else None, found) if path is not None]
+
+
+def _own_folder() -> Path:
+    return Path(click.get_app_dir("clew"))
+
+
+def _read(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
+    """Yield the command, the option and the value of each line of a file."""
+    tables = _parsed(path)
+    prices = tables.pop(_PRICES, {})
+    shared = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
+    options = {name: _options(command) for name, command in program.commands.items()}
+    every = {each for names in options.values() for each in names}
+    for name, value in shared.items():
+        written = _known(name, every, path)
+        for command, names in options.items():
+            if written in names:
+                _check_trust(path, names[written])
+                yield command, names[written], value
+    for command, table in tables.items():
+        if command in shared:
+            continue
+        if command not in options:
+            raise InputError(f"{path}: {_nearest(command, [*options, _PRICES], 'table')}")
+        for name, value in table.items():
+            option = options[command][_known(name, options[command], path, command)]
+            _check_trust(path, option)
+            yield command, option, value
+    if prices:
+        priced = tuple(f"{model}={_price(path, model, each)}" for model, each in prices.items())
+        yield from ((command, "priced", priced) for command, n in options.items() if "price" in n)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+
+
+def _options(command: click.Command) -> dict[str, str]:
+    """Return the options of a command by the names that a file may call them."""
+    known: dict[str, str] = {}
+    for param in command.params:
+        if isinstance(param, click.Option) and param.expose_value:
+            name = str(param.name)
+            written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
+            if param.is_flag and param.flag_value is False:  # --no-gitignore: gitignore = false
+                written = [name]
+            known |= {each.replace("-", "_"): name for each in written}
+    return known
+
+
+def _known(name: str, options: Iterable[str], path: Path, command: str = "") -> str:
+    """Return the name of an option as it is kept. Raises InputError where there is none."""
+    written, known = name.replace("-", "_"), list(options)
+    if written not in known:
+        where = f" in the table {command!r}" if command else ""
+        raise InputError(f"{path}: {_nearest(name, known, 'option')}{where}")
+    return written
+
+
+def _nearest(name: str, known: list[str], what: str) -> str:
+    near = difflib.get_close_matches(name.replace("-", "_"), known, 1)
+    hint = f", perhaps {near[0]!r} is meant" if near else ""
+    return f"there is no {what} {name!r}{hint}"
+
+
+def _price(path: Path, model: str, price: object) -> str:
+    if isinstance(price, list) and len(price) == 2:
+        return f"{price[0]},{price[1]}"
+    raise InputError(f"{path}: the price of {model!r} is two numbers, of prompts and completions")
+
+
+def give_variables(command: click.Command, name: str) -> None:
+    """Let every option of a command be given by a variable of its own: CLEW_ASK_CHUNKS."""
+    for param in command.params:
+        if isinstance(param, click.Option) and param.expose_value:
+            others = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
+            written = max(param.opts, key=len).lstrip("-")
+            own = f"clew_{name}_{written}".upper().replace("-", "_")
+            param.envvar = [own, *others]
+
+
+# -- trust ----------------------------------------------------------------------------------------
+
+
+def _check_trust(path: Path, option: str) -> None:
+    if option in _TRUSTED and not _is_trusted(path):
+        raise InputError(
+            f"{path} sets {option!r}, which runs code or sends texts elsewhere: look at it, then "
+            f"'clew config trust' lets it, until it changes"
+        )
+
+
+def _is_trusted(path: Path) -> bool:
+    """Say whether a file is the user's own, was named by CLEW_CONFIG, or was trusted as it is."""
+    if os.environ.get(VARIABLE) or path.parent == _own_folder():
+        return True
+    return _trusted().get(str(path.resolve())) == _digest(path)
+
+
+def _trusted() -> dict[str, str]:
+    try:
+        found = json.loads((_own_folder() / "trusted.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def trust(path: Path) -> None:
+    """Trust a file as it is now."""
+    known = {**_trusted(), str(path.resolve()): _digest(path)}
+    place = _own_folder() / "trusted.json"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(known, indent=2), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{place} cannot be written: {error.strerror}") from error
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+@click.command("config")
+@click.argument("action", required=False, type=click.Choice(["trust"]))
+@click.option("--all", "everything", is_flag=True, help="Show values that are defaults, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def config(context: click.Context, action: str | None, *, everything: bool, as_json: bool) -> None:
+    """Show which values options have, and where they come from.
+
+    A value comes from the command line, else from the environment (CLEW_<COMMAND>_<OPTION>), else
+    from the nearest clew.toml, else from the user's own, else it is the default. 'clew config
+    trust' lets the nearest clew.toml name models, stores and addresses, until it changes.
+    """
+    if action == "trust":
+        click.echo(_trust_nearest())
+        return
+    program = context.find_root().command
+    assert isinstance(program, click.Group)  # noqa: S101 -- this command is in one
+    rows = [row for row in _rows(context, program) if everything or row["from"] != "default"]
+    if as_json:
+        echo_json({"files": [str(path) for path in files()], "values": rows})
+        return
+    for path in files():
+        click.echo(f"{heading('File')}  {one_line(str(path))}")
+    if rows:
+        named = ((f"{r['command']} --{r['option']}", str(r["value"]), str(r["from"])) for r in rows)
+        click.echo(aligned([tuple(map(one_line, words)) for words in named]))
+    else:
+        click.echo(dim("Every option has its default; --all shows them."))
+
+
+def _trust_nearest() -> str:
+    found = files()
+    if not found:
+        raise InputError(f"there is no {FILE} here or above")
+    trust(found[-1])
+    return f"{one_line(str(found[-1]))} is trusted, until it changes."
+
+
+def _rows(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:
+    """Yield each option of each command with its value and where that is from."""
+    known = settings(program)
+    for name, command in program.commands.items():
+        inner = click.Context(
+            command,
+            info_name=name,
+            parent=context.find_root(),
+            default_map=known.values.get(name),
+        )
+        for param in command.params:
+            if not (isinstance(param, click.Option) and param.expose_value):
+                continue
+            value, source = param.consume_value(inner, {})
+            file = known.origins.get((name, str(param.name)))
+            written = param.opts[-1].lstrip("-")
+            if source is ParameterSource.DEFAULT_MAP:
+                told = str(file or "")
+            elif source is ParameterSource.ENVIRONMENT:
+                told = next(each for each in param.envvar or () if os.environ.get(each))
+            else:
+                told = _SOURCES[source]
+            yield {"command": name, "option": written, "value": _plain(value), "from": told}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -1,0 +1,150 @@
+"""Values of options from clew.toml and the environment: which hold, where they are from."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, clew):
+    """Return a function that writes a file of settings, and one that runs in a folder below."""
+    own = tmp_path / "home"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own))
+    monkeypatch.setattr("click.get_app_dir", lambda _name: str(own / "clew"))
+    work = tmp_path / "work" / "deep"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    (work / "a.md").write_text("Ada Lund wound the rope round the pole.", encoding="utf-8")
+
+    def write(text, *, user=False):
+        path = own / "clew" / "clew.toml" if user else tmp_path / "work" / "clew.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def values(clew):
+    rows = json.loads(clew("config", "--json").stdout)["values"]
+    return {f"{row['command']}.{row['option']}": (row["value"], row["from"]) for row in rows}
+
+
+def test_where_values_come_from(place, clew, monkeypatch):
+    """Command line, environment, the nearest file, the user's own, default: in this order."""
+    user = place('index = "own.clew"\n[search]\nchunks = 2\n[ask]\nchunks = 3\n', user=True)
+    found = place('[search]\nchunks = 4\nmethod = "bm25"\n')
+    known = values(clew)
+    assert known["search.chunks"] == (4, str(found))
+    assert known["search.method"] == ("bm25", str(found))
+    assert known["ask.chunks"] == (3, str(user))
+    assert known["ask.index"] == ("own.clew", str(user))
+    assert "ask.method" not in known
+    monkeypatch.setenv("CLEW_SEARCH_CHUNKS", "5")
+    monkeypatch.setenv("CLEW_INDEX", "elsewhere.clew")
+    known = values(clew)
+    assert known["search.chunks"] == ("5", "CLEW_SEARCH_CHUNKS")
+    assert known["ask.index"] == ("elsewhere.clew", "CLEW_INDEX")
+
+
+def test_values_hold(place, clew, monkeypatch):
+    """A command does what they say."""
+    place(
+        '[index]\ninto = "x.clew"\nexclude = ["b*"]\ngitignore = false\n[search]\nmethod = "bm25"\n'
+    )
+    assert clew("index", ".").stdout.startswith("x.clew: 1 document")
+    monkeypatch.setenv("CLEW_SEARCH_INDEX", "x.clew")
+    assert json.loads(clew("search", "rope", "--json").stdout)["method"] == "bm25"
+    dense = clew("search", "rope", "--json", "--method", "dense")
+    assert json.loads(dense.stdout)["method"] == "dense"
+    monkeypatch.setenv("CLEW_SEARCH_WHERE", "title = 'a'\nid like '*.md'")
+    found = json.loads(clew("search", "rope", "--json").stdout)
+    assert found["where"] == "title = 'a' and id like '*.md'"
+    monkeypatch.setenv("CLEW_LIST_INDEX", "x.clew")
+    monkeypatch.setenv("CLEW_LIST_JSON", "1")
+    assert json.loads(clew("list").stdout)["index"] == "x.clew"
+    monkeypatch.setenv("CLEW_INDEX_NO_GITIGNORE", "1")
+    assert values(clew)["index.no-gitignore"] == ("1", "CLEW_INDEX_NO_GITIGNORE")
+    monkeypatch.setenv("CLEW_CONFIG", "")
+    assert json.loads(clew("search", "rope", "--json").stdout)["method"] == "walk"
+
+
+def test_every_option_is_shown_on_demand(place, clew):
+    """With its default; and a line says that nothing is set."""
+    assert "Every option has its default" in clew("config").stdout
+    told = clew("config", "--all").stdout
+    assert "index --exclude" in told
+    assert "default" in told
+    path = place("[search]\nchunks = 2\n")
+    told = clew("config").stdout
+    assert str(path) in told
+    assert "search --chunks" in told
+
+
+def test_prices(place, clew):
+    """A table of its own, for every command that pays."""
+    place('[prices]\n"gpt-x" = [0.15, 0.6]\n')
+    known = values(clew)
+    assert known["ask.price"][0] == ["gpt-x=0.15,0.6"]
+    assert known["index.price"][0] == ["gpt-x=0.15,0.6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "[search]\nchunk = 2\n",
+            "there is no option 'chunk', perhaps 'chunks' is meant in",
+        ),
+        ("[serch]\nchunks = 2\n", "there is no table 'serch', perhaps 'search' is meant"),
+        ("metod = 'walk'\n", "there is no option 'metod', perhaps 'method' is meant"),
+        ("[search\n", "is not TOML: "),
+        ("[prices]\nx = 1\n", "the price of 'x' is two numbers"),
+        ("[search]\nchunks = 'many'\n", "is not a valid integer"),
+    ],
+)
+def test_what_is_wrong(place, clew, text, reason):
+    """Each mistake is one sentence, with the file and what may be meant."""
+    path = place(text)
+    result = clew("search", "rope")
+    assert result.exit_code in {1, 2}
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+    assert str(path) in result.stderr or result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['llm = "openai:x@http://evil.example"', 'embedder = "static:."', 'store = "x"', "web = true"],
+)
+def test_a_file_that_was_found_may_not_send_or_run_anything(place, clew, line, monkeypatch):
+    """Until its owner looked at it, and again once it changed; the user's own file may."""
+    path = place(f"{line}\n")
+    for command in (("ask", "rope?"), ("index", "."), ("config",)):
+        result = clew(*command)
+        assert result.exit_code == 1
+        assert "which runs code or sends texts elsewhere" in result.stderr
+    assert clew("config", "trust").exit_code == 0
+    assert clew("config").exit_code == 0
+    path.write_text(f"{line}\n# changed\n", encoding="utf-8")
+    assert clew("config").exit_code == 1
+    monkeypatch.setenv("CLEW_CONFIG", str(path))
+    assert clew("config").exit_code == 0
+    monkeypatch.delenv("CLEW_CONFIG")
+    path.unlink()
+    place(f"{line}\n", user=True)
+    assert clew("config").exit_code == 0
+
+
+def test_nothing_to_trust(place, clew):
+    """It says so."""
+    result = clew("config", "trust")
+    assert (result.exit_code, result.stderr) == (1, "clew: there is no clew.toml here or above\n")
+
+
+def test_a_file_that_is_named_and_not_there(place, clew, monkeypatch):
+    """One sentence."""
+    monkeypatch.setenv("CLEW_CONFIG", "nowhere.toml")
+    result = clew("config")
+    assert result.exit_code == 1
+    assert result.stderr == "clew: nowhere.toml cannot be read: No such file or directory\n"
