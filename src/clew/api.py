@@ -39,6 +39,7 @@ from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
+from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, located
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
@@ -213,6 +214,7 @@ class Index:
         on_progress: OnProgress | None = None,
         on_chunks: OnChunks | None = None,
         stop: Stop | None = None,
+        progress: Progress | None = None,
         **extraction: Unpack[ExtractionOptions],
     ) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
@@ -244,7 +246,8 @@ class Index:
         an empty list takes the names back.
 
         Another thread may `stop` it: what is whole then is committed, nothing is extracted or
-        removed, and the report says `stopped`; the same call goes on later.
+        removed, and the report says `stopped`; the same call goes on later. A `progress` is
+        written while it runs, for another thread to look at.
 
         Raises InputError for options that cannot be met, UnknownMethod, RecipeMismatch where the
         index was built with other models or settings, IndexLocked while another process writes,
@@ -254,12 +257,20 @@ class Index:
 
         for each in methods or ():
             retrieval.load(each)
-        meter = Meter()
+        progress = progress or Progress()
+        meter = progress.meter = Meter(progress=progress)
+        progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
         roots = self._roots(source, name)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
-            readers.read, roots=roots, selection=selection, columns=columns, web=web, stdin=stdin
+            readers.read,
+            roots=roots,
+            selection=selection,
+            columns=columns,
+            web=web,
+            stdin=stdin,
+            progress=progress,
         )
         items = iter(_items(source, read_files))
         first = list(islice(items, 1))
@@ -285,6 +296,7 @@ class Index:
                     meter=meter,
                     on_progress=on_progress,
                     stop=stop,
+                    progress=progress,
                 )
                 report.left_out = selection.counts()
                 if not report.stopped:
@@ -298,10 +310,16 @@ class Index:
                 extracted = Done()
                 with meter.stage("extract"):
                     if not report.stopped:
-                        extracted = self._extract(
-                            store, wanted, budget, meter, on_chunks, again=again
-                        )
+                        progress.stage = "extracting"
+
+                        def tell(done: int, total: int) -> None:
+                            progress.chunks = done, total
+                            if on_chunks is not None:
+                                on_chunks(done, total)
+
+                        extracted = self._extract(store, wanted, budget, meter, tell, again=again)
             finally:
+                progress.stage = "finishing"
                 self._finish(store, meter)
         snapshot = self.snapshot()
         return Added(

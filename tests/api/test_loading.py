@@ -140,8 +140,8 @@ endpoint:MODEL@URL""",
         ),
         (
             lambda: load_llm("claude"),
-            """there is no LLM 'claude': take local, local:FILE.gguf, openai:MODEL or \
-openai:MODEL@URL""",
+            """there is no LLM 'claude': take local, local:FILE.gguf, ollama:MODEL, \
+openai:MODEL or openai:MODEL@URL""",
         ),
     ],
     ids=["embedder", "tagger", "reranker", "llm"],

@@ -1,9 +1,15 @@
-"""Progress is for people who look on."""
+"""Progress is for people who look on: a bar on a terminal, a line now and then elsewhere."""
 
 import io
 import sys
+import time
+from types import SimpleNamespace
 
-from clew.cli.progress import documents_done, questions_asked
+import pytest
+
+from clew.cli import progress as shown
+from clew.cli.progress import clock, documents_done, documents_read, questions_asked, told
+from clew.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -11,8 +17,8 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_no_terminal_no_progress(monkeypatch):
-    """Where stderr is a file nobody is told anything."""
+def test_no_terminal_no_bar(monkeypatch):
+    """Where stderr is a file nobody is told of single steps."""
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with documents_done() as tell_documents, questions_asked() as tell_questions:
         assert tell_documents == (None, None)
@@ -31,7 +37,67 @@ def test_progress_counts_on_a_terminal(monkeypatch):
         tell_chunks(7, 2_345)
     with questions_asked() as tell_questions:
         tell_questions(3, 40)
-    shown = sys.stderr.getvalue()
-    assert "1,234 documents" in shown
-    assert "7 of 2,345 chunks" in shown
-    assert "3 of 40" in shown
+    printed = sys.stderr.getvalue()
+    assert "1,234 documents" in printed
+    assert "7 of 2,345 chunks" in printed
+    assert "3 of 40" in printed
+
+
+def a_run():
+    progress = Progress(stage="indexing", total=4_000_000)
+    progress.open("notes/a.md", 1_000_000)
+    progress.read("a", 2_000_000)
+    progress.settle(["a"])
+    return progress
+
+
+def test_a_bar_looks_at_the_progress(monkeypatch):
+    """What is written while it stands is what is drawn."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with documents_read() as progress:
+        progress.stage, progress.total = "indexing", 4_000_000
+        progress.open("notes/a.md", 1_000_000)
+        progress.read("a", 2_000_000)
+        progress.settle(["a"])
+    assert "25%, 1.0 of 4.0 MB, notes/a.md" in sys.stderr.getvalue()
+
+
+def test_lines_where_there_is_no_terminal(monkeypatch):
+    """One now and then, and none behind the end."""
+    monkeypatch.setattr(shown, "_LINE_S", 0.02)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with documents_read() as progress:
+        vars_of = a_run()
+        for name in Progress.__dataclass_fields__:
+            setattr(progress, name, getattr(vars_of, name))
+        time.sleep(0.2)
+    first, *_ = lines = sys.stderr.getvalue().splitlines()
+    assert first.startswith("clew: indexing, 25%, 1.0 of 4.0 MB, 0:00 left, notes/a.md")
+    time.sleep(0.06)
+    assert sys.stderr.getvalue().splitlines() == lines
+
+
+def test_what_is_told():
+    """Share, time left, what it cost, the file at hand; of what is known."""
+    progress = a_run()
+    assert told(progress, 60) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
+    progress.meter = SimpleNamespace(
+        llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123
+    )
+    progress.source = "a/very/long/way/to/some\nnote.md"
+    *words, name = told(progress).split(", ")
+    assert words == ["25%", "1.0 of 4.0 MB", "1,234 tokens", "$0.0123"]
+    assert name == "…ong/way/to/some note.md"
+    progress.stage, progress.chunks = "extracting", (3, 12)
+    assert told(progress, 60) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
+    assert told(Progress(documents=3)) == "3 documents"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3_723, "1:02:03")]
+)
+def test_times(seconds, words):
+    """As clocks have them."""
+    assert clock(seconds) == words

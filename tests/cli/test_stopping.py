@@ -18,7 +18,8 @@ from clew.stopping import Stop
 
 # A program that is `clew` with models that take their time, and says where it is.
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
 from clew import testing
 from clew.api import open_index
 from clew.cli import main

@@ -32,7 +32,7 @@ from clew.cli.options import (
 )
 from clew.cli.plain import dim, echo_json, heading, one_line
 from clew.cli.program import SKIPPED, Interrupted
-from clew.cli.progress import documents_done
+from clew.cli.progress import documents_done, documents_read
 from clew.cli.render import spent
 from clew.cli.stopping import kept, stoppable, told
 from clew.cli.talk import is_verbose, say
@@ -162,13 +162,12 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     ) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
-            with documents_done() as (on_progress, on_chunks), stoppable() as stop:
+            with documents_read() as progress, stoppable() as stop:
                 return opened.add(
                     paths[0] if len(paths) == 1 else list(paths),
                     **{**files, **extraction, **more},
                     budget=paid.budget,
-                    on_progress=on_progress,
-                    on_chunks=on_chunks,
+                    progress=progress,
                     stop=stop,
                 )
 

@@ -14,7 +14,7 @@ from clew.cli.graph_questions import graph_questions
 from clew.cli.options import Opener, json_option, listed, paid
 from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
-from clew.cli.progress import documents_done, questions_asked
+from clew.cli.progress import documents_read, questions_asked
 from clew.cli.settings import (
     Wish,
     check_combination,
@@ -166,8 +166,8 @@ def _indexed(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
             f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
             "name another folder with --index"
         )
-    with documents_done() as (on_progress, _):
-        added = index.add(dataset.corpus, budget=budget, on_progress=on_progress)
+    with documents_read() as progress:
+        added = index.add(dataset.corpus, budget=budget, progress=progress)
     warn_skipped(added.report.skipped)
     click.echo(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
     if added.extracted.stopped:

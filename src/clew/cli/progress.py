@@ -1,20 +1,30 @@
-"""How far a long command is: on stderr, and only where that is a terminal."""
+"""How far a long command is: on stderr, a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from clew.cli.plain import one_line
 from clew.cli.talk import is_quiet
+from clew.progress import Progress
+from clew.text.counted import counted
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bars
 
 
 Documents = Callable[[int], None]
 Chunks = Callable[[int, int], None]
+
+_LINE_S = 10.0  # between two lines, where stderr is no terminal
+_MOST = 24  # characters of a file's name
 
 
 @contextmanager
@@ -26,7 +36,7 @@ def documents_done() -> Iterator[tuple[Documents | None, Chunks | None]]:
     if not sys.stderr.isatty() or is_quiet():
         yield None, None
         return
-    with _progress("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
+    with _bars("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
         task = progress.add_task("indexing", total=None, of="documents")
 
         def on_chunks(done: int, total: int) -> None:
@@ -42,20 +52,116 @@ def questions_asked() -> Iterator[Callable[[int, int], None] | None]:
     if not sys.stderr.isatty() or is_quiet():
         yield None
         return
-    with _progress("{task.completed:,.0f} of {task.total:,.0f}", bar=True) as progress:
+    with _bars("{task.completed:,.0f} of {task.total:,.0f}", bar=True) as progress:
         task = progress.add_task("asking", total=1)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def _progress(counted: str, *, bar: bool) -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+@contextmanager
+def documents_read() -> Iterator[Progress]:
+    """Give what a run that indexes writes down, and show it meanwhile."""
+    progress = Progress()
+    if is_quiet():
+        yield progress
+    elif sys.stderr.isatty():
+        with _live(progress):
+            yield progress
+    else:
+        with _lines(progress):
+            yield progress
 
-    parts = [SpinnerColumn(), TextColumn("{task.description}"), *([BarColumn()] if bar else [])]
-    return Progress(
-        *parts,
-        TextColumn(counted),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
+
+@contextmanager
+def _live(progress: Progress) -> Iterator[None]:
+    """Show a bar that looks at the progress whenever it is drawn."""
+    bars = _bars("{task.fields[told]}", bar=True)
+    task = bars.add_task("starting", total=None, told="")
+    drawn = bars.get_renderables
+
+    def renderables() -> Any:  # noqa: ANN401 -- rich's
+        done, total = _share(progress)
+        bars.update(
+            task, description=progress.stage, completed=done, total=total, told=told(progress)
+        )
+        return drawn()
+
+    bars.get_renderables = renderables  # type: ignore[method-assign]
+    with bars:
+        yield
+
+
+@contextmanager
+def _lines(progress: Progress) -> Iterator[None]:
+    """Print a line every ten seconds."""
+    over, began = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not over.wait(_LINE_S):
+            words = [progress.stage, told(progress, time.monotonic() - began)]
+            click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
+
+    thread = threading.Thread(target=tell, name="clew-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def told(progress: Progress, seconds: float | None = None) -> str:
+    """Return how far a run is in words: share, rate, time left, the file at hand, what it cost."""
+    done, total = _share(progress)
+    parts = []
+    if progress.stage == "extracting":
+        parts.append(f"{done:,.0f} of {counted(int(total or 0), 'chunk')}")
+    elif total:
+        parts += [f"{done / total:.0%}", f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"]
+    else:
+        parts.append(counted(progress.documents, "document"))
+    if seconds and total and done:
+        parts.append(f"{clock(seconds * (total - done) / done)} left")
+    if progress.meter is not None and progress.meter.llm_calls:
+        parts.append(spent(progress.meter))
+    if progress.stage == "indexing" and progress.source:
+        name = one_line(progress.source)
+        parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
+    return ", ".join(parts)
+
+
+def spent(meter: Any) -> str:  # noqa: ANN401 -- a `clew.models.metered.Meter`, which takes NumPy to load
+    """Return what the LLM cost so far."""
+    tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
+    return f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens
+
+
+def clock(seconds: float) -> str:
+    """Return a time as 1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _share(progress: Progress) -> tuple[float, float | None]:
+    if progress.stage == "extracting":
+        done, total = progress.chunks
+        return done, total or None
+    if progress.stage == "finishing":
+        return 1, 1
+    return progress.done, progress.total or None
+
+
+def _bars(told: str, *, bar: bool) -> Bars:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
     )
+
+    parts = [SpinnerColumn(), TextColumn("{task.description}"), *([BarColumn(16)] if bar else [])]
+    times = TimeRemainingColumn(compact=True) if bar else TimeElapsedColumn()
+    return Progress(*parts, times, TextColumn(told), console=Console(stderr=True), transient=True)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +23,7 @@ from clew.layers import chunks, entities, terms, vectors
 from clew.metadata import values
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
+from clew.progress import Progress
 from clew.stopping import Stop
 from clew.store import Store
 from clew.text.analyze import VERSION as ANALYZER
@@ -35,6 +36,7 @@ _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segm
 LATE, SEPARATE = "late", "separate"
 
 OnProgress = Callable[[int], None]  # told how many more documents are done with
+Tell = Callable[[Collection[str]], None]  # the same, of their ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,7 @@ def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> 
             )
 
 
-def add(
+def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     store: Store,
     items: Iterable[Document | Skipped],
     models: Models,
@@ -102,6 +104,7 @@ def add(
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
+    progress: Progress | None = None,
 ) -> AddReport:
     """Add documents to the index, a commit per batch, and return what was done.
 
@@ -114,7 +117,12 @@ def add(
     check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
     report = AddReport()
-    tell = on_progress or (lambda _: None)
+    progress, told = progress or Progress(), on_progress or (lambda _: None)
+
+    def tell(document_ids: Collection[str]) -> None:
+        progress.settle(document_ids)
+        told(len(document_ids))
+
     known = store.hashes()
     read = set() if read is None else read
     stop = stop or Stop()
@@ -125,15 +133,22 @@ def add(
             if stop.is_asked:  # while it was read: nothing of it is paid for yet
                 break
             store.lock()  # what is built refers to what the store has now
+            progress.expect(_embedding(batch, store.recipe))
             rows = build([document for document, _ in batch], store, models, meter)
             with meter.stage("store"):
                 store.commit(rows, [content for _, content in batch])
             for document, _ in batch:
                 (report.changed if document.id in known else report.added).append(document.id)
             _log.info("%d documents committed, the last of them %s", len(batch), batch[-1][0].id)
-            tell(len(batch))
+            tell([document.id for document, _ in batch])
     report.stopped = stop.is_asked
     return report
+
+
+def _embedding(batch: Iterable[tuple[Document, str]], recipe: Mapping[str, Scalar]) -> float:
+    """Return about how many characters are embedded for a batch: chunks, sentences and names."""
+    texts = sum(len(document.text) for document, _ in batch)
+    return texts * (1.25 if recipe["vectors"] == LATE else 2.25)
 
 
 def _until(items: Iterable[Document | Skipped], stop: Stop) -> Iterator[Document | Skipped]:
@@ -210,7 +225,7 @@ def _changed(
     store: Store,
     known: Mapping[str, str],
     report: AddReport,
-    tell: OnProgress,
+    tell: Tell,
     seen: set[str],
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is not in the index as it is, with its content hash; report the rest."""
@@ -227,10 +242,10 @@ def _changed(
         content = content_hash(document)
         if known.get(document.id) == content:
             report.n_unchanged += 1
-            tell(1)
+            tell([document.id])
         elif document.id in known and (refused := owners.refuse(document)):
             report.skipped.append(refused)
-            tell(1)
+            tell([document.id])
         elif _has_words(document):
             yield document, content
         else:
@@ -238,7 +253,7 @@ def _changed(
                 store.remove([document.id])
             source = document.source or document.id
             report.skipped.append(Skipped(source=source, reason="has no words to index"))
-            tell(1)
+            tell([document.id])
 
 
 def _has_words(document: Document) -> bool:
@@ -250,7 +265,7 @@ def _not_renamed(
     store: Store,
     gone: Iterable[str],
     report: AddReport,
-    tell: OnProgress,
+    tell: Tell,
 ) -> Iterator[tuple[Document, str]]:
     """Give new documents the rows of those that are gone and had the same content; yield the rest.
 
@@ -274,12 +289,12 @@ def _not_renamed(
         renamed = {each: moved[each].id for each in store.rename(moved)}
         report.renamed |= renamed
         done = set(renamed.values())
-        tell(len(done))
+        tell(done)
         yield from (pair for pair in group if pair[0].id not in done)
 
 
 def _not_restored(
-    documents: Iterable[tuple[Document, str]], store: Store, report: AddReport, tell: OnProgress
+    documents: Iterable[tuple[Document, str]], store: Store, report: AddReport, tell: Tell
 ) -> Iterator[tuple[Document, str]]:
     """Bring back what the store still holds as removed; yield the rest.
 
@@ -290,7 +305,7 @@ def _not_restored(
         for document, content in group:
             if document.id in back:
                 report.restored.append(document.id)
-                tell(1)
+                tell([document.id])
             else:
                 yield document, content
 

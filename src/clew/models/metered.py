@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from clew.progress import Progress
+
 MODEL_STAGES = ("embed", "rerank", "tag", "llm")
 
 
@@ -52,6 +54,7 @@ class Meter:
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     recorded_calls: int = 0
+    progress: Progress | None = None  # is told what was embedded
     _open: _OpenStages = field(default_factory=_OpenStages, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -70,6 +73,11 @@ class Meter:
                 self.seconds[name] = self.seconds.get(name, 0.0) + own
             if inner:
                 inner[-1] += passed
+
+    def embedded(self, texts: Sequence[str]) -> None:
+        """Tell the progress of texts that were embedded."""
+        if self.progress is not None:
+            self.progress.embedded(sum(map(len, texts)))
 
     def add(self, reply: Reply) -> None:
         """Count an LLM's reply."""
@@ -127,7 +135,9 @@ class _MeteredEmbedder:
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         with self.meter.stage("embed"):
-            return self.inner.embed(texts, kind=kind)
+            rows = self.inner.embed(texts, kind=kind)
+        self.meter.embedded(texts)
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +146,9 @@ class _MeteredTokenEmbedder(_MeteredEmbedder):
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         with self.meter.stage("embed"):
-            return self.inner.embed_tokens(texts)
+            found = self.inner.embed_tokens(texts)
+        self.meter.embedded(texts)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

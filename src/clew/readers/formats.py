@@ -10,6 +10,7 @@ from pathlib import Path
 
 from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
+from clew.progress import Progress
 from clew.readers import (
     epub,
     html_page,
@@ -92,6 +93,7 @@ def read(
     *,
     web: bool = False,
     stdin: StandardInput | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -103,7 +105,8 @@ def read(
     as the caller iterates.
 
     A file:// address is a path, `-` is standard input, which `stdin` may name, and a web address is
-    fetched where `web` allows it.
+    fetched where `web` allows it. With a `progress` all files are looked for before the first is
+    read, so that their size is known.
 
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
@@ -117,14 +120,20 @@ def read(
         if isinstance(each, Page) and not web:
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
     named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
-    return _distinct(_files(named, roots, selection), columns or Columns())
+    progress = progress or Progress()
+    return _distinct(_files(named, roots, selection, progress), columns or Columns(), progress)
 
 
 def _files(
-    named: Sequence[Path | Page | StandardInput], roots: Roots | None, selection: Selection | None
+    named: Sequence[Path | Page | StandardInput],
+    roots: Roots | None,
+    selection: Selection | None,
+    progress: Progress,
 ) -> Iterator[File | Skipped]:
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
-    yield from files([each for each in named if isinstance(each, Path)], roots, selection)
+    found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
+    progress.total = sum(each.size for each in found if isinstance(each, File))
+    yield from found
     for each in named:
         if isinstance(each, Page):
             with inputs.fetched(each) as page:
@@ -134,12 +143,15 @@ def _files(
                 yield file
 
 
-def _distinct(found: Iterable[File | Skipped], columns: Columns) -> Iterator[Document | Skipped]:
+def _distinct(
+    found: Iterable[File | Skipped], columns: Columns, progress: Progress
+) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     for file in found:
         if isinstance(file, Skipped):
             yield file
             continue
+        progress.open(file.source, file.size)
         for item in _read_file(replace(file, columns=columns)):
             if isinstance(item, Skipped):
                 yield item
@@ -147,6 +159,7 @@ def _distinct(found: Iterable[File | Skipped], columns: Columns) -> Iterator[Doc
                 yield _duplicate(file, item, first[item.id])
             else:
                 first[item.id] = item.source
+                progress.read(item.id, len(item.text))
                 yield item
 
 

@@ -37,6 +37,7 @@ class File:
     source: str  # the path as the caller gave it, joined with what lies below it
     named: bool = False  # the caller named this very file, not a folder above it
     columns: Columns = Columns()  # what was said of its columns
+    size: int = 0  # bytes
 
 
 def files(
@@ -102,11 +103,11 @@ def _children(path: Path, seen: set[Path]) -> list[Path]:
 def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
     source = shown(path.as_posix())
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
     except OSError as error:
         return Skipped(source=source, reason=os_reason(error))
-    if S_ISREG(mode):
-        return File(path=path, id=file_id, source=source, named=named)
+    if S_ISREG(status.st_mode):
+        return File(path=path, id=file_id, source=source, named=named, size=status.st_size)
     return Skipped(source=source, reason="is not a regular file")
 
 
