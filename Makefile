@@ -6,7 +6,7 @@ DEMO := .venv-demo
 DEV := .venv-dev
 PIP := -m pip -qq --disable-pip-version-check --no-input install --no-deps
 LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-	--fork-strategy fewest --generate-hashes --no-annotate --excludes requirements/excluded.txt \
+	--fork-strategy fewest --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
 .PHONY: help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean
@@ -65,12 +65,12 @@ docs: .venv-site/ready ## build the documentation with the API reference in site
 	@cp site/README.html site/index.html
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
-	@$(LOCK) --output-file requirements/dev.txt --group tokenizer --group dev \
+	@$(LOCK) --output-file requirements/dev.txt --group dev \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra plots
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
-		--group tokenizer --extra models --extra eval
+		--extra models --extra eval
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 

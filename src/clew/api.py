@@ -33,6 +33,7 @@ from clew.index.choose import (
     Memory,
     Wanted,
 )
+from clew.models import is_checked
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
@@ -998,6 +999,9 @@ class Index:
             return self._store
 
     def _writable(self) -> Store:
+        embedder = self.models.embedder
+        if is_checked(embedder):
+            embedder.check()  # before a folder is made
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
             self._make_folder()  # the embedder's cache is in it

@@ -20,6 +20,9 @@ A message is one sentence: what was wrong, where, and what to do. The command li
 exits with a non-zero status; nothing else catches it.
 """
 
+import pathlib
+import sys
+
 
 class ClewError(Exception):
     """The root of all errors that Clew raises on purpose."""
@@ -49,8 +52,18 @@ class MissingExtra(ClewError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs the package {package!r}. Hint: pip install 'clew[{extra}]'"
+            f"{purpose} needs the package {package!r}. Hint: {_install()} 'clew[{extra}]'"
         )
+
+
+def _install() -> str:
+    """Return the command that installed this program, as far as its environment tells."""
+    environment = pathlib.Path(sys.prefix)
+    if (environment / "uv-receipt.toml").exists():
+        return "uv tool install"
+    if (environment / "pipx_metadata.json").exists():
+        return "pipx install --force"
+    return "pip install"
 
 
 class MissingLayer(ClewError):

@@ -1,12 +1,15 @@
 """What the commands say about themselves, and how quickly."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from clew.cli import main
+from clew.cli.helping import guides
 
 FILES = "--exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
 BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
@@ -35,7 +38,9 @@ COMMANDS = {
     "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",
     "config": "--all --json",
+    "help": "",
 }
+GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guides").glob("*.md"))
 
 
 def test_the_commands_are_these():
@@ -78,6 +83,68 @@ def test_the_first_help_shows_two_commands(clew):
     """A newcomer sees what to type, a line for each."""
     lines = clew("--help").stdout.splitlines()
     assert [line.split()[1] for line in lines if line.startswith("    clew ")] == ["index", "ask"]
+
+
+def test_the_package_has_every_guide():
+    """The guides in the package are those of the documentation, under the same names."""
+    assert {path.name: path.read_text(encoding="utf-8") for path in GUIDES} == {
+        file.name: file.read_text(encoding="utf-8") for file in guides().values()
+    }
+
+
+def test_help_lists_the_topics(clew):
+    """Each guide has a line that says what it is about."""
+    told = dict(line.split(maxsplit=1) for line in clew("help").stdout.splitlines() if "  " in line)
+    assert [guide.stem for guide in GUIDES if len(told.get(guide.stem, "").split()) < 3] == []
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_help_shows_a_guide_as_plain_text(clew, guide):
+    """A guide has its words and no Markdown, fits, and needs no terminal."""
+    result = clew("help", guide.stem, env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    title = guide.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    assert result.stdout.splitlines()[0].strip() == title
+    assert "](" not in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_help_leads_from_guide_to_guide(clew):
+    """A link to another guide is the command that shows it."""
+    words = " ".join(clew("help", "filters").stdout.split())
+    assert "documents (clew help documents)" in words
+
+
+def test_help_knows_commands_too(clew):
+    """`clew help ask` is `clew ask --help`; a guide of a command's name says where options are."""
+    assert clew("help", "ask").stdout == clew("ask", "--help").stdout
+    assert "clew export --help" in clew("help", "export").stdout
+
+
+def test_help_of_nothing_says_what_there_is(clew):
+    """A wrong topic is an error that lists the topics."""
+    result = clew("help", "sourdough")
+    assert result.exit_code == 1
+    assert "no topic and no command 'sourdough'" in result.stderr
+    assert "answers, " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("clew he", "help"), ("clew help fil", "filters"), ("clew search --met", "--method")],
+)
+def test_a_shell_completes_what_is_typed(words, completed):
+    """Commands, topics and options are completed, as README says for each shell."""
+    typed = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    for asked, answer in (("bash_complete", f"plain,{completed}"), ("fish_source", "complete")):
+        environment = {**os.environ, **typed, "_CLEW_COMPLETE": asked}
+        script = "from clew.cli import main; main(prog_name='clew')"
+        command = [sys.executable, "-c", script]
+        result = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        assert answer in result.stdout
 
 
 def test_version(clew):

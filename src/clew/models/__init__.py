@@ -67,6 +67,19 @@ def gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
     return hasattr(embedder, "embed_tokens")
 
 
+class CheckedEmbedder(Embedder, Protocol):
+    """An embedder that can say what it lacks before it is needed."""
+
+    def check(self) -> None:
+        """Raise what the first text would for want of a package or file; load nothing."""
+        ...
+
+
+def is_checked(embedder: Embedder) -> TypeGuard[CheckedEmbedder]:
+    """Say whether an embedder can say what it lacks."""
+    return hasattr(embedder, "check")
+
+
 class Tagger(Protocol):
     """Texts to the mentions of entities in them (named entity recognition)."""
 

