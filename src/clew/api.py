@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import threading
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial, reduce, wraps
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, T
 from weakref import WeakSet
 
 from clew import answer as answering
-from clew import index, loading, readers, steps, support
+from clew import arguments, index, loading, readers, steps, support
 from clew import methods as retrieval
+from clew.calls import awaitable, checked
+from clew.display import Shown, paragraph, table
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
 from clew.generation import open_snapshot
@@ -47,12 +50,13 @@ from clew.readers.selection import Selection
 from clew.stopping import Stop
 from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
+from clew.text.counted import counted
 from clew.text.keys import name_key
 from clew.text.patterns import matching
 from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from clew.classify import Classified
@@ -79,11 +83,21 @@ _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
 _MOST_FILTERED = 8  # filters whose documents stay in memory
 _MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
+_EXTRACTION = {
+    "units": arguments.number(0, 1),
+    "value": arguments.TEXT,
+    "triples": arguments.TEXT,
+    "core": arguments.number(0, 1),
+    "core_by": arguments.TEXT,
+    "entities": arguments.TEXT,
+    "entity_threshold": arguments.number(0, 1),
+    "entity_words": arguments.whole(1),
+}
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Added(Shown):
     """What `Index.add` did, and what it cost."""
 
     report: AddReport
@@ -93,6 +107,7 @@ class Added:
     n_chunks: int
 
 
+@checked
 def open_index(
     folder: str | Path,
     *,
@@ -149,6 +164,10 @@ class Index:
     Any number of threads may read it, and one of them at a time writes: others that want to wait.
     What reads sees one generation, the newest when it began. Models, generations and what is
     computed from them are made once for all threads. After a fork the child opens all anew.
+
+    `len(index)` is how many documents it has, and `id in index` says whether one is there. What
+    may take long has an awaitable of its name behind an a, such as `asearch`. To cancel that ends
+    the waiting; what was begun goes on in its thread, and a write is made whole.
     """
 
     def __init__(
@@ -194,8 +213,36 @@ class Index:
     ) -> None:
         self.close()
 
+    def __len__(self) -> int:
+        return len(self._existing().hashes()) if self._exists() else 0
+
+    def __contains__(self, document_id: object) -> bool:
+        if not isinstance(document_id, str) or not self._exists():
+            return False
+        return self.snapshot().layer("document").rows([document_id])[0] >= 0
+
+    def __bool__(self) -> bool:
+        """Return True: an index without documents is one, too."""
+        return True
+
+    def __repr__(self) -> str:
+        try:
+            size = f"{counted(len(self), 'document')}" if self._exists() else "not made yet"
+        except StoreError as error:
+            size = f"{type(error).__name__}: {error}"
+        return f"<Index {str(self.folder)!r}: {size}>"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the index holds."""
+        if not self._exists() or not len(self):
+            return paragraph(repr(self))
+        layers = self.snapshot().layers
+        counts = [(name, f"{len(layer):,}") for name, layer in layers.items() if len(layer)]
+        return paragraph(str(self.folder), strong=True) + table(("layer", "rows"), counts)
+
     # -- write --------------------------------------------------------------------------------
 
+    @checked
     @_one_at_a_time
     def add(  # noqa: PLR0913 -- one argument for each option
         self,
@@ -414,6 +461,7 @@ class Index:
             on_progress=on_chunks,
         )
 
+    @checked
     @_one_at_a_time
     def extract_triples(
         self,
@@ -436,6 +484,7 @@ class Index:
             self._finish(store, meter)
         return done
 
+    @checked
     @_one_at_a_time
     def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
         """Take the entities and triples of documents in the index from a file of JSON lines.
@@ -452,6 +501,7 @@ class Index:
             self._finish(store, meter)
         return done
 
+    @checked
     @_one_at_a_time
     def import_graph(self, path: str | Path, *, on_progress: OnProgress | None = None) -> Imported:
         """Take a knowledge graph from a file: a document for each subject, and triples of texts.
@@ -478,6 +528,7 @@ class Index:
                 self._finish(store, meter)
         return replace(imported, usage=meter.usage())
 
+    @checked
     @_one_at_a_time
     def merge(self, name: str, into: str) -> None:
         """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
@@ -509,6 +560,7 @@ class Index:
             self._renew(store)
         return targets
 
+    @checked
     @_one_at_a_time
     def unmerge(self, name: str) -> None:
         """Let an entity that stood for another stand for itself again."""
@@ -521,6 +573,7 @@ class Index:
         store.set_aliases({key: target})
         self._renew(store)
 
+    @checked
     @_one_at_a_time
     def remove(
         self,
@@ -549,6 +602,7 @@ class Index:
         self._renew(store)
         return gone
 
+    @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
         """Return the ids of all documents, or of those that ids, folders or patterns name.
 
@@ -582,6 +636,7 @@ class Index:
 
     # -- read ---------------------------------------------------------------------------------
 
+    @checked
     def plan(  # noqa: PLR0913 -- one argument for each option
         self,
         source: Source,
@@ -643,6 +698,7 @@ class Index:
             self._make_folder()  # of the ledger
         return plan.plan(corpus, llm, memory, core=core, n_probes=probe)
 
+    @checked
     def search(
         self,
         query: str,
@@ -666,7 +722,8 @@ class Index:
         an empty query or index, and for a filter as `snapshot`; UnknownMethod, MissingLayer.
         """
         meter = Meter()
-        retriever = build_method(method or self._default(meter), parameters, context_tokens)
+        chosen = self._default(meter) if method is None else method
+        retriever = build_method(chosen, parameters, context_tokens)
         return self._found(query, retriever, as_filter(where), budget, meter)[0]
 
     def _default(self, meter: Meter) -> str:
@@ -704,6 +761,7 @@ class Index:
         )
         return evidence, snapshot
 
+    @checked
     def ask(
         self,
         question: str,
@@ -723,9 +781,8 @@ class Index:
         below `min_support`, 0 to 1, it is of the kind "refused" instead, and its context holds what
         is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing.
         """
-        _check_support(min_support)  # before anything is paid for
         meter = Meter()
-        chosen = method or self._default(meter)
+        chosen = self._default(meter) if method is None else method
         size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
         evidence, snapshot = self._found(question, retriever, as_filter(where), budget, meter)
@@ -734,6 +791,7 @@ class Index:
         )
         return replace(found, usage=together(evidence.usage, found.usage))
 
+    @checked
     def answer(
         self,
         evidence: Evidence,
@@ -749,7 +807,6 @@ class Index:
         `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
         `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`.
         """
-        _check_support(min_support)
         models = self._within(budget)
         if llm is not None:
             models = replace(models, llm=recorded(llm, budget=budget))
@@ -786,6 +843,7 @@ class Index:
             found = answering.placed(found, snapshot)
         return replace(found, usage=meter.usage())
 
+    @checked
     def classify(
         self,
         text: str,
@@ -827,6 +885,7 @@ class Index:
             )
         return replace(classified, usage=together(evidence.usage, meter.usage()))
 
+    @checked
     def show(self, name: str | None = None) -> dict[str, Any]:
         """Describe the index, or a row of it by its id or an entity by its name, as plain values.
 
@@ -859,6 +918,7 @@ class Index:
         hashes = sorted(self._existing().hashes().items())
         return sha256("\n".join(f"{id_} {found}" for id_, found in hashes).encode()).hexdigest()
 
+    @checked
     def export(
         self,
         path: str | Path,
@@ -893,6 +953,7 @@ class Index:
 
         return describe_aliases(self._existing(), self.snapshot())
 
+    @checked
     def snapshot(self, where: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the index, opened once for all threads.
 
@@ -936,6 +997,7 @@ class Index:
             index.check_recipe(recipe, wanted)
         return models
 
+    @checked
     def load_llm(self, spec: str, *, budget: Budget | None = None) -> Conversation:
         """Return the LLM that `spec` names; its replies are recorded as those of the index's own.
 
@@ -976,6 +1038,21 @@ class Index:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+
+    # -- the same for an event loop -----------------------------------------------------------
+
+    aadd = awaitable(add)
+    aextract_triples = awaitable(extract_triples)
+    aimport_triples = awaitable(import_triples)
+    aimport_graph = awaitable(import_graph)
+    aremove = awaitable(remove)
+    acompact = awaitable(compact)
+    aplan = awaitable(plan)
+    asearch = awaitable(search)
+    aask = awaitable(ask)
+    aanswer = awaitable(answer)
+    aclassify = awaitable(classify)
+    aexport = awaitable(export)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -1086,6 +1163,7 @@ def _check_type(method: str, parameter: str, value: Scalar, default: object) -> 
 def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
     """Return what was wanted last with what is `given`, None standing for nothing given."""
     named = {name: each for name, each in given.items() if each is not None}
+    arguments.check(named, _EXTRACTION)
     wanted = Wanted.from_plain({**kept, **named})
     if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
@@ -1113,7 +1191,7 @@ def _items(
     first = list(islice(items, 1))
     given = chain(first, items)
     if first and isinstance(first[0], Document):
-        return (item if isinstance(item, Document) else _refuse(item) for item in given)
+        return map(_document, given)
     paths = [i if isinstance(i, str | Path) else _refuse(i) for i in given]
     return read(paths)
 
@@ -1140,6 +1218,16 @@ def no_file(named: str, left_out: Mapping[str, int]) -> InputError:
     return InputError(f"there is no file to index in {named}{why}")
 
 
+def _document(item: object) -> Document:
+    if not isinstance(item, Document):
+        _refuse(item)
+    if not (isinstance(item.id, str) and item.id and isinstance(item.text, str)):
+        raise InputError(f"a document has an id and a text, both of them texts, not {item!r:.80}")
+    if not (isinstance(item.title, str) and isinstance(item.metadata, Mapping)):
+        raise InputError(f"the title of {item.id!r:.60} is a text, and its metadata a mapping")
+    return item
+
+
 def _refuse(item: object) -> NoReturn:
     raise InputError(
         f"what is added is all paths or all documents (clew.types.Document), not {item!r:.80}"
@@ -1149,11 +1237,6 @@ def _refuse(item: object) -> NoReturn:
 def _check_query(query: str) -> None:
     if not query.strip():
         raise InputError("the question is empty: ask something")
-
-
-def _check_support(min_support: float) -> None:
-    if not 0 <= min_support <= 1:
-        raise InputError(f"the least support is a probability from 0 to 1, not {min_support}")
 
 
 def _check_layers(layers: Iterable[str], snapshot: Snapshot) -> None:

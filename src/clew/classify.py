@@ -18,6 +18,7 @@ from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.context import build_context
 from clew.derived import Derived
+from clew.display import Shown
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
@@ -37,8 +38,8 @@ EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _SAMPLE = 200  # labelled texts by which names are tried
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Classified(Shown):
     """The label of a text, and what spoke for it."""
 
     text: str

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from clew import arguments
 from clew.algo.pool import fitting
 from clew.errors import InputError
 from clew.text import blocks, tokens
 from clew.types import Context, Evidence, Hit, Passage, Table
 
 
+@arguments.checked(
+    {
+        "evidence": arguments.instance("the Evidence that a search gave", Evidence),
+        "budget_tokens": arguments.WHOLE,
+    }
+)
 def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     """Return the first rows of the tables, and the hits in order, as many as fit whole.
 

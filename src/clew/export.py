@@ -18,6 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from clew.display import Shown
 from clew.errors import InputError
 from clew.readers.extras import needs
 from clew.text.normalize import collapse
@@ -48,8 +49,8 @@ _MOST_STRENGTH = 10  # of a triple in a file that is read again
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Shown):
     """What was written."""
 
     file: str

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from clew import plugins
+from clew import arguments, plugins
 from clew.errors import InputError
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
 
@@ -41,6 +41,11 @@ class Specs:
     tagger: str | None = None
     reranker: str | None = None
     llm: str | None = None
+
+    def __post_init__(self) -> None:
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {name: spec for name, spec in named.items() if spec is not None}
+        arguments.check(given, dict.fromkeys(given, arguments.TEXT))
 
 
 def load_models(specs: Specs, *, cache: Path | None = None) -> Models:
@@ -163,6 +168,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
 
 
+@arguments.checked({"spec": arguments.TEXT})
 def load_llm(
     spec: str,
     *,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from clew.derived import CachedArrays, Derived
+from clew.display import Shown, paragraph, table
 from clew.errors import MissingLayer
 from clew.once import Once
 from clew.text.apparatus import kind_of, named_in
@@ -31,8 +32,8 @@ Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+@dataclass(frozen=True, slots=True, repr=False)
+class Heading(Shown):
     """A heading of a document; what stands behind it, up to the next of its level, is its own."""
 
     start: int  # the character of the document's text at which it begins
@@ -40,8 +41,8 @@ class Heading:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Apparatus:
+@dataclass(frozen=True, slots=True, repr=False)
+class Apparatus(Shown):
     """A range of a document that leads to its text and says nothing itself."""
 
     start: int
@@ -49,8 +50,8 @@ class Apparatus:
     kind: str  # one of `clew.text.apparatus.KINDS`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Document(Shown):
     """A source text. Every character range anywhere in Clew counts characters of `text`."""
 
     id: str  # stable: the path below the folder that was indexed, or the record's own id
@@ -84,8 +85,8 @@ class Document:
         return title_head(self.title, text, self.section_at(place))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Skipped(Shown):
     """One input that gave no document, and why."""
 
     source: str
@@ -342,8 +343,8 @@ def _transposed(snapshot: Snapshot, a: str, b: str) -> csr_array:
 _TRANSPOSED = Derived("a link the other way", _transposed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Usage(Shown):
     """What a run cost. Seconds are wall time per stage."""
 
     llm_calls: int = 0
@@ -362,8 +363,8 @@ class Usage:
         return sum(self.seconds.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Hit(Shown):
     """A chunk that a method found, or a part of one; higher scores come first."""
 
     chunk_id: str
@@ -389,8 +390,8 @@ class Hit:
         return head(self.title, self.section, self.page, self.last_page)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Step(Shown):
     """One stop of a thread: which row, and why the method went there."""
 
     layer: str  # "query", or one of the index: "entity", "triple", "term", "unit", "chunk", ...
@@ -403,16 +404,16 @@ class Step:
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+@dataclass(frozen=True, slots=True, repr=False)
+class Path(Shown):
     """A thread from the query to a chunk."""
 
     steps: tuple[Step, ...]
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Table(Shown):
     """What a method found that is no text: entities or relations, a row each."""
 
     name: str
@@ -420,8 +421,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConceptAnchors:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ConceptAnchors(Shown):
     """Anchors: rows of the graph that stand for one concept of a query, any of them."""
 
     concept: str
@@ -430,8 +431,8 @@ class ConceptAnchors:
     anchors: tuple[Step, ...]  # entities and triples, nearest first; the reason names the words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Candidate(Shown):
     """A small part of the graph that connects anchors of some groups."""
 
     rank: int  # from 1; those that were chosen come first
@@ -446,8 +447,8 @@ class Candidate:
     triples: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expansion:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Expansion(Shown):
     """One triple that was added to a chosen candidate, and why."""
 
     candidate: int  # its rank
@@ -457,8 +458,8 @@ class Expansion:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Fact(Shown):
     """A triple as evidence."""
 
     id: str
@@ -471,8 +472,8 @@ class Fact:
     depth: int = 0  # of the expansion or growth that brought it; 0: the candidate or tree had it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Edge(Shown):
     """What joins two nodes of a subgraph."""
 
     a: str  # ids of nodes
@@ -482,8 +483,8 @@ class Edge:
     facts: tuple[str, ...] = ()  # ids of the triples between the two
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Growth(Shown):
     """One node that joined a subgraph, and why."""
 
     node: str  # id
@@ -494,8 +495,8 @@ class Growth:
     limit: float | None  # what the ratio was compared with; None: any would have done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subgraph:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Subgraph(Shown):
     """A tree that connects terminals, and what grew around it.
 
     Nodes are entities, statistical entities and chunks.
@@ -509,8 +510,8 @@ class Subgraph:
     components: tuple[tuple[str, ...], ...]  # the nodes of each, the one of most influence first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphAnswer:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GraphAnswer(Shown):
     """An entity of the graph that may be the answer, and one way to it."""
 
     id: str  # of the entity
@@ -521,8 +522,8 @@ class GraphAnswer:
     facts: tuple[str, ...]  # ids of the facts on the way, from the start on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceGraph:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EvidenceGraph(Shown):
     """The part of the graph that a method found, and how it came to it."""
 
     groups: tuple[ConceptAnchors, ...] = ()
@@ -534,8 +535,8 @@ class EvidenceGraph:
     answers: tuple[GraphAnswer, ...] = ()  # best first, where the method ranks some
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectAnswer:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DirectAnswer(Shown):
     """An answer that an LLM gave while it looked for evidence, with the sentence that proves it."""
 
     text: str
@@ -551,8 +552,8 @@ class Limits:
     tokens: str = ""  # how many tokens a context that it fills itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Evidence(Shown):
     """What a method found: chunks in order, and the threads that say why."""
 
     query: str
@@ -569,9 +570,31 @@ class Evidence:
     prompt: str = "short_answer"  # by which an LLM is asked for the answer
     usage: Usage = field(default_factory=Usage)
 
+    def _repr_html_(self) -> str:
+        """Show the hits in a notebook."""
+        support = "" if self.support is None else f", support {self.support:.2f}"
+        rows = [
+            (
+                n,
+                each.title,
+                f"{each.document_id}:{each.start}-{each.end}",
+                each.relevance,
+                each.text,
+            )
+            for n, each in enumerate(self.hits, 1)
+        ]
+        found = table(("", "title", "where", "relevance", "text"), rows)
+        notes = "".join(map(paragraph, self.notes))
+        return (
+            paragraph(self.query, strong=True)
+            + paragraph(f"{self.method}{support}")
+            + found
+            + notes
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Passage(Shown):
     """One numbered piece of a context."""
 
     number: int  # from 1, as cited in the answer
@@ -592,8 +615,8 @@ class Passage:
         return head(self.title, self.section, self.page, self.last_page)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Context(Shown):
     """What the answer may use: passages that fit a token budget together."""
 
     passages: tuple[Passage, ...]
@@ -603,8 +626,8 @@ class Context:
     tables: tuple[Table, ...] = ()  # of the evidence's, the rows that fit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Citation(Shown):
     """A character range of a source that supports the answer."""
 
     number: int  # of the passage in the context
@@ -620,8 +643,8 @@ class Citation:
     last_page: int | None = None  # on which it ends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Answer(Shown):
     """An answer with its citations and the evidence they stand on."""
 
     question: str
@@ -631,3 +654,15 @@ class Answer:
     context: Context
     evidence: Evidence
     usage: Usage = field(default_factory=Usage)
+
+    def _repr_html_(self) -> str:
+        """Show the answer and its citations in a notebook."""
+        rows = [
+            (f"[{each.number}]", f"{each.document_id}:{each.start}-{each.end}", each.quote)
+            for each in self.citations
+        ]
+        cited = table(("", "where", "quote"), rows) if rows else ""
+        told = paragraph(self.question, strong=True) + paragraph(
+            self.text or "Nothing in the index answers this."
+        )
+        return told + paragraph(f"{self.kind}, by {self.evidence.method}") + cited

@@ -436,7 +436,7 @@ def test_a_removal_loads_no_model(full, folder, monkeypatch):
 
 def test_a_budget_without_a_token_is_refused(full):
     """The context's budget is checked as the caller gave it."""
-    with pytest.raises(InputError, match="at least 1 token, not 0"):
+    with pytest.raises(InputError, match="whole number, at least 1, not 0"):
         full.ask(QUESTION, context_tokens=0)
 
 

@@ -120,7 +120,7 @@ def test_a_plan_of_a_core_beside_all(folder):
         assert core.n_chunks == math.ceil(0.8 * every.n_chunks)
         assert core.prompt_tokens < every.prompt_tokens
         assert everything.methods == ("clue", "ket")
-        with pytest.raises(InputError, match="core chunks is from 0 to 1, not 80"):
+        with pytest.raises(InputError, match="'core' is a number, from 0 to 1, not 80"):
             index.plan(small_documents(), core=80)
 
 

@@ -179,7 +179,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
     warn_skipped(added.report.skipped)
     if as_json:
-        echo_json({"index": str(folder), **asdict(added)})
+        echo_json({"index": str(folder), **added.to_dict()})
     elif _n_seen(added):
         say(_summary(added, folder))
         if bare and extraction["triples"] is None:
@@ -261,7 +261,7 @@ def import_graph(
     if len(done.skipped) > _MOST_SKIPPED:
         click.echo(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
     if as_json:
-        echo_json({"index": str(folder), **asdict(done)})
+        echo_json({"index": str(folder), **done.to_dict()})
     else:
         say(_graph_summary(done, layers, folder))
     if done.skipped:
@@ -284,7 +284,7 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)
     if as_json:
-        echo_json({"index": str(folder), **asdict(done)})
+        echo_json({"index": str(folder), **done.to_dict()})
     else:
         held = f"{counted(layers['triple'], 'triple')} now in {one_line(str(folder))}"
         say(f"Triples of {counted(done.recorded, 'chunk')} taken over; {held}.")

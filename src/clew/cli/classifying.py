@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,7 +169,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
                 on_progress(len(done), len(documents))
     scores = _scores(done)
     if as_json:
-        click.echo(json.dumps({"texts": len(done), **scores, "usage": asdict(usage)}))
+        click.echo(json.dumps({"texts": len(done), **scores, "usage": usage.to_dict()}))
     else:
         click.echo("\n".join(_summary(len(done), scores, notes, usage)))
     if skipped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,7 +140,7 @@ def graph_questions(
             for row in measure_graph(search, questions, name, respond=respond)
         ]
     if as_json:
-        echo_json([asdict(row) for row in rows])
+        echo_json(rows)
     else:
         click.echo(_table(rows))
         for line in _notes(rows):

@@ -7,9 +7,10 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, is_dataclass
 
 import click
+
+from clew.display import plain
 
 MAX_COLUMNS = 100
 
@@ -68,6 +69,4 @@ def dim(text: str) -> str:
 
 def echo_json(value: object) -> None:
     """Print one JSON document; everything outside ASCII is escaped, so nothing can obey it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    click.echo(json.dumps(value, indent=2))
+    click.echo(json.dumps(plain(value), indent=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,7 @@ def plan(  # noqa: PLR0913 -- one argument for each group of options
             list(paths), **files, **planned_for, probe=probe or 0, budget=paid.budget
         )
     if as_json:
-        echo_json(asdict(found))
+        echo_json(found)
     else:
         click.echo("\n".join(_lines(found)))
 

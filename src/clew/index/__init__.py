@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from clew import generation
 from clew.derived import CachedArrays
+from clew.display import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index.origins import Owners
 from clew.layers import chunks, entities, terms, vectors
@@ -46,6 +47,13 @@ class Settings:
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.chunking, Chunking) or self.vectors not in (LATE, SEPARATE):
+            raise InputError(
+                f"settings have a Chunking, and vectors that are {LATE!r} or {SEPARATE!r}, "
+                f"not {self.chunking!r:.60} and {self.vectors!r:.60}"
+            )
+
     def recipe(self, models: Models) -> dict[str, Scalar]:
         """Return the recipe of an index that `models` make."""
         late = self.vectors == LATE and gives_tokens(models.embedder)
@@ -68,8 +76,8 @@ def model_recipe(models: Models) -> dict[str, Scalar]:
     }
 
 
-@dataclass(slots=True)
-class AddReport:
+@dataclass(slots=True, repr=False)
+class AddReport(Shown):
     """What adding documents did."""
 
     added: list[str] = field(default_factory=list)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from clew.display import Shown
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
 from clew.index import finish
@@ -69,8 +70,8 @@ _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
 
-@dataclass(slots=True)
-class Done:
+@dataclass(slots=True, repr=False)
+class Done(Shown):
     """What a run extracted, in chunks, by kind."""
 
     llm: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.display import Shown
 from clew.errors import InputError, UnreadableSource
 from clew.index import LATE, check_recipe, chunking, model_recipe
 from clew.index.extract import ExtractionCorpus
@@ -40,8 +41,8 @@ _MARK = "graph:"  # before the hash of a document that is made of triples
 _CHUNKS_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Imported(Shown):
     """What importing a graph did; subjects are the documents that are made of its triples."""
 
     n_triples: int  # distinct ones that these documents have now

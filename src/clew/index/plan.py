@@ -16,6 +16,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.knn import core_of, core_size
+from clew.display import Shown
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,
@@ -49,8 +50,8 @@ _ENOUGH_CALLS = 5  # recorded ones, to estimate from
 _AROUND = 4  # tokens that a chat format puts around a message, where the model cannot be asked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostEstimate:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CostEstimate(Shown):
     """What one setting would cost."""
 
     setting: str
@@ -70,8 +71,8 @@ class CostEstimate:
         return self.prompt_tokens + self.completion_tokens + self.repair_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Shown):
     """What each setting would cost on one corpus with one model."""
 
     model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from clew.errors import BadReply, BudgetSpent, ClewError, InputError
+from clew import arguments
+from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
 
@@ -51,8 +52,9 @@ class Budget:
     """
 
     def __init__(self, tokens: int | None = None, usd: float | None = None) -> None:
-        if (tokens is not None and tokens < 0) or (usd is not None and not usd >= 0):
-            raise InputError("a budget must be zero tokens or dollars, or more")
+        bounds = {"tokens": tokens, "usd": usd}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        arguments.check(given, {"tokens": arguments.whole(0), "usd": arguments.number(0)})
         self.tokens = tokens
         self.usd = usd
         self.refused = ""  # why the last request that did not fit was not sent

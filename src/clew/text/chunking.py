@@ -13,12 +13,13 @@ its second half. It never ends with a heading, and the next window begins with i
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew import arguments
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.sections import Headed
@@ -39,6 +40,8 @@ class Chunking:
     subchunk_depth: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
 
     def __post_init__(self) -> None:
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        arguments.check(given, dict.fromkeys(given, arguments.WHOLE))
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "

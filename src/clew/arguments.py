@@ -1,0 +1,132 @@
+"""What callers may give to public functions, checked by the names of the arguments.
+
+A wrong argument is an InputError in one sentence, before anything is read, asked or written. What
+only the function itself can tell, such as whether a document of that id exists, is left to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from numbers import Integral, Real
+from os import PathLike
+from typing import ParamSpec, TypeVar
+
+from clew.errors import InputError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an argument may be, and how that is said."""
+
+    holds: Callable[[object], bool]
+    said: str
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def is_path(value: object) -> bool:
+    """Say whether a value may be a path."""
+    return isinstance(value, str | PathLike) and str(value) != "" and "\0" not in str(value)
+
+
+def _are_texts(value: object) -> bool:
+    return (
+        isinstance(value, Sequence) and not isinstance(value, bytes) and all(map(_is_text, value))
+    )
+
+
+def are_several(value: object) -> bool:
+    """Say whether a value holds others, one after the other."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole(least: int) -> Kind:
+    """Return the kind of whole numbers that are not below `least`."""
+
+    def holds(value: object) -> bool:
+        return _is_whole(value) and value >= least  # type: ignore[operator]
+
+    return Kind(holds, f"a whole number, at least {least}")
+
+
+def number(least: float, most: float = math.inf) -> Kind:
+    """Return the kind of numbers between two bounds."""
+
+    def holds(value: object) -> bool:
+        return _is_number(value) and least <= value <= most  # type: ignore[operator]
+
+    bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    return Kind(holds, f"a number, {bounds}")
+
+
+def instance(said: str, *kinds: type) -> Kind:
+    """Return the kind of what is of one of these classes."""
+    return Kind(lambda value: isinstance(value, kinds), said)
+
+
+WHOLE = Kind(_is_whole, "a whole number")
+TEXT = Kind(_is_text, "a text")
+TEXTS = Kind(lambda value: not _is_text(value) and _are_texts(value), "a list of texts")
+TEXT_OR_TEXTS = Kind(_are_texts, "a text or a list of texts")
+PATH = Kind(is_path, "a path")
+TRUTH = instance("true or false", bool)
+FUNCTION = Kind(callable, "a function")
+MAPPING = instance("a mapping", Mapping)
+
+
+def checked(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that checks what a function is given, each argument by its name.
+
+    An argument that is its own default is right, and so is one that `kinds` does not name.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def checking(*given: P.args, **named: P.kwargs) -> T:
+            try:
+                bound = signature.bind(*given, **named)
+            except TypeError:
+                return function(*given, **named)  # where Python says what is wrong, by its name
+            for name, value in bound.arguments.items():
+                parameter = signature.parameters[name]
+                several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+                for each in value if several else (value,):
+                    if each is not parameter.default and name in kinds:
+                        _check(name, each, kinds[name])
+            return function(*given, **named)
+
+        return checking
+
+    return decorate
+
+
+def check(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
+    """Raise InputError for the first of some arguments that is not of its kind, or has none."""
+    for name, value in given.items():
+        if name not in kinds:
+            raise InputError(f"there is no argument {name!r}: take one of {', '.join(kinds)}")
+        _check(name, value, kinds[name])
+
+
+def _check(name: str, value: object, kind: Kind) -> None:
+    if not kind.holds(value):
+        raise InputError(f"the argument {name!r} is {kind.said}, not {value!r:.60}")

@@ -1,0 +1,91 @@
+"""How what users get is shown: as plain values, in one line, and as HTML in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from html import escape
+from typing import Any
+
+_LONGEST = 60  # characters of a text in one line
+_MOST = 3  # values of a tuple in one line
+
+
+class Shown:
+    """A dataclass that a user gets: plain as a dict, and short in one line."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as `--json` prints them: dicts, lists, texts, numbers."""
+        return {each.name: plain(getattr(self, each.name)) for each in _fields(self)}
+
+    def __repr__(self) -> str:
+        told = [
+            f"{each.name}={_short(getattr(self, each.name))}"
+            for each in _fields(self)
+            if getattr(self, each.name) != _default(each)
+        ]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 -- JSON's types
+    """Return a value made of dicts, lists, texts, numbers, truth values and None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in _fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value
+
+
+def _fields(value: object) -> tuple[Field[Any], ...]:
+    return fields(value)  # type: ignore[arg-type]  # what is called here is a dataclass
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return repr(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…")
+    if isinstance(value, Shown):
+        whole = repr(value)
+        return whole if len(whole) <= _LONGEST else f"{type(value).__name__}(...)"
+    if isinstance(value, list | tuple | Mapping) and value:
+        return _short_many(value)
+    return repr(value)
+
+
+def _short_many(values: Sequence[object] | Mapping[Any, object]) -> str:
+    if isinstance(values, Mapping):
+        return f"<{len(values)} values>"
+    if is_dataclass(values[0]):
+        return f"<{len(values)} {type(values[0]).__name__}>"
+    few = len(values) <= _MOST and all(isinstance(each, str | int | float) for each in values)
+    return f"[{', '.join(map(_short, values))}]" if few else f"<{len(values)} values>"
+
+
+# -- HTML: every text in it comes from documents, questions and models, and is escaped ------------
+
+
+def paragraph(text: str, *, strong: bool = False) -> str:
+    """Return a paragraph of a text."""
+    return f"<p><b>{escape(text)}</b></p>" if strong else f"<p>{escape(text)}</p>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table; numbers are shown with three digits, and None as nothing."""
+    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return "<table>" + "".join(lines) + "</table>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return escape(f"{value:.3f}" if isinstance(value, float) else str(value))
