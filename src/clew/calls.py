@@ -12,7 +12,9 @@ from clew.arguments import Kind
 from clew.index import Settings
 from clew.models import Models
 from clew.models.budget import Budget
+from clew.progress import Progress
 from clew.readers import Columns
+from clew.stopping import Stop
 from clew.types import Document, Evidence
 
 P = ParamSpec("P")
@@ -64,6 +66,8 @@ checked = arguments.checked(
         "dry_run": arguments.TRUTH,
         "on_progress": arguments.FUNCTION,
         "on_chunks": arguments.FUNCTION,
+        "stop": arguments.instance("a clew.stopping.Stop", Stop),
+        "progress": arguments.instance("a clew.progress.Progress", Progress),
         "budget": arguments.instance("a clew.Budget", Budget),
         "evidence": arguments.instance("the Evidence that a search gave", Evidence),
         "models": arguments.instance("a clew.Models", Models),
