@@ -319,6 +319,7 @@ class Index:
             web=web,
             stdin=stdin,
             progress=progress,
+            times=True,
         )
         items = iter(_items(source, read_files))
         first = list(islice(items, 1))
@@ -916,7 +917,8 @@ class Index:
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
         hashes = sorted(self._existing().hashes().items())
-        return sha256("\n".join(f"{id_} {found}" for id_, found in hashes).encode()).hexdigest()
+        rows = (f"{id_} {index.rows_hash(found)}" for id_, found in hashes)
+        return sha256("\n".join(rows).encode()).hexdigest()
 
     @checked
     def export(

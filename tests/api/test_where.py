@@ -1,5 +1,6 @@
 """`where=` in Python: only documents that fulfil a filter are seen, whatever is asked."""
 
+import os
 import threading
 
 import pytest
@@ -143,3 +144,36 @@ def test_many_filters_at_once(index):
     for each in threads:
         each.join()
     assert not wrong
+
+
+def test_another_time_of_a_file_costs_nothing(tmp_path):
+    """A document has the time of its file; where only that changed, no row is made anew."""
+    path = tmp_path / "notes" / "a.md"
+    path.parent.mkdir()
+    path.write_text("---\ntags: [x]\n---\nAda wound a rope.", encoding="utf-8")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    (tmp_path / "notes" / "rows.csv").write_text("text\nIce.\n", encoding="utf-8")
+
+    class Counting(testing.HashEmbedder):
+        texts = 0
+
+        def embed(self, texts, *, kind):
+            Counting.texts += len(texts)
+            return super().embed(texts, kind=kind)
+
+    with open_index(tmp_path / "i.clew", models=testing.models(Counting())) as index:
+        index.add(tmp_path / "notes")
+        assert index.documents(where="modified = 2023-11-14") == ["notes/a.md"]
+        digest, embedded = index.digest(), Counting.texts
+        os.utime(path, (1_800_000_000, 1_800_000_000))
+        report = index.add(tmp_path / "notes").report
+        assert (report.restated, report.changed, report.n_unchanged) == (["notes/a.md"], [], 1)
+        assert index.documents(where="modified > 2024") == ["notes/a.md"]
+        assert index.documents(where="modified < 2024") == []
+        path.write_text("---\ntags: [y]\nmodified: 2001-01-01\n---\nAda wound a rope.", "utf-8")
+        index.add(tmp_path / "notes")
+        assert index.documents(where="modified = 2001") == ["notes/a.md"]
+        path.write_text("---\ntags: [x]\n---\nAda wound a rope.", encoding="utf-8")
+        index.add(tmp_path / "notes")
+        assert index.digest() == digest
+        assert Counting.texts >= embedded

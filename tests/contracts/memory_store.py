@@ -155,6 +155,23 @@ class MemoryStore:
             self._advance(documents=tuple(kept))
         return renamed
 
+    def restate(self, documents, hashes):
+        self.lock()
+        new = {d.id: (d, h) for d, h in zip(documents, hashes, strict=True)}
+        kept = []
+        for document, content, live in self._kept.state.documents:
+            if live and document.id in new:
+                other, content = new[document.id]  # noqa: PLW2901 -- what it is now
+                document = replace(  # noqa: PLW2901
+                    document,
+                    source=other.source,
+                    metadata=other.metadata,
+                    pages=other.pages,
+                    apparatus=other.apparatus,
+                )
+            kept.append((document, content, live))
+        self._advance(documents=tuple(kept))
+
     def remove(self, ids):
         self.lock()
         gone = [i for i in dict.fromkeys(ids) if i in self.hashes()]

@@ -426,6 +426,7 @@ def added_lines(added: Added) -> list[str]:
         "added": len(report.added),
         "changed": len(report.changed),
         "restored": len(report.restored),
+        **({"with other metadata": len(report.restated)} if report.restated else {}),
         **({"renamed": len(report.renamed)} if report.renamed else {}),
         "unchanged": report.n_unchanged,
         "skipped": len(report.skipped),

@@ -84,6 +84,7 @@ class AddReport(Shown):
     changed: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)  # removed before; came back for nothing
     renamed: dict[str, str] = field(default_factory=dict)  # old ids to new ones, of equal content
+    restated: list[str] = field(default_factory=list)  # other metadata, the same text
     n_unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # gone from a named folder, or left out now
@@ -134,7 +135,8 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     known = store.hashes()
     read = set() if read is None else read
     stop = stop or Stop()
-    changed = _changed(_until(items, stop), store, known, report, tell, read)
+    restated: dict[str, tuple[Document, str]] = {}
+    changed = _changed(_until(items, stop), store, known, report, tell, read, restated=restated)
     new = _not_renamed(changed, store, gone, report, tell)
     with stop.heeded():
         for batch in _batches(_not_restored(new, store, report, tell)):
@@ -149,6 +151,10 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
                 (report.changed if document.id in known else report.added).append(document.id)
             _log.info("%d documents committed, the last of them %s", len(batch), batch[-1][0].id)
             tell([document.id for document, _ in batch])
+    if restated:
+        store.lock()
+        store.restate(*zip(*restated.values(), strict=True))
+        report.restated = list(restated)
     report.stopped = stop.is_asked
     return report
 
@@ -235,8 +241,13 @@ def _changed(
     report: AddReport,
     tell: Tell,
     seen: set[str],
+    *,
+    restated: dict[str, tuple[Document, str]],
 ) -> Iterator[tuple[Document, str]]:
-    """Yield what is not in the index as it is, with its content hash; report the rest."""
+    """Yield what is not in the index as it is, with its content hash; report the rest.
+
+    Documents whose rows are there and whose metadata changed go into `restated`.
+    """
     owners = Owners(store)
     for item in items:
         if isinstance(item, Skipped):
@@ -253,6 +264,9 @@ def _changed(
             tell([document.id])
         elif document.id in known and (refused := owners.refuse(document)):
             report.skipped.append(refused)
+            tell([document.id])
+        elif rows_hash(known.get(document.id, "")) == rows_hash(content):
+            restated[document.id] = replace(document, text=""), content
             tell([document.id])
         elif _has_words(document):
             yield document, content
@@ -288,11 +302,11 @@ def _not_renamed(
         known, old = store.hashes(), dict[str, list[str]]()
         for each in gone:
             if each in known:
-                old.setdefault(known[each], []).append(each)
+                old.setdefault(rows_hash(known[each]), []).append(each)
         moved = {
-            old[content].pop(0): document
+            old[rows_hash(content)].pop(0): document
             for document, content in group
-            if document.id not in known and old.get(content)
+            if document.id not in known and old.get(rows_hash(content))
         }
         renamed = {each: moved[each].id for each in store.rename(moved)}
         report.renamed |= renamed
@@ -319,12 +333,27 @@ def _not_restored(
 
 
 def content_hash(document: Document) -> str:
-    """Return what changes whenever the document's rows would."""
+    """Return what changes whenever the document would: a hash of its rows, and one of the rest.
+
+    What is read of the text decides the rows. Metadata, pages and apparatus are the rest.
+    """
     headings = [(h.start, h.level, h.title) for h in document.headings]
-    fields = [document.title, document.body_start, dict(document.metadata), document.text]
     apparatus = [(a.start, a.end, a.kind) for a in document.apparatus]
-    fields += [headings, document.pages, apparatus]
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    rows = [document.title, document.body_start, document.text, headings]
+    rest = [dict(document.metadata), document.pages, apparatus]
+    return f"{_hash(rows)}{_AND}{_hash(rest)[:16]}"
+
+
+def rows_hash(content: str) -> str:
+    """Return the part of a content hash that the rows decide."""
+    return content.partition(_AND)[0]
+
+
+_AND = "-"
+
+
+def _hash(values: object) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _encodable(document: Document) -> Document:

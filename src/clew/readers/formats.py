@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from clew import plugins
@@ -94,6 +95,7 @@ def read(
     web: bool = False,
     stdin: StandardInput | None = None,
     progress: Progress | None = None,
+    times: bool = False,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -106,7 +108,8 @@ def read(
 
     A file:// address is a path, `-` is standard input, which `stdin` may name, and a web address is
     fetched where `web` allows it. With a `progress` all files are looked for before the first is
-    read, so that their size is known.
+    read, so that their size is known. With `times` the time at which a file was written last is the
+    `modified` of a document that is the whole file and says nothing of that itself.
 
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
@@ -121,7 +124,9 @@ def read(
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
     named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
     progress = progress or Progress()
-    return _distinct(_files(named, roots, selection, progress), columns or Columns(), progress)
+    return _distinct(
+        _files(named, roots, selection, progress), columns or Columns(), progress, times=times
+    )
 
 
 def _files(
@@ -144,7 +149,7 @@ def _files(
 
 
 def _distinct(
-    found: Iterable[File | Skipped], columns: Columns, progress: Progress
+    found: Iterable[File | Skipped], columns: Columns, progress: Progress, *, times: bool
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     for file in found:
@@ -160,7 +165,15 @@ def _distinct(
             else:
                 first[item.id] = item.source
                 progress.read(item.id, len(item.text))
-                yield item
+                yield _dated(item, file) if times else item
+
+
+def _dated(document: Document, file: File) -> Document:
+    """Return a document with the time of its file, where it is the file and has no such time."""
+    if not file.modified or document.source != file.source or "modified" in document.metadata:
+        return document
+    written = datetime.fromtimestamp(int(file.modified), UTC).isoformat()
+    return replace(document, metadata={**document.metadata, "modified": written})
 
 
 def _read_file(file: File) -> Iterator[Document | Skipped]:

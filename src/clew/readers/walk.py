@@ -38,6 +38,7 @@ class File:
     named: bool = False  # the caller named this very file, not a folder above it
     columns: Columns = Columns()  # what was said of its columns
     size: int = 0  # bytes
+    modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
 
 
 def files(
@@ -107,7 +108,14 @@ def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
     except OSError as error:
         return Skipped(source=source, reason=os_reason(error))
     if S_ISREG(status.st_mode):
-        return File(path=path, id=file_id, source=source, named=named, size=status.st_size)
+        return File(
+            path=path,
+            id=file_id,
+            source=source,
+            named=named,
+            size=status.st_size,
+            modified=status.st_mtime,
+        )
     return Skipped(source=source, reason="is not a regular file")
 
 

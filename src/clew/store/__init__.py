@@ -175,6 +175,13 @@ class Store(Protocol):
         """
         ...
 
+    def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        """Replace source, metadata, pages and apparatus of live documents, and their hashes.
+
+        Their texts and rows stay as they are, so the texts of `documents` do not matter.
+        """
+        ...
+
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Delete documents and what only they supported; return the ids that were there."""
         ...

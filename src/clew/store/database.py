@@ -205,10 +205,10 @@ class Database:
                     d.title,
                     d.source,
                     d.body_start,
-                    json.dumps(dict(d.metadata), sort_keys=True, ensure_ascii=False),
+                    _metadata(d),
                     json.dumps([(h.start, h.level, h.title) for h in d.headings]),
                     json.dumps(d.pages),
-                    json.dumps([(a.start, a.end, a.kind) for a in d.apparatus]),
+                    _apparatus(d),
                     d.text,
                 )
                 for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
@@ -248,6 +248,17 @@ class Database:
             (new.id, new.source, live[document_id]),
         )
         return True
+
+    def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        """Replace what live documents say of themselves beside their texts."""
+        self._many(
+            "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
+            "WHERE id = ? AND live",
+            [
+                (content, d.source, _metadata(d), json.dumps(d.pages), _apparatus(d), d.id)
+                for d, content in zip(documents, hashes, strict=True)
+            ],
+        )
 
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
@@ -473,6 +484,14 @@ _UNUSABLE = (
 def _code(error: sqlite3.Error) -> int:
     """Return SQLite's primary result code."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def _metadata(document: Document) -> str:
+    return json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
+
+
+def _apparatus(document: Document) -> str:
+    return json.dumps([(a.start, a.end, a.kind) for a in document.apparatus])
 
 
 def _document(columns: Mapping[str, Any]) -> Document:

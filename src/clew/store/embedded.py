@@ -214,6 +214,12 @@ class EmbeddedStore:
                 self._advance()
         return renamed
 
+    def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        self._write_lock()
+        with self._database.transaction():
+            self._database.restate(documents, hashes)
+            self._advance()
+
     def remove(self, ids: Sequence[str]) -> list[str]:
         self._write_lock()
         with self._database.transaction():

@@ -132,6 +132,24 @@ class StoreContract:
             assert contents(snapshot) == before
         store.close()
 
+    def test_restate(self, open_store: OpenStore) -> None:
+        """What documents say of themselves changes; their rows, texts and numbers do not."""
+        store, documents = open_store(), small_documents()
+        index.add(store, documents, models())
+        with _open(store) as snapshot:
+            before = contents(snapshot)
+        new = replace(documents[1], text="", source="elsewhere", metadata={"kind": "x"}, pages=(0,))
+        store.restate([new], ["other"])
+        assert store.hashes()[new.id] == "other"
+        with _open(store) as snapshot:
+            after = contents(snapshot)
+            [found] = snapshot.documents([1])
+        assert found == replace(new, text=documents[1].text)
+        assert {k: v for k, v in after.items() if k != "documents"} == {
+            k: v for k, v in before.items() if k != "documents"
+        }
+        assert store.generation == 2
+
     def test_rename(self, open_store: OpenStore) -> None:
         """A document has its rows under another id and source, as if it had been made with them."""
         store = open_store()
