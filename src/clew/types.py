@@ -383,6 +383,7 @@ class Hit(Shown):
     page: int | None = None  # on which it begins, from 1; None: the document has no pages
     last_page: int | None = None  # on which it ends
     apparatus: str = ""  # "contents", "index" or "bibliography", behind the text itself
+    metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)  # the document's
 
     @property
     def head(self) -> str:

@@ -177,3 +177,10 @@ def test_another_time_of_a_file_costs_nothing(tmp_path):
         index.add(tmp_path / "notes")
         assert index.digest() == digest
         assert Counting.texts >= embedded
+
+
+def test_hits_have_their_metadata(index):
+    """What a filter asks for can be read from what was found."""
+    hits = index.search(QUESTION).hits
+    assert {hit.metadata["kind"] for hit in hits} <= {"man", "place", "ship", "other"}
+    assert hits[0].to_dict()["metadata"] == {"kind": hits[0].metadata["kind"]}

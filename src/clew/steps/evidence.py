@@ -76,6 +76,7 @@ def _hit(document: Document, chunk_id: str, start: int, end: int, text: str, sco
         section=document.section_at(start),
         page=page,
         last_page=last_page,
+        metadata=document.metadata,
     )
 
 
