@@ -1,6 +1,7 @@
 """Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
 
-The cells of a row are set apart by ` | `. The title is the one in the document's properties, else
+The cells of a row are set apart by ` | `. Footnotes and text boxes stand behind their paragraph.
+Content controls and insertions are text, deletions, comments, headers and footers are not. The title is the one in the document's properties, else
 the first paragraph in the style Title or Heading 1, else the file name. Needs the extra `files`.
 """
 
@@ -10,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import takewhile
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
@@ -23,9 +25,15 @@ from clew.types import Document, Value
 
 _HEADING = re.compile(r"Heading ([1-9])")  # the styles of headings, in any language of Word
 
+_MARKS = ("{*}footnoteReference", "{*}endnoteReference")
+_INSERTED = {"br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
+_NOT_TEXT = frozenset(
+    ("pPr", "rPr", "sdtPr", "tblPr", "del", "moveFrom", "Fallback", "txbxContent", "")
+)
+
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
-    from docx.table import Table
+    from docx.oxml.xmlchemy import BaseOxmlElement
 
 
 def read(file: File) -> Iterator[Document]:
@@ -54,20 +62,96 @@ def read(file: File) -> Iterator[Document]:
 def _paragraphs(word: WordDocument) -> Iterator[MarkedParagraph]:
     from docx.text.paragraph import Paragraph
 
-    for block in word.iter_inner_content():
-        if isinstance(block, Paragraph):
-            style = block.style.name if block.style is not None else None
-            level = _HEADING.fullmatch(style or "")
-            kind = "contents" if (style or "").casefold().startswith("toc ") else ""
-            yield MarkedParagraph(block.text, int(level[1]) if level else 0, kind)
-        else:
+    notes = _notes(word)
+    for block in _blocks(word.element.body):
+        if _tag(block) == "tbl":
             yield from map(MarkedParagraph, _rows(block))
+        else:
+            found = Paragraph(block, word).style
+            style = (found.name if found is not None else None) or ""
+            level = _HEADING.fullmatch(style)
+            kind = "contents" if style.casefold().startswith("toc ") else ""
+            yield MarkedParagraph(_text(block), int(level[1]) if level else 0, kind)
+        for mark in block.iter(*_MARKS):
+            name = (_tag(mark).removesuffix("Reference"), _attribute(mark, "id"))
+            yield MarkedParagraph("\n".join(map(_text, notes.get(name, ()))).strip())
 
 
-def _rows(table: Table) -> Iterator[str]:
-    for row in table.rows:
-        cells = dict.fromkeys(cell.text.strip() for cell in row.cells)  # a merged cell comes twice
+def _notes(word: WordDocument) -> dict[tuple[str, str], list[BaseOxmlElement]]:
+    """Return the paragraphs of each footnote and endnote, by its kind and number."""
+    from docx.oxml.parser import parse_xml
+
+    notes: dict[tuple[str, str], list[BaseOxmlElement]] = {}
+    for relation in word.part.rels.values():
+        if relation.reltype.endswith(("/footnotes", "/endnotes")):
+            for note in parse_xml(relation.target_part.blob):
+                notes[_tag(note), _attribute(note, "id")] = list(_blocks(note))
+    return notes
+
+
+def _blocks(root: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
+    """Yield paragraphs and tables, those of content controls too; a text box behind its own."""
+    for block in _below(root, "p", "tbl"):
+        yield block
+        if _tag(block) == "p":
+            for box in block.iter("{*}txbxContent"):
+                above = takewhile(lambda each, end=block: each is not end, box.iterancestors())
+                if not any(_tag(each) in ("Fallback", "txbxContent") for each in above):
+                    yield from _blocks(box)
+
+
+def _below(root: BaseOxmlElement, *tags: str) -> Iterator[BaseOxmlElement]:
+    """Yield the elements with one of the tags, but for those inside of them and of what is none."""
+    for child in root:
+        if _tag(child) in tags:
+            yield child
+        elif _tag(child) not in _NOT_TEXT and not _is_prompt(child):
+            yield from _below(child, *tags)
+
+
+def _is_prompt(element: BaseOxmlElement) -> bool:
+    """Return whether it is a content control that still says "Click here to enter text"."""
+    return _tag(element) == "sdt" and element.find("{*}sdtPr/{*}showingPlcHdr") is not None
+
+
+def _rows(table: BaseOxmlElement) -> Iterator[str]:
+    for row in _below(table, "tr"):
+        cells = (_cell(cell) for cell in _below(row, "tc"))
         yield " | ".join(cell for cell in cells if cell)
+
+
+def _cell(cell: BaseOxmlElement) -> str:
+    lines: list[str] = []
+    for block in _blocks(cell):
+        lines += _rows(block) if _tag(block) == "tbl" else [_text(block)]
+    return "\n".join(line for line in lines if line.strip()).strip()
+
+
+def _text(block: BaseOxmlElement) -> str:
+    """Return the text of a paragraph: what was inserted is in it, what was deleted is not."""
+    return "".join(_pieces(block))
+
+
+def _pieces(element: BaseOxmlElement) -> Iterator[str]:
+    for child in element:
+        tag = _tag(child)
+        if tag == "t":
+            yield child.text or ""
+        elif tag in _INSERTED:
+            is_page = tag == "br" and _attribute(child, "type") in ("page", "column")
+            yield "" if is_page else _INSERTED[tag]
+        elif tag not in _NOT_TEXT and not _is_prompt(child):
+            yield from _pieces(child)
+
+
+def _tag(element: BaseOxmlElement) -> str:
+    """Return the name of an element without its namespace, nothing for a comment."""
+    return str(element.tag).rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def _attribute(element: BaseOxmlElement, name: str) -> str:
+    found = (value for key, value in element.attrib.items() if key.rpartition("}")[2] == name)
+    return next(found, "")
 
 
 def _about(word: WordDocument) -> dict[str, Value]:
