@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,18 @@ class ArchiveParts:
     def xml(self, name: str) -> Element:
         """Return the root of a part. Raises ValueError if it is not there or is no XML."""
         return xml_tree.parse(self.data(name))
+
+    def related(self, name: str) -> dict[str, str]:
+        """Return the names of the parts that a part of an Office file refers to, by their ids."""
+        folder, own = posixpath.split(name)
+        relations = posixpath.join(folder, "_rels", f"{own}.rels")
+        if relations not in self.names:
+            return {}
+        return {
+            each.get("Id", ""): posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+            for each in self.xml(relations).iter("Relationship")
+            if (target := each.get("Target")) and each.get("TargetMode") != "External"
+        }
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from clew.readers.decode import text_of
 from clew.readers.properties import properties
-from clew.readers.titled import MarkedParagraph, extracted
+from clew.readers.titled import MarkedParagraph, extracted, stated_title
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -77,8 +77,9 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an HTML page."""
     tree = LexborHTMLParser(text_of(file))
-    heading = tree.css_first("head title") or tree.css_first("h1")
-    title = heading.text() if heading else ""
+    headings = (tree.css_first("head title"), tree.css_first("h1"))
+    stated = (stated_title(heading.text()) for heading in headings if heading)
+    title = next(filter(None, stated), "")
     yield extracted(file, list(_paragraphs(tree)), title, _about(tree))
 
 

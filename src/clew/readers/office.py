@@ -1,6 +1,7 @@
-"""Slides, OpenDocument texts and RTF: the text is the paragraphs, joined by blank lines.
+"""Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
 
-The cells of a table's row are set apart by ` | `. The title is the one in the file's properties,
+The cells of a table's row are set apart by ` | `. Footnotes and text boxes stand behind their
+paragraph, the notes of a slide behind it. The title is the one in the file's properties,
 else the first heading or the first slide's first line, else the file name.
 """
 
@@ -11,31 +12,48 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from xml.etree.ElementTree import Element
 
-from clew.errors import UnreadableSource
 from clew.readers.archive import ArchiveParts, parts_of
-from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
 from clew.readers.properties import of_xml
-from clew.readers.titled import MarkedParagraph, extracted
+from clew.readers.titled import MarkedParagraph, extracted, stated_title
 from clew.readers.walk import File
 from clew.types import Document, Value
 
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
+_NOTES = re.compile(r"ppt/notesSlides/[^/]+\.xml")
+_ON_EVERY_SLIDE = frozenset(("dt", "ftr", "hdr", "sldNum"))
 _WHITE = {"tab": " ", "s": " ", "line-break": "\n", "br": "\n"}
 _NOT_TEXT = frozenset(("annotation", "tracked-changes", "sequence-decls", "forms"))
+_APART = _NOT_TEXT | {"note", "frame"}  # what stands in a paragraph and is no part of it
 
 
 def read_slides(file: File) -> Iterator[Document]:
     """Yield the one document of a PowerPoint file (.pptx)."""
     with parts_of(file, "PowerPoint file") as parts:
-        numbers = sorted(int(found[1]) for name in parts.names if (found := _SLIDE.fullmatch(name)))
-        if not numbers:
-            raise ValueError("has no slides")
-        slides = [list(_texts(parts.xml(f"ppt/slides/slide{number}.xml"))) for number in numbers]
+        slides = [_slide(parts, name) for name in _slide_names(parts)]
         paragraphs = [paragraph for slide in slides for paragraph in slide]
         title, about = _about(parts, "docProps/core.xml")
     title = title or (paragraphs or [MarkedParagraph("")])[0].text
     yield extracted(file, paragraphs, title, about, pages=_page_starts(slides))
+
+
+def _slide_names(parts: ArchiveParts) -> list[str]:
+    """Return the parts of the slides in the order of the presentation, else by their numbers."""
+    numbers = {int(found[1]): found[0] for name in parts.names if (found := _SLIDE.fullmatch(name))}
+    by_number = [numbers[number] for number in sorted(numbers)]
+    if "ppt/presentation.xml" not in parts.names:
+        if not by_number:
+            raise ValueError("has no slides")
+        return by_number
+    related = parts.related("ppt/presentation.xml")
+    slides = parts.xml("ppt/presentation.xml").iter("sldId")
+    names = [related.get(slide.get("id", ""), "") for slide in slides]
+    return names if set(names) <= set(by_number) else by_number
+
+
+def _slide(parts: ArchiveParts, name: str) -> list[MarkedParagraph]:
+    """Return the paragraphs of a slide, and of its notes behind them."""
+    notes = [part for part in parts.related(name).values() if _NOTES.fullmatch(part)]
+    return [text for part in (name, *notes) for text in _texts(parts.xml(part))]
 
 
 def read_open_document(file: File) -> Iterator[Document]:
@@ -46,23 +64,8 @@ def read_open_document(file: File) -> Iterator[Document]:
         title, about = _about(parts, "meta.xml")
         slides = [list(_texts(page)) for page in content.iter("page")]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
-    yield extracted(file, paragraphs, title or heading, about, pages=_page_starts(slides))
-
-
-def read_rtf(file: File) -> Iterator[Document]:
-    """Yield the one document of a file in Rich Text Format."""
-    with needs("striprtf", "files", "reading an RTF file"):
-        from striprtf.striprtf import rtf_to_text
-
-    source = file.path.read_bytes()
-    if not source.lstrip().startswith(b"{\\rtf"):
-        raise UnreadableSource(file.source, "is not an RTF file")
-    try:
-        text = rtf_to_text(source.decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
-    except (ValueError, LookupError, TypeError, AttributeError):
-        raise UnreadableSource(file.source, "is a broken RTF file") from None
-    lines = (line.strip() for line in SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).split("\n"))
-    yield extracted(file, [line for line in lines if line.strip(" |")], "")
+    first = paragraphs[0].text if slides and paragraphs else ""
+    yield extracted(file, paragraphs, title or heading or first, about, pages=_page_starts(slides))
 
 
 def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
@@ -70,7 +73,8 @@ def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
     if name not in parts.names:
         return "", {}
     root = parts.xml(name)
-    return next((" ".join(found.itertext()) for found in root.iter("title")), ""), of_xml(root)
+    title = next((" ".join(found.itertext()) for found in root.iter("title")), "")
+    return stated_title(title), of_xml(root)
 
 
 def _page_starts(slides: Sequence[Sequence[MarkedParagraph]]) -> list[int]:
@@ -87,13 +91,32 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
         if element.tag in ("table-row", "tr"):
             cells = (" ".join(_texts_below(cell)) for cell in element)
             text = " | ".join(cell for cell in cells if cell)
+            apart: list[Element] = []  # a cell has its own with it
         elif element.tag in ("p", "h"):
-            text = _words(element)
+            text, apart = _words(element), list(_apart(element))
         else:
-            stack += [child for child in reversed(element) if child.tag not in _NOT_TEXT]
+            stack += [child for child in reversed(element) if _is_text(child)]
             continue
         if text:
             yield MarkedParagraph(text, _level(element))
+        stack += reversed(apart)
+
+
+def _apart(paragraph: Element) -> Iterator[Element]:
+    """Yield what stands in a paragraph and has paragraphs itself: notes and text boxes."""
+    for child in paragraph:
+        if child.tag in ("note", "frame"):
+            yield child
+        elif child.tag not in _NOT_TEXT:
+            yield from _apart(child)
+
+
+def _is_text(element: Element) -> bool:
+    """Return whether an element may hold text of its own: none of numbers and feet of slides."""
+    if element.tag == "sp":
+        place = element.find("nvSpPr/nvPr/ph")
+        return place is None or place.get("type") not in _ON_EVERY_SLIDE
+    return element.tag not in _NOT_TEXT
 
 
 def _level(element: Element) -> int:
@@ -107,8 +130,14 @@ def _texts_below(cell: Element) -> Iterator[str]:
 
 
 def _words(paragraph: Element) -> str:
-    for element in paragraph.iter():
-        if element.tag in _WHITE:
-            element.text = _WHITE[element.tag]
-    lines = "".join(paragraph.itertext()).split("\n")
+    lines = "".join(_pieces(paragraph)).split("\n")
     return "\n".join(" ".join(line.split()) for line in lines).strip()
+
+
+def _pieces(element: Element) -> Iterator[str]:
+    """Yield the texts of a paragraph without its notes, which are paragraphs, and annotations."""
+    yield _WHITE.get(element.tag, element.text or "")
+    for child in element:
+        if child.tag not in _APART:
+            yield from _pieces(child)
+        yield child.tail or ""

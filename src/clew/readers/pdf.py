@@ -20,7 +20,7 @@ from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
-from clew.readers.titled import extracted
+from clew.readers.titled import extracted, stated_title
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 from clew.types import Document, Heading
@@ -51,7 +51,7 @@ def read(file: File) -> Iterator[Document]:
     try:
         with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
             texts = [_page_text(pdf, number) for number in range(len(pdf))]
-            title = SURROGATE.sub("", pdf.get_metadata_value("Title"))
+            title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
             outline = list(_outline(pdf))
     except pypdfium2.PdfiumError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple
@@ -10,6 +11,19 @@ from clew.errors import UnreadableSource
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 from clew.types import Apparatus, Document, Heading, Value
+
+_PRINTED = re.compile(r"Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - (.+?)(?:\.\w{2,4})?")
+_OF_PROGRAMS = re.compile(
+    r"(?:(?:untitled|unbenannt(?:es)?|sans titre|sin título|senza titolo|sem título|"
+    r"no(?: slide)? title)(?: (?:document|dokument|page|presentation))?|"
+    r"dokument|documento?|document|presentation|"
+    r"präsentation|présentation|slide|folie|diapositive|diapositiva|title|titel|titre|"
+    r"powerpoint[ -](?:presentation|präsentation|presentatie)|présentation powerpoint|"
+    r"presentación de powerpoint|presentazione (?:standard )?di powerpoint|"
+    r"apresentação do powerpoint|microsoft word|kein folientitel)[ -]?\d*",
+    re.IGNORECASE,
+)  # what office programs write where nobody wrote a title
+_FILE_NAME = re.compile(r"\S+\.(?:dvi|tex|ps|docx?|pptx?|xlsx?|odt|rtf|indd|qxd)", re.IGNORECASE)
 
 
 class MarkedParagraph(NamedTuple):
@@ -24,6 +38,18 @@ def stem_title(file: File) -> str:
     """Return the file name as a title: without suffix, `-` and `_` as spaces."""
     stem = file.path.stem
     return " ".join(stem.replace("-", " ").replace("_", " ").split()) or stem
+
+
+def stated_title(given: str) -> str:
+    """Return the title that a file's properties state, nothing of what a program put there itself.
+
+    >>> stated_title("Microsoft Word - The Fram.docx"), stated_title("PowerPoint-Präsentation")
+    ('The Fram', '')
+    """
+    words = " ".join(given.split())
+    printed = _PRINTED.fullmatch(words)
+    title = printed[1] if printed else words
+    return "" if _OF_PROGRAMS.fullmatch(title) or _FILE_NAME.fullmatch(title) else title
 
 
 def extracted(

@@ -1,8 +1,9 @@
 """Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
 
 The cells of a row are set apart by ` | `. Footnotes and text boxes stand behind their paragraph.
-Content controls and insertions are text, deletions, comments, headers and footers are not. The title is the one in the document's properties, else
-the first paragraph in the style Title or Heading 1, else the file name. Needs the extra `files`.
+Content controls and insertions are text; deletions, comments, headers and footers are not. The
+title is the one in the document's properties, else the first paragraph in the style Title or
+Heading 1, else the file name. Needs the extra `files`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
 from clew.readers.extras import needs
 from clew.readers.properties import properties
-from clew.readers.titled import MarkedParagraph, extracted
+from clew.readers.titled import MarkedParagraph, extracted, stated_title
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -95,9 +96,14 @@ def _blocks(root: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
         yield block
         if _tag(block) == "p":
             for box in block.iter("{*}txbxContent"):
-                above = takewhile(lambda each, end=block: each is not end, box.iterancestors())
-                if not any(_tag(each) in ("Fallback", "txbxContent") for each in above):
+                if not _is_inner(box, block):
                     yield from _blocks(box)
+
+
+def _is_inner(box: BaseOxmlElement, paragraph: BaseOxmlElement) -> bool:
+    """Return whether a text box of a paragraph stands in another one, or is there for old Word."""
+    above = takewhile(lambda each: each is not paragraph, box.iterancestors())
+    return any(_tag(each) in ("Fallback", "txbxContent") for each in above)
 
 
 def _below(root: BaseOxmlElement, *tags: str) -> Iterator[BaseOxmlElement]:
@@ -167,4 +173,4 @@ def _title(word: WordDocument) -> str:
         for paragraph in word.paragraphs
         if paragraph.style is not None and paragraph.style.name in ("Title", "Heading 1")
     )
-    return word.core_properties.title or next(headings, "")
+    return stated_title(word.core_properties.title) or next(headings, "")
