@@ -31,6 +31,7 @@ _LATEX = re.compile(
     re.MULTILINE,
 )
 _LATEX_CODE = re.compile(r"\\begin\{(verbatim|lstlisting)\}.*?\\end\{\1\}", re.DOTALL)
+_LATEX_COMMENTS = re.compile(r"(?<!\\)%.*")
 _LATEX_MARKS = re.compile(r"\\[a-zA-Z]+\*?|[{}$~\\]")
 
 
@@ -65,9 +66,14 @@ def _asciidoc(text: str) -> Iterator[Heading]:
 
 def _latex(text: str) -> Iterator[Heading]:
     for found in _outside(_LATEX, _LATEX_CODE, text):
-        title = collapse(_LATEX_MARKS.sub(" ", found[3]))
+        title = without_commands(found[3])
         if title:
             yield Heading(found.start(1), _COMMANDS.index(found[2]) + 1, title)
+
+
+def without_commands(title: str) -> str:
+    """Return a title of LaTeX without its markup."""
+    return collapse(_LATEX_MARKS.sub(" ", _LATEX_COMMENTS.sub("", title)))
 
 
 def _outside(pattern: re.Pattern[str], code: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

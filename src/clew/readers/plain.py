@@ -1,39 +1,56 @@
 """Plain text, markup and source code: the text is the whole file.
 
-The title is what the markup says it is, else the file name. Headings are those of the markup, and
-what source code defines.
+The title is what the markup says it is, else the file name. Chunks of LaTeX begin behind its
+preamble. Headings are those of the markup, and what source code defines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clew.readers.code import definitions
 from clew.readers.decode import text_of
-from clew.readers.markup import headings
+from clew.readers.markup import headings, without_commands
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
-from clew.types import Document
+from clew.text.normalize import collapse
+from clew.types import Document, Heading
 
-_UNDERLINED = re.compile(r"^(\S.*)\r?\n([=\-~^\"'#*+])\2{2,}[ \t]*$", re.MULTILINE)
 _TITLES = {
-    ".rst": _UNDERLINED,
     ".org": re.compile(r"^#\+title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE),
     ".adoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
     ".asciidoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
-    ".tex": re.compile(r"\\title\{([^{}]+)\}"),
+    ".tex": re.compile(
+        r"^[^%\n]*?\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
+        re.MULTILINE,
+    ),
 }
+_PREAMBLE = re.compile(r"^[^%\n]*?\\begin\{document\}[ \t]*", re.MULTILINE)
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a text file."""
-    text, suffix = text_of(file), file.path.suffix.lower()
-    pattern = _TITLES.get(suffix)
-    found = pattern.search(text) if pattern else None
-    title = " ".join(found[1].split()) if found else ""
-    title = title or stem_title(file)
-    found_headings = without_title(headings(text, suffix), title) or definitions(text, suffix)
+    text = text_of(file)
+    suffix = file.path.suffix.lower()
+    found = headings(text, suffix)
+    title = _title(text, suffix, found) or stem_title(file)
+    preamble = _PREAMBLE.search(text) if suffix == ".tex" else None
     yield Document(
-        id=file.id, text=text, title=title, source=file.source, headings=tuple(found_headings)
+        id=file.id,
+        text=text,
+        title=title,
+        source=file.source,
+        body_start=preamble.end() if preamble and text[preamble.end() :].strip() else 0,
+        headings=tuple(without_title(found, title) or definitions(text, suffix)),
     )
+
+
+def _title(text: str, suffix: str, found: Sequence[Heading]) -> str:
+    if suffix == ".rst":
+        return found[0].title if found else ""
+    pattern = _TITLES.get(suffix)
+    stated = pattern.search(text) if pattern else None
+    if stated is None:
+        return ""
+    return collapse(without_commands(stated[1]) if suffix == ".tex" else stated[1])

@@ -23,7 +23,7 @@ _GROUP = (
 )
 _NOTE = re.compile(r"\{(?:\\\*)?\\footnote\b" + _GROUP, re.DOTALL)
 _ABOUT = re.compile(r"\{\\(title|author|subject|keywords)\b" + _GROUP, re.DOTALL)
-_TEXT = re.compile(
+_FONTS = re.compile(r"\{\\fonttbl\b" + _GROUP, re.DOTALL)  # they say which characters bytes are
     r"\\(?:pard|sectd|plain)\b"
 )  # what stands before it are tables of fonts, colours
 _MACINTOSH = re.compile(r"\s*\{\\rtf\d*\s*\\mac\b")
@@ -41,8 +41,9 @@ def read(file: File) -> Iterator[Document]:
         raise UnreadableSource(file.source, "is not an RTF file")
     source = _NO_LENGTH.sub("", source)
     encoding = "mac_roman" if _MACINTOSH.match(source) else "cp1252"
-    start = _TEXT.search(source)
-    head = source[: start.start()] if start else r"{\rtf1 "
+    fonts = _FONTS.search(source)
+    head = source[: source.find("{", source.index("{") + 1)] if fonts else r"{\rtf1"
+    head += fonts[0] if fonts else ""
 
     def text(of: str) -> str:
         words: str = rtf_to_text(of, encoding, errors="replace")  # type: ignore[no-untyped-call]
@@ -54,7 +55,7 @@ def read(file: File) -> Iterator[Document]:
     try:
         lines = [_CELL.sub(" | ", line).strip(" |\t") for line in text(source).split("\n")]
         notes = [part(note) for note in _NOTE.findall(source)]
-        about = [(name, part(words)) for name, words in _ABOUT.findall(head)]
+        about = [(name, part(words)) for name, words in _ABOUT.findall(source)]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise UnreadableSource(file.source, "is a broken RTF file") from None
     title = next((words for name, words in about if name == "title"), "")
