@@ -24,8 +24,6 @@ _GROUP = (
 _NOTE = re.compile(r"\{(?:\\\*)?\\footnote\b" + _GROUP, re.DOTALL)
 _ABOUT = re.compile(r"\{\\(title|author|subject|keywords)\b" + _GROUP, re.DOTALL)
 _FONTS = re.compile(r"\{\\fonttbl\b" + _GROUP, re.DOTALL)  # they say which characters bytes are
-    r"\\(?:pard|sectd|plain)\b"
-)  # what stands before it are tables of fonts, colours
 _MACINTOSH = re.compile(r"\s*\{\\rtf\d*\s*\\mac\b")
 _CELL = re.compile(r"[ \t]*\|[ \t]*(?=.*\|[ \t]*$)")  # striprtf's mark, in lines that end with one
 _NO_LENGTH = re.compile(r"\\bin(?![a-z0-9])")  # striprtf asks for one
