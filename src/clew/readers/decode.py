@@ -1,7 +1,8 @@
 """Bytes to text: by the byte order mark, else UTF-8, else the best guess of charset-normalizer.
 
-Newlines stay as they stand and a byte order mark is dropped. A file with NUL bytes, or with more
-than one control character in twenty, is taken for a binary file.
+UTF-16 is seen without a mark, too, where most characters are Latin. Newlines stay as they stand and
+a byte order mark is dropped. A file with NUL bytes, or with more than one control character in
+twenty, is taken for a binary file.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
 )
 _CONTROLS = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b")) + b"\x7f"
 _SAMPLE_BYTES = 1 << 20
+_USUAL = "cp1252"  # taken where nothing speaks more for another encoding
+_UTF_16_BYTES = 1 << 12  # enough to see it by
 
 
 def text_of(file: File) -> str:
@@ -69,10 +72,23 @@ def _encoding(data: bytes, file: File, *, whole: bool = True, guess: bool = True
         if data.startswith(mark):
             _refuse_binary(data.decode(encoding, "replace").encode(), file)
             return encoding
+    if encoding := _unmarked(data):
+        _refuse_binary(data.decode(encoding, "replace").encode(), file)
+        return encoding
     _refuse_binary(data, file)
     if guess and not _is_utf8(data, whole=whole):
         return _guess(data, file)
     return "utf-8"
+
+
+def _unmarked(data: bytes) -> str:
+    """Return which UTF-16 a text without mark is in: of Latin characters, every other byte is 0."""
+    sample = data[:_UTF_16_BYTES]
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    most, least = max(even, odd), min(even, odd)
+    if len(data) < 4 or most * 4 < len(sample) or least * 20 > most:
+        return ""
+    return "utf-16-be" if most == even else "utf-16-le"
 
 
 def _is_utf8(data: bytes, *, whole: bool) -> bool:
@@ -84,12 +100,14 @@ def _is_utf8(data: bytes, *, whole: bool) -> bool:
 
 
 def _guess(data: bytes, file: File) -> str:
-    best = from_bytes(data).best()
+    found = from_bytes(data)
+    best = found.best()
     if best is None:
         raise UnreadableSource(
             file.source, "is in an encoding that cannot be recognised; save it as UTF-8"
         )
-    return best.encoding
+    usual = any(each.encoding == _USUAL and each.chaos <= best.chaos for each in found)
+    return _USUAL if usual else best.encoding
 
 
 def _refuse_binary(data: bytes, file: File) -> None:

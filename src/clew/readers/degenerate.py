@@ -1,4 +1,4 @@
-"""Text that has no words, although it is text: encoded data, or one character again and again."""
+"""Text that is not worth indexing: encoded data, minified code, one line again and again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import re
 from string import whitespace
 
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{60,}={0,2}")  # a line of base64 or hexadecimal digits
+_DUMPED = re.compile(
+    r"(?:\b[0-9A-Fa-f]{2,8}[ \t:|]+){8,}"
+)  # a line of a dump in hexadecimal digits
+_DATA = re.compile(r"(data:[\w.+-]+/[\w.+-]+;base64,)[A-Za-z0-9+/=]{200,}")
+_MINIFIED = 400  # characters of a line of code, on average
+_LEAST_LINES = 100  # of which all but one in fifty are equal
 _MIN_DIGITS = 12  # kinds of characters in such a line; a rule of hyphens has one
 _SAMPLE = 1 << 20
 _MIN_LENGTH = 200  # characters; nothing is said of less
@@ -22,4 +28,21 @@ def why_degenerate(text: str) -> str:
     encoded = sum(len(run) for run in runs if len(set(run)) >= _MIN_DIGITS)
     if encoded * 2 > len(sample):
         return "holds no words: most of it is encoded data, such as base64"
+    if sum(len(found[0]) for found in _DUMPED.finditer(sample)) * 2 > len(sample):
+        return "holds no words: most of it is a dump of hexadecimal digits"
+    lines = sample.splitlines()
+    distinct = set(lines) if len(lines) >= _LEAST_LINES else set()
+    if 0 < len(distinct) * 50 <= len(lines) and re.search(r"\w", sample):
+        return "holds the same few lines again and again"
     return ""
+
+
+def is_minified(code: str) -> bool:
+    """Return whether source code was written by a program, without lines that people could read."""
+    sample = code[:_SAMPLE]
+    return len(sample) > _MINIFIED * 10 and len(sample) > _MINIFIED * (sample.count("\n") + 1)
+
+
+def without_data(text: str) -> str:
+    """Return a text without the data in its data: addresses, such as pictures in Markdown."""
+    return _DATA.sub(r"\1", text) if ";base64," in text else text

@@ -2,7 +2,8 @@
 
 The title is `title:` of YAML front matter, else the first heading, else the file name. A heading
 counts as the title line only where nothing stands before it but front matter. What front matter
-says besides, in YAML between `---` or in TOML between `+++`, is metadata.
+says besides, in YAML between `---` or in TOML between `+++`, is metadata. Pictures in `data:`
+addresses are no part of the text.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from clew.errors import UnreadableSource
 from clew.readers import front_matter
 from clew.readers.decode import text_of
+from clew.readers.degenerate import without_data
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
 from clew.types import Document, Heading
@@ -40,7 +42,7 @@ _MAX_TITLE = 300  # characters; a longer heading is cut
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a Markdown file."""
-    text = text_of(file)
+    text = without_data(text_of(file))
     matter = _front_matter(text)
     start = _skip_blank(text, matter.end() if matter else 0)
     if start == len(text):

@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from clew.errors import UnreadableSource
 from clew.readers.code import definitions
 from clew.readers.decode import text_of
+from clew.readers.degenerate import is_minified
 from clew.readers.markup import headings, without_commands
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 from clew.types import Document, Heading
 
+_MAY_BE_MINIFIED = frozenset((".js", ".css", ".ts", ".jsx", ".tsx"))
 _TITLES = {
     ".org": re.compile(r"^#\+title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE),
     ".adoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
@@ -33,6 +36,8 @@ def read(file: File) -> Iterator[Document]:
     """Yield the one document of a text file."""
     text = text_of(file)
     suffix = file.path.suffix.lower()
+    if suffix in _MAY_BE_MINIFIED and is_minified(text):
+        raise UnreadableSource(file.source, "is minified code; index what it was made of")
     found = headings(text, suffix)
     title = _title(text, suffix, found) or stem_title(file)
     preamble = _PREAMBLE.search(text) if suffix == ".tex" else None

@@ -18,7 +18,8 @@ from clew.readers.gitignore import Ignored
 # What programs leave beside documents, by name and by the file that marks such a folder.
 BY_DEFAULT = (
     ".*", "node_modules", "bower_components", "__pycache__", "*.egg-info", "__MACOSX", "Thumbs.db",
-    "desktop.ini", "~$*",
+    "desktop.ini", "~$*", "*.min.js", "*.min.css", "package-lock.json", "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
 )  # fmt: skip
 MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
 BY_PATTERN, BY_GITIGNORE = "exclude", "gitignore"

@@ -1,6 +1,6 @@
 """CSV and TSV: the first line names the columns, each further row is a record.
 
-A .csv file may use commas, semicolons or tabs: whichever its first line has most of. The line
+A .csv file may use commas, semicolons, tabs or bars: whichever its first line has most of. The line
 number of a record is that of its first line in the file.
 """
 
@@ -41,7 +41,7 @@ def read(file: File) -> Iterator[Document | Skipped]:
 def _rows(file: File, stream: TextIO) -> Iterator[tuple[int, list[str]] | Skipped]:
     """Yield each row that is not blank with the number of its first line."""
     first = stream.readline()
-    delimiter = "\t" if file.path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
+    delimiter = "\t" if file.path.suffix.lower() == ".tsv" else max(",;\t|", key=first.count)
     rows = csv.reader(chain([first], stream), delimiter=delimiter, strict=True)
     while True:
         line = rows.line_num + 1
