@@ -4,6 +4,9 @@ from time import process_time
 
 import pytest
 
+from clew.readers import read
+from clew.types import Skipped
+
 TITLES = {
     "# Threads #\n\nBody": ("Threads", "Body"),
     "\n\n## Threads\r\n\r\n\r\nBody": ("Threads", "Body"),
@@ -68,9 +71,11 @@ def test_front_matter_alone_is_no_document(skipped):
 
 
 @pytest.mark.parametrize("mark", ["#", "# ", "*", "`", "[", "- ", "-", "=", "> ", "---\n", "a:\n"])
-def test_long_rows_of_marks_are_read_quickly(document, mark):
+def test_long_rows_of_marks_are_read_quickly(write, mark):
     """No pattern needs time that grows with the square of a line."""
     begun = process_time()
     for start in (f"# {mark * 50_000} x\n", "---\n"):
-        assert document("a.md", f"{start}{mark * 50_000}\nbody").text.endswith(f"{mark}\nbody")
+        (item,) = read([write("a.md", f"{start}{mark * 50_000}\nbody")])
+        again = isinstance(item, Skipped) and "again and again" in item.reason
+        assert again if "\n" in mark else item.text.endswith(f"{mark}\nbody")
     assert process_time() - begun < 2  # 0.05 s here; a step for each pair of marks takes minutes
