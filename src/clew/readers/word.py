@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -48,8 +48,9 @@ def read(file: File) -> Iterator[Document]:
     refuse_bomb(file, "Word file")
     try:
         word = docx.Document(BytesIO(data))
-        paragraphs = [each for each in _paragraphs(word) if each.text.strip()]
-        title, about = _title(word), _about(word)
+        style_of = _styles(word)
+        paragraphs = [each for each in _paragraphs(word, style_of) if each.text.strip()]
+        title, about = _title(word, style_of), _about(word)
     except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
         reason = "is a broken or encrypted Word file, or none"
         raise UnreadableSource(file.source, reason) from None
@@ -60,16 +61,32 @@ def read(file: File) -> Iterator[Document]:
     yield extracted(file, paragraphs, title, about)
 
 
-def _paragraphs(word: WordDocument) -> Iterator[MarkedParagraph]:
+def _styles(word: WordDocument) -> Callable[[BaseOxmlElement], str]:
+    """Return what tells the name of a paragraph's style; python-docx looks each up for long."""
     from docx.text.paragraph import Paragraph
 
+    known: dict[str, str] = {}
+
+    def style_of(paragraph: BaseOxmlElement) -> str:
+        style = paragraph.find("{*}pPr/{*}pStyle")
+        key = "" if style is None else _attribute(style, "val")
+        if key not in known:
+            found = Paragraph(paragraph, word).style
+            known[key] = (found.name if found is not None else None) or ""
+        return known[key]
+
+    return style_of
+
+
+def _paragraphs(
+    word: WordDocument, style_of: Callable[[BaseOxmlElement], str]
+) -> Iterator[MarkedParagraph]:
     notes = _notes(word)
     for block in _blocks(word.element.body):
         if _tag(block) == "tbl":
             yield from map(MarkedParagraph, _rows(block))
         else:
-            found = Paragraph(block, word).style
-            style = (found.name if found is not None else None) or ""
+            style = style_of(block)
             level = _HEADING.fullmatch(style)
             kind = "contents" if style.casefold().startswith("toc ") else ""
             yield MarkedParagraph(_text(block), int(level[1]) if level else 0, kind)
@@ -167,10 +184,10 @@ def _about(word: WordDocument) -> dict[str, Value]:
     return properties([*((name, getattr(core, name)) for name in names), described])
 
 
-def _title(word: WordDocument) -> str:
+def _title(word: WordDocument, style_of: Callable[[BaseOxmlElement], str]) -> str:
     headings = (
-        paragraph.text
-        for paragraph in word.paragraphs
-        if paragraph.style is not None and paragraph.style.name in ("Title", "Heading 1")
+        _text(block)
+        for block in _blocks(word.element.body)
+        if _tag(block) == "p" and style_of(block) in ("Title", "Heading 1")
     )
     return stated_title(word.core_properties.title) or next(headings, "")
