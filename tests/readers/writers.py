@@ -131,8 +131,8 @@ def web_subtitles(title, paragraphs):
 
 
 def mail(title, paragraphs):
-    body = "\n\n".join(paragraphs)
-    return f"From: a@example.org\nSubject: {title}\nMessage-ID: <{title}>\n\n{body}\n"
+    body, name = "\n\n".join(paragraphs), title.replace(" ", "-")
+    return f"From: a@example.org\nSubject: {title}\nMessage-ID: <{name}>\n\n{body}\n"
 
 
 def mailbox(articles):
