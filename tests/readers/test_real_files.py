@@ -183,6 +183,8 @@ def test_bars_may_stand_between_columns(document):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
+        ("a.eml", "Subject: a\nContent-Type: multipart/encrypted; boundary=b\n\n--b\n\n--b--\n",
+         "is encrypted"),
         ("a.js", "function a(b){return b+1};" * 1_000, "is minified code"),
         ("a.log", "2024 ERROR refused\n" * 500, "holds the same few lines again and again"),
         ("a.txt", "00000010  31 c2 f5 49 ff 24 3c de 33 70 e1 42 bc e1 00 1a\n" * 50, "a dump of"),
@@ -209,3 +211,8 @@ def test_what_tools_write_into_folders_is_left_out(write):
     assert {"package-lock.json", "*.min.js"} <= set(BY_DEFAULT)
     (item,) = read(["in/a.min.js"])
     assert not isinstance(item, Skipped)
+
+
+def test_subtitles_have_characters_for_their_entities(document):
+    """As people see them."""
+    assert document("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<i>2 &lt; 3</i>\n").text == "2 < 3"

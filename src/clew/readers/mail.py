@@ -21,6 +21,7 @@ from clew.types import Document, Skipped, Value
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in lower case
+_ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
 # What the standard library lets through where a header or a part is not as it should be.
 _DAMAGE = (ValueError, LookupError, AttributeError, TypeError)
 
@@ -35,7 +36,8 @@ def read(file: File) -> Iterator[Document]:
     except _DAMAGE:
         raise UnreadableSource(file.source, "is a broken mail message") from None
     if not text.strip():
-        raise UnreadableSource(file.source, "holds no text")
+        reason = "is encrypted" if message.get_content_type() in _ENCRYPTED else "holds no text"
+        raise UnreadableSource(file.source, reason)
     title = title or stem_title(file)
     yield Document(id=file.id, text=text, title=title, source=file.source, metadata=metadata)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
 from clew.readers.decode import text_of
 from clew.readers.titled import extracted
@@ -27,4 +28,4 @@ def _cue(block: str) -> str:
     lines = block.strip().split("\n")
     place = next((n for n, line in enumerate(lines) if _TIMES.match(line.strip())), len(lines))
     words = " ".join(line.strip() for line in lines[place + 1 :])
-    return " ".join(_MARKS.sub("", words).split())
+    return " ".join(unescape(_MARKS.sub("", words)).split())
