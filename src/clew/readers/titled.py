@@ -15,10 +15,9 @@ from clew.types import Apparatus, Document, Heading, Value
 _PRINTED = re.compile(r"Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - (.+?)(?:\.\w{2,4})?")
 _OF_PROGRAMS = re.compile(
     r"(?:(?:untitled|unbenannt(?:es)?|sans titre|sin título|senza titolo|sem título|"
-    r"no(?: slide)? title)(?: (?:document|dokument|page|presentation))?|"
-    r"dokument|documento?|document|presentation|"
-    r"präsentation|présentation|slide|folie|diapositive|diapositiva|title|titel|titre|"
-    r"powerpoint[ -](?:presentation|präsentation|presentatie)|présentation powerpoint|"
+    r"no(?: slide)? title)(?: (?:do[ck]ument|page|presentation))?|"
+    r"do[ck]umento?|pr[eäé]sentation|slide|folie|diapositiv[ae]|tit(?:el|le|re)|"
+    r"powerpoint[ -]pr[eä]sentati(?:on|e)|présentation powerpoint|"
     r"presentación de powerpoint|presentazione (?:standard )?di powerpoint|"
     r"apresentação do powerpoint|microsoft word|kein folientitel)[ -]?\d*",
     re.IGNORECASE,
