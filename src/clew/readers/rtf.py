@@ -48,7 +48,7 @@ def read(file: File) -> Iterator[Document]:
         return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", words)
 
     def part(of: str) -> str:
-        return " ".join(text(f"{head}\\pard{of}}}").split())
+        return " ".join(text(f"{head}\\plain{of}}}").split())
 
     try:
         lines = [_CELL.sub(" | ", line).strip(" |\t") for line in text(source).split("\n")]
