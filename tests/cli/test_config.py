@@ -52,7 +52,7 @@ def test_values_hold(place, clew, monkeypatch):
     place(
         '[index]\ninto = "x.clew"\nexclude = ["b*"]\ngitignore = false\n[search]\nmethod = "bm25"\n'
     )
-    assert clew("index", ".").stdout.startswith("x.clew: 1 document")
+    assert clew("index", "..").stdout.startswith("x.clew: 1 document,")  # and none of the settings
     monkeypatch.setenv("CLEW_SEARCH_INDEX", "x.clew")
     assert json.loads(clew("search", "rope", "--json").stdout)["method"] == "bm25"
     dense = clew("search", "rope", "--json", "--method", "dense")

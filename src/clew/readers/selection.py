@@ -19,7 +19,7 @@ from clew.readers.gitignore import Ignored
 BY_DEFAULT = (
     ".*", "node_modules", "bower_components", "__pycache__", "*.egg-info", "__MACOSX", "Thumbs.db",
     "desktop.ini", "~$*", "*.min.js", "*.min.css", "package-lock.json", "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
+    "pnpm-lock.yaml", "clew.toml",
 )  # fmt: skip
 MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
 BY_PATTERN, BY_GITIGNORE = "exclude", "gitignore"
