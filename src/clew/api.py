@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
     from clew.readers.walk import Columns
     from clew.store import Store
+    from clew.store.check import Damage
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -913,6 +914,23 @@ class Index:
         if not costs or costs[0].before:
             return None
         return reduce(together, (cost.usage for cost in costs))
+
+    def check(self) -> list[Damage]:
+        """Look at every byte of an index in a folder; return what is damaged.
+
+        Files that can be computed again are dropped if they are damaged. Raises NotAnIndex where
+        there is no index in the folder, and InputError where another store keeps it.
+        """
+        from clew.store.check import damages
+
+        if opening.named_in(self.folder) is not None:
+            raise InputError(f"{self.folder} is kept by another store, which checks its own files")
+        found = damages(self.folder, index.content_hash)
+        for each in found:
+            if each.is_cached:
+                with suppress(OSError):
+                    (self.folder / each.file).unlink()
+        return found
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""

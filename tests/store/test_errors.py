@@ -136,7 +136,7 @@ def test_another_format(folder, number):
     with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(number),))
         connection.commit()
-    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 4") as e:
+    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 5") as e:
         EmbeddedStore.open(folder)
     assert is_one_sentence(e.value)
 

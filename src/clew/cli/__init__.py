@@ -23,7 +23,7 @@ from clew.cli.building import (
 from clew.cli.classifying import classify
 from clew.cli.config import config
 from clew.cli.helping import show_help
-from clew.cli.looking import export, list_documents, methods, show
+from clew.cli.looking import check, export, list_documents, methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
 from clew.cli.planning import plan
@@ -60,6 +60,6 @@ def main(context: click.Context) -> None:
 main.params += talk.options()
 for _command in (
     index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
-    import_graph, import_triples, merge, unmerge, evaluation, config, show_help,
+    check, import_graph, import_triples, merge, unmerge, evaluation, config, show_help,
 ):  # fmt: skip
     main.add_command(_command)

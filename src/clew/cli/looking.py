@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.store.check import Damage
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
 _GROUPS = {
@@ -114,6 +116,42 @@ def export(  # noqa: PLR0913 -- one argument for each option
     else:
         counts = f"{counted(exported.n_nodes, 'node')} and {counted(exported.n_edges, 'edge')}"
         click.echo(f"{one_line(exported.file)} has {counts}")
+
+
+@click.command()
+@index_option()
+@json_option
+@click.pass_obj
+def check(opener: Opener, folder: Path, *, as_json: bool) -> None:
+    """Look at every byte of an index, and say what is damaged and which documents it concerns.
+
+    Every file has checksums. What can be computed again is dropped, and made anew at the next
+    question. The exit status is 1 where anything else is damaged.
+    """
+    with opener(folder) as index:
+        found = index.check()
+    if as_json:
+        echo_json({"index": str(folder), "damages": found})
+    else:
+        click.echo("\n".join(_damage_lines(found, folder)))
+    if not all(each.is_cached for each in found):
+        sys.exit(1)
+
+
+def _damage_lines(found: Sequence[Damage], folder: Path) -> Iterator[str]:
+    if not found:
+        yield f"{one_line(str(folder))}: every byte is as it was written."
+    for each in found:
+        yield f"{heading(one_line(each.file))}  {one_line(each.what)}"
+        if each.is_cached:
+            yield "  dropped: it is computed again"
+        shown = [f"  {one_line(name)}" for name in each.documents[:_MOST_DOCUMENTS]]
+        yield from [*shown, *and_more(len(each.documents) - len(shown))]
+    if not all(each.is_cached for each in found):
+        yield (
+            "Restore the folder from a copy, or index the documents into a new one; a copy of "
+            "calls.sqlite there keeps the replies that were paid for."
+        )
 
 
 @click.command()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.errors import DamagedIndex
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
@@ -85,8 +86,17 @@ def from_arrays(arrays: Table) -> Assembly:
             a, _, b = pair.partition("-")
             parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
             n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
+            check_link(parts[1], parts[2], n_a, n_b)
             links[a, b] = csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
     return Assembly(_under(arrays, "stored."), _under(arrays, "column."), links)
+
+
+def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
+    """Raise DamagedIndex where a link's indices leave its bounds: compiled code trusts them."""
+    sound = len(indptr) == n_a + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
+    sound = sound and bool(np.all(indptr[1:] >= indptr[:-1]))
+    if not sound or (len(indices) and not 0 <= indices.min() <= indices.max() < n_b):
+        raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
 
 
 def _under(arrays: Table, prefix: str) -> Columns:

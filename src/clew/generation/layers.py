@@ -12,6 +12,7 @@ import numpy as np
 from clew.errors import MissingLayer
 from clew.once import Once
 from clew.store.schema import TABLES
+from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
 from clew.text.names import title_span
 from clew.types import Document, Layer, Snapshot
@@ -115,7 +116,8 @@ class Parts:
 class Ragged:
     """An array cut into ranges of its own length for each row, over several segments."""
 
-    parts: Sequence[tuple[NDArray[Any], Rows]]  # each segment's array, and where its rows begin
+    name: str
+    parts: Sequence[tuple[Segment, Rows]]  # each segment that has it, and where its rows begin
     ends: Rows  # the stored row behind each segment's last one
 
     @classmethod
@@ -125,17 +127,20 @@ class Ragged:
         for segment in segments:
             if wide in segment:
                 lengths = segment[count].astype(np.int64)
-                parts.append((segment[wide], np.concatenate([[0], np.cumsum(lengths)])))
-        return cls(parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
+                parts.append((segment, np.concatenate([[0], np.cumsum(lengths)])))
+        return cls(wide, parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
 
     def row(self, stored: int) -> NDArray[Any] | None:
         """Return the range of a stored row, None where no segment has such an array."""
         i = int(np.searchsorted(self.ends, stored, side="right"))
         if i >= len(self.parts):
             return None
-        array, begins = self.parts[i]
+        segment, begins = self.parts[i]
         local = stored - (int(self.ends[i]) - (len(begins) - 1))
-        return np.asarray(array[begins[local] : begins[local + 1]])
+        start, stop = int(begins[local]), int(begins[local + 1])
+        if isinstance(segment, MappedSegment):  # of which only these rows are looked at
+            return segment.part(self.name, start, stop)
+        return np.asarray(segment[self.name][start:stop])
 
 
 class _StoredLayer:

@@ -36,7 +36,7 @@ class FileCache:
 
     def load(self, name: str, generation: int) -> Arrays | None:
         with suppress(DamagedIndex):
-            return segments.read(self._path(name, generation))
+            return dict(segments.read(self._path(name, generation)))  # all of it is checked
         return None
 
     def newest(self, name: str) -> Arrays | None:

@@ -19,7 +19,7 @@ from typing import Any
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.types import Apparatus, Document, Heading, Scalar
 
-FORMAT = 4
+FORMAT = 5
 FILE = "index.sqlite"
 LOCK = "writer.lock"
 
@@ -260,6 +260,14 @@ class Database:
             ],
         )
 
+    def faults(self) -> list[str]:
+        """Return what SQLite finds wrong in the file, nothing where it is sound."""
+        try:
+            found = [str(row[0]) for row in self._all("PRAGMA integrity_check(20)")]
+        except (DamagedIndex, StoreError) as error:
+            return [str(error)]
+        return [] if found == ["ok"] else found
+
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
         rows: list[tuple[str, int]] = self._all(
@@ -279,7 +287,12 @@ class Database:
             for row, *fields in self._all(
                 f"SELECT row, {columns} FROM document WHERE row IN ({_marks(part)})", part
             ):
-                found[row] = _document(dict(zip(_COLUMNS, fields, strict=True)))
+                try:
+                    found[row] = _document(dict(zip(_COLUMNS, fields, strict=True)))
+                except (TypeError, ValueError) as error:
+                    raise DamagedIndex(
+                        f"{self.path} is damaged (document {row}): 'clew check' says more"
+                    ) from error
         missing = next((row for row in rows if row not in found), None)
         if missing is not None:
             raise DamagedIndex(f"{self.path} has no document in row {missing}: index again")

@@ -41,7 +41,7 @@ class StoreKind(Protocol):
 
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's."""
-    spec = _named_in(folder)
+    spec = named_in(folder)
     if spec is None:
         return EmbeddedStore.exists(folder)
     kind, place = _kind(spec, folder)
@@ -50,7 +50,7 @@ def exists(folder: Path) -> bool:
 
 def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
     """Make the index of a folder, kept by what `spec` names, else by the folder itself."""
-    spec = _named_in(folder) or spec
+    spec = named_in(folder) or spec
     if not spec:
         return EmbeddedStore.create(folder, recipe)
     kind, place = _kind(spec, folder)
@@ -66,7 +66,7 @@ def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
 
 def open_store(folder: Path) -> Store:
     """Open the store of an index. Raises NotAnIndex where there is none."""
-    spec = _named_in(folder)
+    spec = named_in(folder)
     if spec is None:
         return EmbeddedStore.open(folder)
     kind, place = _kind(spec, folder)
@@ -82,7 +82,7 @@ def _kind(spec: str, folder: Path) -> tuple[StoreKind, str]:
     return kind, place or str(folder)
 
 
-def _named_in(folder: Path) -> str | None:
+def named_in(folder: Path) -> str | None:
     """Return the spec of the store that a folder names, None where it names none."""
     path = folder / NAMED_IN
     try:

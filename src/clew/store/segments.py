@@ -1,9 +1,11 @@
 """Immutable arrays on disk: a segment is one file in the safetensors format, written once.
 
 The format is a length, a JSON header that names the arrays, and their bytes, so any tool that
-knows it reads a segment, and nothing in it can run. A segment is synced before the database
-transaction that registers it. A file that no transaction registered is an orphan of a killed
-writer and is swept when the next writer opens.
+knows it reads a segment, and nothing in it can run. The header has a checksum for each block of
+each array, which is looked at when the array, or a part of it, is first asked for: opening a
+segment only maps it. A segment is synced before the database transaction that registers it. A file
+that no transaction registered is an orphan of a killed writer and is swept when the next writer
+opens.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from zlib import crc32
 
 import numpy as np
@@ -21,7 +24,7 @@ import numpy as np
 from clew.errors import DamagedIndex, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -35,6 +38,7 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
+_BLOCK = 1 << 20  # bytes that have a checksum
 
 
 class MissingSegment(DamagedIndex):
@@ -69,11 +73,10 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
-            file.write(_header(ordered))
-            for array in ordered.values():
-                pieces = array.pieces if isinstance(array, Blocks) else (array,)
-                dtype = array.dtype.newbyteorder("<")
-                file.writelines(np.ascontiguousarray(p, dtype=dtype).data for p in pieces)
+            file.write(_header(ordered, {}))  # of the same length, whatever the checksums
+            sums = {name: _write_array(file, array) for name, array in ordered.items()}
+            file.seek(0)
+            file.write(_header(ordered, sums))
             file.flush()
             os.fsync(file.fileno())
         _sync_folder(path.parent)
@@ -86,7 +89,25 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
         ) from error
 
 
-def _header(arrays: Mapping[str, NDArray[Any] | Blocks]) -> bytes:
+def _write_array(file: BinaryIO, array: NDArray[Any] | Blocks) -> list[int]:
+    """Write an array, and return the checksum of each block of it."""
+    sums, rest = [0], _BLOCK
+    dtype = array.dtype.newbyteorder("<")
+    for piece in array.pieces if isinstance(array, Blocks) else (array,):
+        data = np.ascontiguousarray(piece, dtype=dtype).reshape(-1).view(np.uint8).data
+        file.write(data)
+        while len(data):
+            if not rest:
+                sums.append(0)
+                rest = _BLOCK
+            sums[-1] = crc32(data[:rest], sums[-1])
+            data, rest = data[rest:], rest - len(data[:rest])
+    return sums
+
+
+def _header(
+    arrays: Mapping[str, NDArray[Any] | Blocks], sums: Mapping[str, Sequence[int]]
+) -> bytes:
     header: dict[str, Any] = {}
     end = 0
     for name, array in arrays.items():
@@ -96,17 +117,84 @@ def _header(arrays: Mapping[str, NDArray[Any] | Blocks]) -> bytes:
             "shape": list(array.shape),
             "data_offsets": [start, end],
         }
-    header["__metadata__"] = {"crc32": _checksum(header)}
+    blocks = "".join(
+        f"{each:08x}" for name, array in arrays.items() for each in sums.get(name, _zeros(array))
+    )
+    header["__metadata__"] = {"blocks": blocks, "crc32": _checksum(header, blocks)}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return len(text).to_bytes(_LENGTH, "little") + text
 
 
-def _checksum(header: Mapping[str, Any]) -> str:
-    return f"{crc32(json.dumps(header).encode()):08x}"
+def _zeros(array: NDArray[Any] | Blocks) -> list[int]:
+    return [0] * _n_blocks(array.nbytes)
 
 
-def read(path: Path) -> dict[str, NDArray[Any]]:
+def _n_blocks(n_bytes: int) -> int:
+    return max(-(-n_bytes // _BLOCK), 1)
+
+
+def _checksum(header: Mapping[str, Any], blocks: str) -> str:
+    return f"{crc32(json.dumps([header, blocks]).encode()):08x}"
+
+
+class MappedSegment(Mapping[str, "NDArray[Any]"]):
+    """The arrays of a file, mapped into memory; each is checked when it is first asked for.
+
+    Raises DamagedIndex for an array whose bytes are not those that were written.
+    """
+
+    def __init__(
+        self, path: Path, data: mmap.mmap, begin: int, entries: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._path = path
+        self._data = data
+        self._begin = begin
+        self._entries = entries
+        self._checked: dict[str, set[int]] = {name: set() for name in entries}
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        array = self._unchecked(name)
+        self._check(name, 0, array.nbytes)
+        return array
+
+    def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        """Return rows of an array; only the blocks that they are in are looked at."""
+        array = self._unchecked(name)
+        width = array.nbytes // len(array) if len(array) else 0
+        self._check(name, start * width, stop * width)
+        return array[start:stop]
+
+    def _unchecked(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            self._arrays[name] = _array(self._data, self._begin, self._entries[name])
+        return self._arrays[name]
+
+    def _check(self, name: str, start: int, stop: int) -> None:
+        entry, checked = self._entries[name], self._checked[name]
+        first, end = entry["data_offsets"]
+        for block in range(start // _BLOCK, -(-stop // _BLOCK)):
+            if block not in checked:
+                begin = self._begin + first + block * _BLOCK
+                last = min(begin + _BLOCK, self._begin + end)
+                if crc32(memoryview(self._data)[begin:last]) != entry["sums"][block]:
+                    raise DamagedIndex(
+                        f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
+                    )
+                checked.add(block)
+
+
+def read(path: Path) -> MappedSegment:
     """Return the arrays of a segment, mapped into memory, not to be written to.
 
     Raises MissingSegment where the file is gone, DamagedIndex where it cannot be read.
@@ -121,19 +209,27 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
         ) from error
 
 
-def _mapped(path: Path) -> dict[str, NDArray[Any]]:
+def _mapped(path: Path) -> MappedSegment:
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     if begin > len(data):
         raise ValueError("its header is cut off")
     header = json.loads(data[_LENGTH:begin])
-    if header.pop("__metadata__")["crc32"] != _checksum(header):
+    told = header.pop("__metadata__")
+    if told["crc32"] != _checksum(header, told["blocks"]):
         raise ValueError("its header was changed")
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
         raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
-    return {name: _array(data, begin, entry) for name, entry in header.items()}
+    place = 0
+    for entry in header.values():
+        start, end = entry["data_offsets"]
+        n_blocks = _n_blocks(end - start)
+        written = told["blocks"][8 * place : 8 * (place + n_blocks)]
+        entry["sums"] = [int(written[8 * i : 8 * i + 8], 16) for i in range(n_blocks)]
+        place += n_blocks
+    return MappedSegment(path, data, begin, header)
 
 
 def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any]:

@@ -1,0 +1,111 @@
+"""Look at every byte of an index in a folder: what is damaged, and which documents it concerns."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.errors import DamagedIndex
+from clew.store import segments
+from clew.store.cache import FOLDER as CACHED
+from clew.store.database import FILE, Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from clew.types import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """One thing that is not as it was written."""
+
+    file: str  # seen from the folder of the index
+    what: str
+    documents: tuple[str, ...] = ()  # ids whose rows or texts it concerns
+    is_cached: bool = False  # it is computed again when it is asked for: nothing is lost
+
+
+def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
+    """Return what is damaged in the index in a folder.
+
+    Raises NotAnIndex where there is none, or where its database cannot be opened at all.
+    """
+    found = [*_of_cache(folder)]
+    with closing(Database(folder)) as database:
+        database.freeze()
+        found += [Damage(file=FILE, what=each) for each in database.faults()]
+        try:
+            live = {row: document_id for document_id, row in database.live_documents()}
+            found += _of_texts(database, live, hash_of)
+            found += _of_segments(folder, database, live)
+        except DamagedIndex as error:
+            found.append(Damage(file=FILE, what=str(error)))
+    return found
+
+
+def _of_cache(folder: Path) -> Iterator[Damage]:
+    for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
+        fault = next(_faults(path), None)
+        if fault is not None:
+            yield Damage(file=f"{CACHED}/{path.name}", what=fault[1], is_cached=True)
+
+
+def _of_texts(
+    database: Database, live: dict[int, str], hash_of: Callable[[Document], str]
+) -> Iterator[Damage]:
+    """Yield the documents that are not those whose hash was written beside them."""
+    hashes = database.hashes()
+    for row, document_id in live.items():
+        try:
+            [document] = database.documents([row])
+        except DamagedIndex as error:
+            yield Damage(file=FILE, what=str(error), documents=(document_id,))
+            continue
+        written = hashes[document_id]
+        if not written.startswith("graph:") and hash_of(document) != written:
+            what = "the document is not what was written"
+            yield Damage(file=FILE, what=what, documents=(document_id,))
+
+
+def _of_segments(folder: Path, database: Database, live: dict[int, str]) -> Iterator[Damage]:
+    """Yield the arrays that are damaged, with the documents whose rows stand in their segment."""
+    sound: set[int] = set()
+    broken = []
+    for segment in database.segments():
+        path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
+        rows, faults = _owners(path), list(_faults(path))
+        if faults:
+            broken.append((path, rows, faults))
+        elif rows is not None:
+            sound |= rows
+    for path, rows, faults in broken:
+        concerned = live.keys() - sound if rows is None else live.keys() & rows
+        documents = tuple(live[row] for row in sorted(concerned))
+        for _, what in faults:
+            yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
+
+
+def _owners(path: Path) -> set[int] | None:
+    """Return the stored documents whose chunks stand in a segment; None: it cannot be told."""
+    try:
+        found = segments.read(path)
+        return set(found["chunk.document"].tolist()) if "chunk.document" in found else set()
+    except DamagedIndex:
+        return None
+
+
+def _faults(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each array of a file that is damaged, or the file itself, and what is wrong."""
+    try:
+        found = segments.read(path)
+    except DamagedIndex as error:
+        yield "", str(error)
+        return
+    for name in found:
+        try:
+            found[name]
+        except DamagedIndex as error:
+            yield name, str(error)
