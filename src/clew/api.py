@@ -43,6 +43,7 @@ from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
+from clew.private import make_folder
 from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, located
 from clew.readers.roots import Roots
@@ -1083,7 +1084,7 @@ class Index:
         if self.folder.exists():
             return
         try:
-            self.folder.mkdir(parents=True)
+            make_folder(self.folder)
         except OSError as error:
             raise StoreError(
                 f"{self.folder} cannot be made ({error.strerror}): name another"

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from clew.errors import StoreError
+from clew.private import make_file
 
 __all__ = ["Connection", "DatabaseFile"]
 
@@ -34,6 +35,8 @@ class DatabaseFile:
 
         Raises StoreError where the file cannot be used.
         """
+        with suppress(OSError):  # SQLite will say what is wrong
+            make_file(self.path)
         try:
             with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as database:
                 self._prepare(database)

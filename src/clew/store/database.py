@@ -7,16 +7,18 @@ is the only commit point of an index.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
+from clew.private import make_file
 from clew.types import Apparatus, Document, Heading, Scalar
 
 FORMAT = 5
@@ -62,13 +64,45 @@ class Segment:
 
 def is_blank(path: Path) -> bool:
     """Say whether there is no database, or one that a killed process left without tables."""
-    if not path.exists():
-        return True
     try:
-        with closing(sqlite3.connect(path, timeout=_BUSY_MS / 1000)) as connection:
+        if not path.exists():
+            return True
+    except PermissionError as error:
+        raise StoreError(f"{path.parent} may not be read: ask its owner to allow it") from error
+    try:
+        with closing(_connected(path)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
     except sqlite3.Error:
         return False  # opening it will say what is wrong
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Return a connection, one that writes nothing where the folder may not be written."""
+    is_written = os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
+    return sqlite3.connect(
+        path if is_written else _unwritten(path),
+        isolation_level=None,
+        timeout=_BUSY_MS / 1000,
+        check_same_thread=False,
+        uri=not is_written,
+    )
+
+
+def _unwritten(path: Path) -> str:
+    """Return what opens a database of a folder that may not be written, where nobody writes it.
+
+    Raises StoreError where it may not be read, or the newest commits are in a file beside it that
+    only SQLite can take over, by writing.
+    """
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} may not be read: ask its owner to allow it")
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"{path.parent} may not be written, and {log.name} holds commits that have to be taken "
+            f"over first: let its owner open it once, or copy the folder"
+        )
+    return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
 
 class Database:
@@ -83,10 +117,11 @@ class Database:
         if recipe is None and is_blank(self.path):
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
+        if recipe is not None:
+            with suppress(OSError):  # SQLite will say what is wrong
+                make_file(self.path)
         with _explained(self.path):
-            self._connection = sqlite3.connect(
-                self.path, isolation_level=None, timeout=_BUSY_MS / 1000, check_same_thread=False
-            )
+            self._connection = _connected(self.path)
         self._finalizer = weakref.finalize(self, self._connection.close)
         self._finalizer.atexit = False
         try:
@@ -443,6 +478,8 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK
+        with suppress(OSError):  # SQLite will say what is wrong
+            make_file(path)
         with _explained(path):
             self._connection = sqlite3.connect(
                 path, isolation_level=None, timeout=0.0, check_same_thread=False
@@ -474,6 +511,10 @@ def _explained(path: Path) -> Iterator[None]:
         code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise IndexLocked(f"another process uses {path}: try again when it is done") from error
+        if code == sqlite3.SQLITE_READONLY:
+            raise StoreError(
+                f"{path.parent} may not be written: ask its owner to allow it, or copy the folder"
+            ) from error
         if code in _UNUSABLE:
             raise StoreError(
                 f"{path} cannot be used ({error}): check its folder and the free space"
@@ -490,7 +531,6 @@ _UNUSABLE = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
 )
 
 

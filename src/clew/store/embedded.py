@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import NotAnIndex, StoreError
+from clew.private import make_folder
 from clew.store import schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
@@ -61,7 +62,7 @@ class EmbeddedStore:
         try:
             if folder.exists() and not cls.exists(folder) and _has_foreign_files(folder):
                 raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         except OSError as error:
             raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
         return cls(folder, Database(folder, recipe=recipe))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from clew import plugins
 from clew.errors import InputError, NotAnIndex, StoreError
+from clew.private import make_file, make_folder
 from clew.store.embedded import NAMED_IN, EmbeddedStore
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
     kind, place = _kind(spec, folder)
     made = kind.create(place, recipe)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        make_file(folder / NAMED_IN)
         (folder / NAMED_IN).write_text(f"{spec}\n", encoding="utf-8")
     except OSError as error:
         made.close()

@@ -22,6 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from clew.errors import DamagedIndex, StoreError
+from clew.private import make_inner_folder, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,8 +72,8 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
     # The widest first, so that each stands at a multiple of its own width.
     ordered = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
+        make_inner_folder(path.parent)
+        with open_file(path) as file:
             file.write(_header(ordered, {}))  # of the same length, whatever the checksums
             sums = {name: _write_array(file, array) for name, array in ordered.items()}
             file.seek(0)
@@ -201,6 +202,8 @@ def read(path: Path) -> MappedSegment:
     """
     try:
         return _mapped(path)
+    except PermissionError as error:
+        raise StoreError(f"{path} may not be read: ask its owner to allow it") from error
     except FileNotFoundError as error:
         raise MissingSegment(f"{path} is missing: rebuild the index from its documents") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,0 +1,46 @@
+"""Folders and files of an index: their owner's alone, unless the folder was opened to others.
+
+An index holds the texts of its documents and what an LLM was asked. A new folder may be read by its
+owner only, and what is made in it has its permissions: `chmod g+rx my.clew` shares what comes.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for an index, if it is not there, with those above it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_inner_folder(folder: Path) -> None:
+    """Make a folder in one of an index, if it is not there, with the same permissions."""
+    if not folder.exists():
+        folder.mkdir(mode=_mode(folder.parent, 0o777), parents=True, exist_ok=True)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file with the permissions of its folder, if it is not there."""
+    with suppress(FileExistsError):
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        os.close(os.open(path, flags, _mode(path.parent, 0o666)))
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a new file for writing, with the permissions of its folder."""
+    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, _mode(path.parent, 0o666)), "wb")
+
+
+def _mode(folder: Path, among: int) -> int:
+    try:
+        return folder.stat().st_mode & among
+    except FileNotFoundError:
+        return 0o700 & among
