@@ -523,14 +523,14 @@ def test_settings_decide_how_an_index_is_built(tmp_path):
         assert index.search("Who sailed?", chunks=2).hits
 
 
+def embedding(request):
+    texts = request.json["input"]
+    rows = HashEmbedder(16).embed(texts, kind="document").tolist()
+    return Sent({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]})
+
+
 def test_specs_are_kept_in_the_recipe(folder):
     """An index that was built with a named embedder is opened with it without naming it."""
-
-    def embedding(request):
-        texts = request.json["input"]
-        rows = HashEmbedder(16).embed(texts, kind="document").tolist()
-        return Sent({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]})
-
     with serving() as server:
         server.respond = embedding
         spec = f"openai:hashes@{server.url}"
@@ -545,6 +545,29 @@ def test_specs_are_kept_in_the_recipe(folder):
         with clew.open(folder) as third:
             assert third.search(QUESTION, method="dense").hits
         assert len(server.requests) == paid + 1  # which is paid for by now
+
+
+def test_no_key_is_in_any_file_of_an_index(folder, monkeypatch):
+    """Neither of an embedder nor of an LLM, whether its replies were of use or not."""
+    pytest.importorskip("httpx2")
+    key = "sk-this-is-a-key-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    def respond(request):
+        if "input" in request.json:
+            return embedding(request)
+        assert request.headers["Authorization"] == f"Bearer {key}"
+        return Sent({"choices": [{"message": {"content": f"The key is {request.path}."}}]})
+
+    with serving() as server:
+        server.respond = respond
+        spec = f"openai:x@{server.url}"
+        with clew.open(folder, specs=Specs(embedder=spec, llm=spec)) as index:
+            index.add(small_documents()[:3], units=1.0, triples="llm")
+            assert index.ask(QUESTION, method="hybrid").kind == "generated"
+    assert {path.name for path in folder.iterdir()} >= {"calls.sqlite", "embeddings.sqlite"}
+    for path in folder.rglob("*"):
+        assert path.is_dir() or key.encode() not in path.read_bytes(), path
 
 
 # -- usage --------------------------------------------------------------------------------------

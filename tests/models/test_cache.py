@@ -6,8 +6,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from clew.errors import StoreError
+from clew.errors import EndpointError, StoreError
 from clew.models.cache import CachedEmbedder
+from clew.testing import HashEmbedder
+from tests.models.server import Answer, serving
 
 
 class Counting:
@@ -87,6 +89,8 @@ def test_several_processes_share_a_file(path):
     program = """
 import sys, numpy as np
 from clew.models.cache import CachedEmbedder
+from clew.testing import HashEmbedder
+from tests.models.server import Answer, serving
 
 class Ones:
     name, dimension = "ones", 8
@@ -144,3 +148,33 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     """A cache in no folder is a mistake with one sentence."""
     with pytest.raises(StoreError, match=r"gone.vectors.sqlite cannot be used.*check its folder"):
         CachedEmbedder(Counting(), tmp_path / "gone" / "vectors.sqlite").embed(["a"], kind="query")
+
+
+def test_what_was_received_is_kept_whatever_comes_next(tmp_path, monkeypatch):
+    """A request that fails, or a process that ends, costs only what had not arrived."""
+    from clew.models import openai
+
+    monkeypatch.setattr(openai, "_BATCH", 2)
+    texts = [f"text {i}" for i in range(10)]
+    asked = []
+
+    def respond(request):
+        asked.extend(request.json["input"])
+        if is_down and "text 6" in request.json["input"]:
+            return Answer({}, status=400)
+        rows = HashEmbedder(8).embed(request.json["input"], kind="document").tolist()
+        return Answer({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]})
+
+    is_down = True
+    with serving() as server:
+        server.respond = respond
+        paid = openai.OpenAIEmbeddings(base_url=server.url, model="x", concurrency=1, attempts=1)
+        cached = CachedEmbedder(paid, tmp_path / "vectors.sqlite")
+        with pytest.raises(EndpointError):
+            cached.embed(texts, kind="document")
+        assert asked == texts[:8]
+        asked.clear()
+        is_down = False
+        rows = cached.embed(texts, kind="document")
+    assert asked == texts[6:]
+    np.testing.assert_allclose(rows, HashEmbedder(8).embed(texts, kind="document"), atol=1e-6)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.errors import EndpointError
@@ -65,6 +66,25 @@ class TokenEmbedder(Embedder, Protocol):
 def gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
     """Say whether an embedder gives token vectors, without running it."""
     return hasattr(embedder, "embed_tokens")
+
+
+# Told of the first text that rows are of, and of these rows; any thread may call it.
+Keep = Callable[[int, "NDArray[np.float32]"], None]
+
+
+class PaidEmbedder(Embedder, Protocol):
+    """An embedder whose vectors cost something, and come some at a time."""
+
+    def embed(
+        self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None
+    ) -> NDArray[np.float32]:
+        """Return the rows as any embedder does; tell `keep` of some as soon as they come."""
+        ...
+
+
+def is_paid(embedder: Embedder) -> TypeGuard[PaidEmbedder]:
+    """Say whether an embedder tells of its vectors as they come."""
+    return "keep" in signature(embedder.embed).parameters
 
 
 class CheckedEmbedder(Embedder, Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import StoreError
-from clew.models import Embedder, Kind
+from clew.models import Embedder, Kind, is_paid
 from clew.models.sqlite import DatabaseFile
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class CachedEmbedder:
         self.hits += len(texts) - len(missing)
         new = list(missing)
         for block in (new[i : i + _BLOCK] for i in range(0, len(new), _BLOCK)):
-            vectors = self._embedder.embed([missing[key] for key in block], kind=kind)
-            self._save(dict(zip(block, np.asarray(vectors, dtype="<f4"), strict=True)))
+            self._embed(block, [missing[key] for key in block], kind)
         # Read back: another process may have stored the same text first, and its vector counts.
         stored |= self._load(new)
         d = self.dimension
@@ -72,6 +71,21 @@ class CachedEmbedder:
                 )
             rows[row] = np.frombuffer(stored[key], dtype="<f4")
         return rows
+
+    def _embed(self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind) -> None:
+        """Save the vectors of new texts, each as soon as it is received where that can be told.
+
+        What a process that is killed has received is paid for, and is not asked for again.
+        """
+
+        def keep(first: int, rows: NDArray[np.float32]) -> None:
+            received = np.asarray(rows, dtype="<f4")
+            self._save(dict(zip(keys[first : first + len(rows)], received, strict=True)))
+
+        if is_paid(self._embedder):
+            self._embedder.embed(texts, kind=kind, keep=keep)
+        else:
+            keep(0, self._embedder.embed(texts, kind=kind))
 
     def _load(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}

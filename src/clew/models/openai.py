@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from clew.errors import BadReply, EndpointError
-from clew.models import Kind, OnLost, Prompt, PromptRefused, Reply, Turn
+from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
 from clew.models.prices import OPENAI_HOST, Price, list_price
 from clew.models.replies import messages
 
@@ -183,13 +183,22 @@ class OpenAIEmbeddings:
             self.embed(["dimension"], kind="query")  # one small request
         return self._seen["dimension"]
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None
+    ) -> NDArray[np.float32]:
+        """Return a unit row for each text; `keep` is told of rows as soon as they are received."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         prefix = self.query_prefix if kind == "query" else self.document_prefix
         inputs = [prefix + text or " " for text in texts]  # an empty input is refused by many
-        batches = [inputs[i : i + _BATCH] for i in range(0, len(inputs), _BATCH)]
-        return np.concatenate(self._endpoint.run(self._embed, batches))
+
+        def job(post: Post, first: int) -> NDArray[np.float32]:
+            rows = self._embed(post, inputs[first : first + _BATCH])
+            if keep is not None:
+                keep(first, rows)
+            return rows
+
+        return np.concatenate(self._endpoint.run(job, range(0, len(inputs), _BATCH)))
 
     def _embed(self, post: Post, batch: Sequence[str]) -> NDArray[np.float32]:
         reply = post({"model": self.model, "input": batch})
