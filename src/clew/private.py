@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def make_folder(folder: Path) -> None:
     """Make a folder for an index, if it is not there, with those above it."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not folder.parent.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
