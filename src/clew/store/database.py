@@ -206,7 +206,12 @@ class Database:
     def segments(self) -> list[Segment]:
         """Return the registered segments, oldest first."""
         rows = self._all("SELECT name, level, counts FROM segment ORDER BY number")
-        return [Segment(name, level, json.loads(counts)) for name, level, counts in rows]
+        try:
+            return [Segment(str(name), int(level), json.loads(c)) for name, level, c in rows]
+        except (TypeError, ValueError) as error:
+            raise DamagedIndex(
+                f"{self.path} is damaged (its segments): 'clew check' says more"
+            ) from error
 
     def add_segment(self, segment: Segment) -> None:
         """Register a segment behind all others."""
