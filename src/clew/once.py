@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -49,3 +49,25 @@ class Once(Generic[K]):
                 if len(self._values) > self._most:
                     self._values.popitem(last=False)
             return value
+
+
+class Lazily(Mapping[K, T]):
+    """A mapping whose values are made when they are asked for, each once by each thread at most."""
+
+    def __init__(self, makers: Mapping[K, Callable[[], T]]) -> None:
+        self._makers = makers
+        self._made: dict[K, T] = {}
+
+    def __getitem__(self, name: K) -> T:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)

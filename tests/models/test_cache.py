@@ -6,6 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from clew import sqlite
 from clew.errors import EndpointError, StoreError
 from clew.models.cache import CachedEmbedder
 from clew.testing import HashEmbedder
@@ -127,20 +128,36 @@ def test_a_database_of_another_program_is_refused(path):
         CachedEmbedder(Counting(), path).embed(["a"], kind="query")
 
 
-def test_a_damaged_file_is_refused(path):
-    """A cache cut off in the middle says so instead of giving strange vectors."""
-    CachedEmbedder(Counting(), path).embed([f"{i}" for i in range(2000)], kind="query")
+def test_a_file_that_was_cut_off_is_filled_again(path):
+    """Strange vectors are never given: what cannot be read is embedded again."""
+    texts = [f"{i}" for i in range(2000)]
+    expected = CachedEmbedder(Counting(), path).embed(texts, kind="query")
     path.write_bytes(path.read_bytes()[:20_000])
-    with pytest.raises(StoreError, match="or delete this one if it was Clew's"):
-        CachedEmbedder(Counting(), path).embed([f"{i}" for i in range(2000)], kind="query")
+    cached = CachedEmbedder(Counting(), path)
+    np.testing.assert_array_equal(cached.embed(texts, kind="query"), expected)
+    assert cached.misses
+    assert path.with_name(f"{path.name}.damaged").stat().st_size == 20_000
 
 
-def test_a_vector_of_the_wrong_size_is_refused(path):
-    """A row that somebody else has changed is found by its length."""
+def test_zeros_in_place_of_a_vector_are_embedded_again(path):
+    """A page of zeros has the right checksum: a vector has one of its own."""
+    expected = CachedEmbedder(Counting(), path).embed(["a", "b"], kind="query")
+    with closing(sqlite.connect(path, wait=1)) as database:
+        key = database.execute("SELECT key FROM vectors LIMIT 1").get
+        kept = database.execute("SELECT vector FROM vectors WHERE key = ?", [key]).get
+        zeros = bytes(len(kept))
+        database.execute("UPDATE vectors SET vector = ? WHERE key = ?", [zeros[:-1] + b"\1", key])
+    cached = CachedEmbedder(Counting(), path)
+    np.testing.assert_array_equal(cached.embed(["a", "b"], kind="query"), expected)
+    assert (cached.hits, cached.misses) == (1, 1)
+
+
+def test_a_vector_of_another_dimension_is_refused(path):
+    """An embedder that changed under its name is told of."""
     CachedEmbedder(Counting(), path).embed(["a"], kind="query")
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE vectors SET vector = x'00'")
-    with pytest.raises(StoreError, match="holds a damaged vector"):
+    with closing(sqlite.connect(path, wait=1)) as database:
+        database.execute("UPDATE vectors SET vector = ?", [bytes(8)])
+    with pytest.raises(StoreError, match="holds a vector that is not of"):
         CachedEmbedder(Counting(), path).embed(["a"], kind="query")
 
 

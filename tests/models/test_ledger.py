@@ -4,11 +4,13 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew import sqlite
 from clew.errors import StoreError
 from clew.models import Prompt, Turn
 from clew.models.cache import CachedEmbedder
@@ -200,13 +202,48 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         Ledger(tmp_path / "gone" / "l").record(REQUEST, TURN)
 
 
-def test_a_piece_that_somebody_damaged(ledger):
-    """Not JSON is said, not guessed at."""
-    ledger.keep({("m", "v"): 1})
-    with closing(sqlite3.connect(ledger.path)) as database, database:
-        database.execute("UPDATE piece SET data = '{'")
-    with pytest.raises(StoreError, match="holds a damaged piece"):
-        ledger.pieces([("m", "v")])
+def test_zeros_in_place_of_a_text_are_asked_about_again(ledger):
+    """A page of zeros has the right checksum: it is seen in the text."""
+    ledger.keep({("m", "v"): "a", ("m", "w"): "b"})
+    ledger.record(REQUEST, TURN)
+    with closing(sqlite.connect(ledger.path, wait=1)) as database:
+        database.execute("UPDATE piece SET data = ? WHERE version = 'v'", ['"a\0\0'])
+        database.execute("UPDATE call SET text = ?", ["{\0"])
+    assert ledger.pieces([("m", "v"), ("m", "w")]) == {("m", "w"): "b"}
+    assert ledger.recall(REQUEST) is None
+    assert ledger.record(REQUEST, TURN) == TURN == ledger.recall(REQUEST)
+
+
+def test_of_a_damaged_ledger_what_can_be_read_is_kept(ledger, caplog):
+    """One page of many is gone: so are its replies, and no other; the rest goes on as ever."""
+    requests = [replace(REQUEST, model=f"m{i}") for i in range(200)]
+    for request in requests:
+        ledger.record(request, replace(TURN, text="x" * 300))
+    ledger.bill(Cost(kind="add", before=0, generation=1, usage=Usage()))
+    size = ledger.path.stat().st_size
+    with ledger.path.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"damaged")
+    known = [ledger.recall(request) for request in requests]
+    assert 0 < known.count(None) < 40
+    assert ledger.path.with_name(f"{ledger.path.name}.damaged").stat().st_size == size
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert len(ledger.costs()) == 1
+    for request in requests:
+        ledger.record(request, TURN)
+    assert None not in [ledger.recall(request) for request in requests]
+
+
+@pytest.mark.parametrize("n", [200, 4096, 20_000])
+def test_a_ledger_that_was_cut_off(ledger, n):
+    """What is left is kept, if it is anything."""
+    requests = [replace(REQUEST, model=f"m{i}") for i in range(200)]
+    for request in requests:
+        ledger.record(request, replace(TURN, text="x" * 300))
+    ledger.path.write_bytes(ledger.path.read_bytes()[:n])
+    known = [ledger.recall(request) for request in requests]
+    assert None in known
+    assert ledger.record(requests[0], TURN).text in {TURN.text, "x" * 300}
 
 
 def test_commits_are_logged_ahead(ledger):

@@ -1,11 +1,12 @@
 """Damaged arrays: told, or made anew, and never believed."""
 
 import shutil
+from contextlib import closing
 
 import numpy as np
 import pytest
 
-from clew import testing
+from clew import sqlite, testing
 from clew.api import open_index
 from clew.errors import ClewError, DamagedIndex
 from clew.generation.assemble import check_link
@@ -92,13 +93,10 @@ def test_every_damage_of_arrays_is_found(sound, tmp_path, seed):
 
 def test_a_text_that_was_changed_is_found(sound, tmp_path):
     """A document's hash stands beside it."""
-    import sqlite3
-
     folder = tmp_path / "i.clew"
     shutil.copytree(sound, folder)
-    with sqlite3.connect(folder / "index.sqlite") as database:
-        database.execute("UPDATE document SET text = text || '.' WHERE id = 'comet'")
-    database.close()
+    with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as database:
+        database.execute("UPDATE document SET title = title || '.' WHERE id = 'comet'")
     with open_index(folder, models=MODELS) as index:
         [found] = index.check()
     assert (found.documents, found.file) == (("comet",), "index.sqlite")

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from clew import index, testing
+from clew import index, sqlite, testing
 from clew.errors import (
     ClewError,
     DamagedIndex,
@@ -133,10 +133,9 @@ def test_blank_database_is_no_index_yet(tmp_path):
 @pytest.mark.parametrize("number", [2, 99])
 def test_another_format(folder, number):
     """An index of an older or a newer version says so."""
-    with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+    with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(number),))
-        connection.commit()
-    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 5") as e:
+    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 6") as e:
         EmbeddedStore.open(folder)
     assert is_one_sentence(e.value)
 

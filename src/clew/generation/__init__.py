@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.generation import assemble, compaction
-from clew.generation.cached import Recall
+from clew.generation.cached import Recall, Sound
 from clew.generation.layers import Parts, build, resolved
 from clew.generation.rows import live_rows
 from clew.store import schema
@@ -34,16 +34,22 @@ def open_snapshot(store: Store) -> Snapshot:
     try:
         found = store.cache.load(_ASSEMBLY, view.generation)
         if found is None:
-            assembly = _assembled(view, _live(view))
-            store.cache.save(_ASSEMBLY, view.generation, assemble.to_arrays(assembly))
+            assembly = assemble.from_arrays(_cached_assembly(store, view))
         else:
-            assembly = assemble.from_arrays(found)
+            sound = Sound(found, partial(_cached_assembly, store, view))
+            assembly = assemble.from_arrays(sound)
         recall = Recall(store.cache, view, assembly.stored)
         whole = build(Parts(assembly, view), recall=recall)
         return replace(whole, among=partial(_among, store, view))
     except BaseException:
         view.close()
         raise
+
+
+def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
+    arrays = assemble.to_arrays(_assembled(view, _live(view)))
+    store.cache.save(_ASSEMBLY, view.generation, arrays)
+    return arrays
 
 
 def _among(store: Store, view: View, documents: NDArray[np.int64]) -> Snapshot:

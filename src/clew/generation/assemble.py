@@ -7,7 +7,8 @@ for byte, those of a fresh build of the same documents.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from clew.generation.rows import (
     places,
     renumber,
 )
+from clew.once import Lazily
 from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
@@ -62,6 +64,12 @@ class Assembly:
     stored: Mapping[str, Rows]
     columns: Mapping[str, NDArray[Any]]
     links: Mapping[tuple[str, str], csr_array]
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of `stored`, where that is not read
+
+    def size(self, layer: str) -> int:
+        """Return how many rows a layer has, or one of the two that a unit's are in."""
+        known = self.sizes.get(layer)
+        return len(self.stored[layer]) if known is None else known
 
 
 def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
@@ -70,6 +78,8 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
     arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
+    sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
+    arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), found in assembly.links.items():
         for part in ("indptr", "indices", "data"):
             arrays[f"link.{a}-{b}.{part}"] = getattr(found, part)
@@ -78,17 +88,23 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
 
 
 def from_arrays(arrays: Table) -> Assembly:
-    """Return the assembly that `to_arrays` gave arrays of."""
+    """Return the assembly that `to_arrays` gave arrays of; each is read when it is asked for."""
     links = {}
     for name in arrays:
         if name.startswith("link.") and name.endswith(".indptr"):
             pair = name.removeprefix("link.").removesuffix(".indptr")
             a, _, b = pair.partition("-")
-            parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
-            n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
-            check_link(parts[1], parts[2], n_a, n_b)
-            links[a, b] = csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
-    return Assembly(_under(arrays, "stored."), _under(arrays, "column."), links)
+            links[a, b] = partial(_link, arrays, pair)
+    stored = _under(arrays, "stored.")
+    sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
+    return Assembly(stored, _under(arrays, "column."), Lazily(links), sizes)
+
+
+def _link(arrays: Table, pair: str) -> csr_array:
+    parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
+    n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
+    check_link(parts[1], parts[2], n_a, n_b)
+    return csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
 
 
 def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
@@ -99,8 +115,9 @@ def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) 
         raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
 
 
-def _under(arrays: Table, prefix: str) -> Columns:
-    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+def _under(arrays: Table, prefix: str) -> Table:
+    names = [name for name in arrays if name.startswith(prefix)]
+    return Lazily({n.removeprefix(prefix): partial(arrays.__getitem__, n) for n in names})
 
 
 def assemble(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.derived import Earlier
+from clew.errors import DamagedIndex
+from clew.once import Lazily
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -19,8 +25,41 @@ if TYPE_CHECKING:
     from clew.store import Cache, View
     from clew.types import Snapshot
 
+_log = logging.getLogger(__name__)
 _INPUT = "input."  # before the name of a layer: the stored rows that the arrays are of
 _NUMBERING = "input"  # which numbering these rows are of
+
+
+class Sound(Mapping[str, "NDArray[Any]"]):
+    """Cached arrays that are read when they are asked for.
+
+    Where one turns out to be damaged all are computed again, and cached in place of those.
+    """
+
+    def __init__(self, found: Arrays, again: Callable[[], Arrays]) -> None:
+        self._found = found
+        self._again = again
+        self._lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        found = self._found
+        try:
+            return found[name]
+        except DamagedIndex as error:
+            with self._lock:
+                if self._found is found:
+                    _log.warning("%s: it is computed again", error)
+                    self._found = self._again()
+            return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +77,15 @@ class Recall:
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
             return self._computed(snapshot, what, given)
-        generation = self.view.generation
-        found = self.cache.load(what.name, generation)
+        found = self.cache.load(what.name, self.view.generation)
         if found is not None:
-            return _own(found)
-        arrays = self._computed(snapshot, what, given)
-        self.cache.save(what.name, generation, {**arrays, **self._inputs(what)})
+            return _own(Sound(found, lambda: self._cached(snapshot, what, given)))
+        return _own(self._cached(snapshot, what, given))
+
+    def _cached(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+        """Compute arrays and cache them, with what they are of."""
+        arrays = {**self._computed(snapshot, what, given), **self._inputs(what)}
+        self.cache.save(what.name, self.view.generation, arrays)
         return arrays
 
     def _computed(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
@@ -86,8 +128,5 @@ class Recall:
 
 def _own(found: Arrays) -> Arrays:
     """Return the arrays as they were computed, without what they are of."""
-    return {
-        name: array
-        for name, array in found.items()
-        if name != _NUMBERING and not name.startswith(_INPUT)
-    }
+    names = [name for name in found if name != _NUMBERING and not name.startswith(_INPUT)]
+    return Lazily({name: partial(found.__getitem__, name) for name in names})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.errors import MissingLayer
-from clew.once import Once
+from clew.once import Lazily, Once
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
@@ -18,7 +18,7 @@ from clew.text.names import title_span
 from clew.types import Document, Layer, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,7 +38,7 @@ class Parts:
     assembly: Assembly
     view: View
     _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
-    _columns: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
+    _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
 
     @cached_property
@@ -53,12 +53,15 @@ class Parts:
         assert isinstance(dimension, int)  # noqa: S101 -- a recipe has it from the embedder
         return dimension
 
-    def columns(self, layer: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of one layer by their short names."""
+    def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
+        """Return the columns of one layer by their short names, each read when it is asked for."""
         if layer not in self._columns:
-            prefix = f"{layer}."
-            named = self.assembly.columns.items()
-            self._columns[layer] = {n[len(prefix) :]: c for n, c in named if n.startswith(prefix)}
+            prefix, all_columns = f"{layer}.", self.assembly.columns
+            names = [name for name in all_columns if name.startswith(prefix)]
+            read = {n[len(prefix) :]: partial(all_columns.__getitem__, n) for n in names}
+            if layer == "chunk":
+                read["number"] = partial(self.assembly.stored.__getitem__, "chunk")
+            self._columns[layer] = Lazily(read)
         return self._columns[layer]
 
     def document(self, row: int) -> Document:
@@ -248,7 +251,7 @@ class _SameRanges(_Ranges):
 
     def __init__(self, same: _Ranges, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
         super().__init__(same._parts, name, len(same))  # noqa: SLF001 -- of one kind
-        self._columns = dict(columns)
+        self._columns = columns
         self._same = same
 
     def _vectors(self) -> NDArray[np.float32]:
@@ -317,9 +320,12 @@ class _Units(_Ranges):
 class _Keyed(_StoredLayer):
     """Entities and terms: strings with rows of their own in the database."""
 
-    def __init__(self, parts: Parts, name: str, stored: Rows) -> None:
-        super().__init__(parts, name, len(stored))
-        self._stored = stored
+    def __init__(self, parts: Parts, name: str) -> None:
+        super().__init__(parts, name, parts.assembly.size(name))
+
+    @property
+    def _stored(self) -> Rows:
+        return self._parts.assembly.stored[self._name]
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         return self._parts.view.keys(self._name, [int(self._stored[row]) for row in rows])
@@ -457,16 +463,15 @@ class _Triples(_StoredLayer):
 
     @cached_property
     def _entities(self) -> _Entities:
-        return _Entities(self._parts, "entity", self._parts.assembly.stored["entity"])
+        return _Entities(self._parts, "entity")
 
 
 class _Descriptions(_StoredLayer):
     """Entities as an extraction of one chunk has them. An id is ENTITY@CHUNK."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        stored = self._parts.assembly.stored
-        entities = _Entities(self._parts, "entity", stored["entity"])
-        chunks = _Chunks(self._parts, "chunk", len(stored["chunk"]))
+        entities = _Entities(self._parts, "entity")
+        chunks = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk"))
         keys = entities.ids([int(self._columns["entity"][row]) for row in rows])
         places = chunks.ids([int(self._columns["chunk"][row]) for row in rows])
         return [f"{key}@{place}" for key, place in zip(keys, places, strict=True)]
@@ -484,7 +489,7 @@ class _Profiles(_Descriptions):
     """Descriptions that have a text; a vector is of the entity's name and that text."""
 
     def __init__(self, parts: Parts) -> None:
-        super().__init__(parts, "profile", len(parts.assembly.stored["profile"]))
+        super().__init__(parts, "profile", parts.assembly.size("profile"))
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return super().texts([int(self._columns["description"][row]) for row in rows])
@@ -497,23 +502,24 @@ class _Profiles(_Descriptions):
 
 def build(parts: Parts, recall: Recall) -> Snapshot:
     """Return the snapshot of an assembled generation."""
-    stored = parts.assembly.stored
-    documents = _Documents(parts, "document", len(stored["document"]))
-    chunks = _Chunks(parts, "chunk", len(stored["chunk"]))
-    units = _Units(parts, "unit", len(stored["unit.sentence"]))
-    parts.columns("chunk")["number"] = stored["chunk"]
-    links = dict(parts.assembly.links)
-    links.setdefault(("subchunk", "term"), links["chunk", "term"])
+    size = parts.assembly.size
+    documents = _Documents(parts, "document", size("document"))
+    chunks = _Chunks(parts, "chunk", size("chunk"))
+    units = _Units(parts, "unit", size("unit.sentence"))
+    links = parts.assembly.links
+    if ("subchunk", "term") not in links:
+        whole = {pair: partial(links.__getitem__, pair) for pair in links}
+        links = Lazily({**whole, ("subchunk", "term"): whole["chunk", "term"]})
     layers: dict[str, Layer] = {
         "document": documents,
         "chunk": chunks,
         "subchunk": _subchunks(parts, chunks),
         "sentence": _sentences(parts, units),
         "unit": units,
-        "entity": _Entities(parts, "entity", stored["entity"]),
-        "term": _Keyed(parts, "term", stored["term"]),
-        "triple": _Triples(parts, "triple", len(stored["triple"])),
-        "description": _Descriptions(parts, "description", len(stored["description"])),
+        "entity": _Entities(parts, "entity"),
+        "term": _Keyed(parts, "term"),
+        "triple": _Triples(parts, "triple", size("triple")),
+        "description": _Descriptions(parts, "description", size("description")),
         "profile": _Profiles(parts),
     }
     return Snapshot(
@@ -530,17 +536,21 @@ def build(parts: Parts, recall: Recall) -> Snapshot:
 def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
     """Return the parts of chunks; these are the chunks themselves where none is halved."""
     if "subchunk" in parts.assembly.stored:
-        return _Ranges(parts, "subchunk", len(parts.assembly.stored["subchunk"]))
-    own = np.arange(len(chunks), dtype=np.int32)
-    return _SameRanges(chunks, "subchunk", {**chunks.columns, "chunk": own})
+        return _Ranges(parts, "subchunk", parts.assembly.size("subchunk"))
+    own = {"chunk": partial(np.arange, len(chunks), dtype=np.int32)}
+    return _SameRanges(chunks, "subchunk", Lazily({**_of(chunks, chunks.columns), **own}))
 
 
 def _sentences(parts: Parts, units: _Units) -> _Ranges:
     """Return the distinct sentences; these are the units where an LLM made none."""
     if "sentence" in parts.assembly.stored:
-        return _Ranges(parts, "sentence", len(parts.assembly.stored["sentence"]))
-    columns = {name: units.columns[name] for name in ("chunk", "start", "end")}
-    return _SameRanges(units, "sentence", columns)
+        return _Ranges(parts, "sentence", parts.assembly.size("sentence"))
+    return _SameRanges(units, "sentence", Lazily(_of(units, ("chunk", "start", "end"))))
+
+
+def _of(layer: Layer, names: Iterable[str]) -> dict[str, Callable[[], NDArray[Any]]]:
+    """Return what reads columns of a layer."""
+    return {name: partial(layer.columns.__getitem__, name) for name in names}
 
 
 def resolved(aliases: Mapping[str, str]) -> dict[str, str]:

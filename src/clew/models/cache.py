@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 
+from clew import sqlite
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid
-from clew.models.sqlite import DatabaseFile
+from clew.models.sqlite import DatabaseFile, mending
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,14 +24,15 @@ _TABLES = (
     "dimensions (embedder TEXT PRIMARY KEY, dimension INTEGER NOT NULL)",
 )
 _BLOCK = 1024  # texts that are embedded, and then committed, together
+_HAS_CHECKSUM = b"\1"
 _ASKED = 500  # keys in one question to SQLite
 
 
 class CachedEmbedder:
     """An embedder that remembers: a vector is on disk before it is returned.
 
-    `path` may be shared by embedders and by processes; vectors are little-endian float32 under the
-    SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
+    `path` may be shared by embedders and by processes; vectors are little-endian float32 with a
+    checksum, under the SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
     """
 
     def __init__(self, embedder: Embedder, path: Path | str) -> None:
@@ -43,6 +46,7 @@ class CachedEmbedder:
         return self._embedder.name
 
     @property
+    @mending
     def dimension(self) -> int:
         """The dimension of what is stored, so that a full cache needs no model."""
         with self._file.open() as database:
@@ -66,7 +70,7 @@ class CachedEmbedder:
         for row, key in enumerate(keys):
             if len(stored.get(key, b"")) != 4 * d:
                 raise StoreError(
-                    f"the vector cache {self._file.path} holds a damaged vector."
+                    f"the vector cache {self._file.path} holds a vector that is not of {d} numbers."
                     f" Hint: delete the file"
                 )
             rows[row] = np.frombuffer(stored[key], dtype="<f4")
@@ -87,24 +91,45 @@ class CachedEmbedder:
         else:
             keep(0, self._embedder.embed(texts, kind=kind))
 
+    @mending
     def _load(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
+        """Return the vectors of those keys that are known and sound, as bytes."""
+        found: dict[bytes, bytes | None] = {}
         if not keys:
-            return found
+            return {}
         with self._file.open() as database:
             for i in range(0, len(keys), _ASKED):
                 asked = keys[i : i + _ASKED]
                 places = ",".join("?" * len(asked))
                 question = f"SELECT key, vector FROM vectors WHERE key IN ({places})"  # noqa: S608 -- question marks
-                found |= dict(database.execute(question, asked))
-        return found
+                found |= {
+                    key: _opened(kept) for key, kept in sqlite.rows(database, question, asked)
+                }
+            damaged = [(key,) for key, vector in found.items() if vector is None]
+            if damaged:  # these are asked for again
+                database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
+        return {key: vector for key, vector in found.items() if vector is not None}
 
+    @mending
     def _save(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        rows = [(key, vector.tobytes()) for key, vector in vectors.items()]
-        d = len(rows[0][1]) // 4
+        rows = [(key, _closed(vector.tobytes())) for key, vector in vectors.items()]
+        d = next(iter(vectors.values())).size
         with self._file.open() as database, database:
             database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
             database.execute("INSERT OR IGNORE INTO dimensions VALUES (?, ?)", [self.name, d])
+
+
+def _closed(vector: bytes) -> bytes:
+    """Return a vector with its checksum, and a last byte that says that it has one."""
+    return vector + crc32(vector).to_bytes(4, "little") + _HAS_CHECKSUM
+
+
+def _opened(kept: bytes) -> bytes | None:
+    """Return a vector without its checksum, None where that is not the one of the vector."""
+    if len(kept) % 4 == 0:  # of a version before checksums
+        return kept
+    vector, end = kept[:-5], kept[-5:]
+    return vector if _closed(vector)[-5:] == end else None
 
 
 def _key(embedder: str, kind: Kind, text: str) -> bytes:

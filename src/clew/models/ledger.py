@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clew.errors import StoreError
+from clew import sqlite
 from clew.models import Prompt, Turn
-from clew.models.sqlite import Connection, DatabaseFile
+from clew.models.sqlite import Connection, DatabaseFile, mending
 from clew.types import Usage
 
 _APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
@@ -102,14 +102,19 @@ class Ledger:
 
     # -- calls --------------------------------------------------------------------------------
 
+    @mending
     def recall(self, request: Request) -> Turn | None:
         """Return the reply that was recorded for a request, None where there is none."""
         question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
             FROM call WHERE key = ?"""
         with self._file.open() as database:
-            row = database.execute(question, [request.key()]).fetchone()
-        return None if row is None else Turn(*row)
+            found = [Turn(*row) for row in sqlite.rows(database, question, [request.key()])]
+            if found and _is_damaged(found[0].text):
+                database.execute("DELETE FROM call WHERE key = ?", [request.key()])
+                found = []
+        return found[0] if found else None
 
+    @mending
     def record(self, request: Request, turn: Turn) -> Turn:
         """Write down the reply to a request, and return the one that counts.
 
@@ -130,40 +135,45 @@ class Ledger:
         )
         with self._file.open() as database, database:
             places = ",".join("?" * len(row))
-            written = database.execute(f"INSERT OR IGNORE INTO call VALUES ({places})", row)  # noqa: S608 -- question marks
-        return turn if written.rowcount else self.recall(request) or turn
+            database.execute(f"INSERT OR IGNORE INTO call VALUES ({places})", row)  # noqa: S608 -- question marks
+            is_first = bool(database.changes())
+        return turn if is_first else self.recall(request) or turn
 
+    @mending
     def knows(self, model: str, version: str) -> bool:
         """Say whether any call of that model and version of a prompt was recorded."""
         question = "SELECT EXISTS (SELECT 1 FROM call WHERE model = ? AND version = ?)"
         with self._file.open() as database:
-            return bool(database.execute(question, [model, version]).fetchone()[0])
+            return bool(database.execute(question, [model, version]).get)
 
-    def mark_failed(self, requests: Iterable[Request]) -> None:
+    @mending
+    def mark_failed(self, requests: Collection[Request]) -> None:
         """Remember that these requests, one conversation, ended without a usable reply."""
         keys = [(request.key(),) for request in requests]
         with self._file.open() as database, database:
             database.executemany("INSERT OR IGNORE INTO failed VALUES (?)", keys)
 
+    @mending
     def forget_failed(self) -> int:
         """Drop the conversations that came to nothing, so that they are held anew; count calls."""
         with self._file.open() as database, database:
-            gone = database.execute("DELETE FROM call WHERE key IN (SELECT key FROM failed)")
+            database.execute("DELETE FROM call WHERE key IN (SELECT key FROM failed)")
+            n_gone = database.changes()
             database.execute("DELETE FROM failed")
-        return gone.rowcount
+        return n_gone
 
     # -- pieces -------------------------------------------------------------------------------
 
-    def pieces(self, keys: Iterable[PieceKey]) -> dict[PieceKey, Any]:
+    @mending
+    def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
         """Return what was kept under those of the keys that are known."""
         by_digest = {_digest(key): key for key in keys}
         with self._file.open() as database:
             rows = list(_pieces(database, list(by_digest)))
-        try:
-            return {by_digest[digest]: json.loads(data) for digest, data in rows}
-        except ValueError as error:
-            raise StoreError(f"the ledger {self.path} holds a damaged piece: {error}") from error
+        found = {by_digest[key]: data for key, data in rows if not _is_damaged(data)}
+        return {key: json.loads(data) for key, data in found.items()}
 
+    @mending
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
         """Write down, in one commit, the JSON value that each text gave."""
         rows = [
@@ -175,6 +185,7 @@ class Ledger:
 
     # -- writes -------------------------------------------------------------------------------
 
+    @mending
     def bill(self, cost: Cost) -> None:
         """Write down what a write of the index cost."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
@@ -184,13 +195,14 @@ class Ledger:
                 "INSERT INTO cost (kind, before, generation, usage) VALUES (?, ?, ?, ?)", row
             )
 
+    @mending
     def costs(self) -> list[Cost]:
         """Return what every write cost, the oldest first."""
         there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'cost')"
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
         with self._file.open() as database:
-            known = database.execute(there).fetchone()[0]
-            rows = database.execute(question).fetchall() if known else []
+            known = database.execute(there).get
+            rows = sqlite.rows(database, question) if known else []
         return [
             Cost(kind=kind, before=before, generation=generation, usage=Usage(**json.loads(usage)))
             for kind, before, generation, usage in rows
@@ -198,13 +210,14 @@ class Ledger:
 
     # -- sums ---------------------------------------------------------------------------------
 
+    @mending
     def totals(self) -> dict[tuple[str, str], Total]:
         """Return what was paid for, by model and version of the prompt."""
         question = """SELECT model, version, total(calls), total(fault != ''), total(prompt_tokens),
             total(completion_tokens), total(cost_usd), count(cost_usd) = count(*)
             FROM call GROUP BY model, version ORDER BY model, version"""
         with self._file.open() as database:
-            rows = database.execute(question).fetchall()
+            rows = sqlite.rows(database, question)
         return {
             (model, version): Total(
                 calls=int(calls),
@@ -216,21 +229,23 @@ class Ledger:
             for model, version, calls, faults, given, taken, cost, known in rows
         }
 
+    @mending
     def sizes(self, model: str, version: str) -> list[Size]:
         """Return the size of every call whose bill is known."""
         question = """SELECT prompt_tokens, completion_tokens, seconds, turn > 0 FROM call
             WHERE model = ? AND version = ? AND prompt_tokens IS NOT NULL
             AND completion_tokens IS NOT NULL ORDER BY key"""
         with self._file.open() as database:
-            rows = database.execute(question, [model, version]).fetchall()
+            rows = sqlite.rows(database, question, [model, version])
         return [Size(given, taken, seconds, bool(repair)) for given, taken, seconds, repair in rows]
 
 
-def _pieces(database: Connection, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
+def _pieces(database: Connection, digests: Sequence[bytes]) -> Iterator[sqlite.Row]:
     for i in range(0, len(digests), _ASKED):
         asked = digests[i : i + _ASKED]
         places = ",".join("?" * len(asked))
-        yield from database.execute(f"SELECT key, data FROM piece WHERE key IN ({places})", asked)  # noqa: S608 -- question marks
+        question = f"SELECT key, data FROM piece WHERE key IN ({places})"  # noqa: S608 -- question marks
+        yield from sqlite.rows(database, question, asked)
 
 
 def _digest(parts: Sequence[str]) -> bytes:
@@ -242,5 +257,13 @@ def _digest(parts: Sequence[str]) -> bytes:
 
 
 def _utf8(text: str) -> str:
-    """Return the text as SQLite can hold it: half a surrogate pair becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
+    """Return the text as the ledger can hold it.
+
+    Half a surrogate pair becomes a question mark, and NUL a space: it tells that a text is damaged.
+    """
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+def _is_damaged(text: str) -> bool:
+    """Say whether a page of zeros, whose checksum is right, stands in place of a text's end."""
+    return "\0" in text

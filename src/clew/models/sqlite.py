@@ -1,23 +1,37 @@
 """A file of paid-for values that processes share: SQLite, opened for each use.
 
-A commit is on disk when it returns, so a process that is killed loses nothing of it.
+A commit is on disk when it returns, so a process that is killed loses nothing of it. Of a file that
+is damaged, what can be read is kept, and what cannot is paid for again.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from sqlite3 import Connection
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+import apsw
+
+from clew import sqlite
 from clew.errors import StoreError
-from clew.private import make_file
+from clew.sqlite import Connection
 
-__all__ = ["Connection", "DatabaseFile"]
+__all__ = ["Connection", "DamagedFile", "DatabaseFile", "mending"]
 
 _BUSY_S = 30.0  # how long another process may hold the file
+_APPLICATION_ID = slice(68, 72)  # of the header of the file
+_MAGIC = b"SQLite format 3\0"
+_DIGEST = 32  # bytes of a key
+_ENDS = ("", "-wal", "-shm")  # of the names of what SQLite keeps of a file
+_log = logging.getLogger(__name__)
+
+
+class DamagedFile(StoreError):
+    """A file of paid-for values is damaged; `DatabaseFile.mend` keeps what can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,48 +47,149 @@ class DatabaseFile:
     def open(self) -> Iterator[Connection]:
         """Give a connection; `with connection:` around writes commits them together.
 
-        Raises StoreError where the file cannot be used.
+        Raises DamagedFile where the file is damaged, StoreError where it cannot be used.
         """
-        with suppress(OSError):  # SQLite will say what is wrong
-            make_file(self.path)
         try:
-            with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as database:
+            with closing(sqlite.connect(self.path, wait=_BUSY_S)) as database:
                 self._prepare(database)
                 yield database
-        except sqlite3.Error as error:
+        except sqlite.Error as error:
             # What stands in a file that can be read is paid for: only damage is worth a deletion.
-            damaged = not isinstance(error, sqlite3.OperationalError)
+            if sqlite.is_damage(error) and self._is_ours():
+                raise DamagedFile(f"the {self.kind} {self.path} is damaged ({error})") from error
             hint = "name another file, or delete this one if it was Clew's"
-            if not damaged:
+            if isinstance(error, _UNUSABLE):
                 hint = "check its folder, the free space, and whether another process holds it"
             raise StoreError(
                 f"the {self.kind} {self.path} cannot be used: {error}. Hint: {hint}"
             ) from error
 
+    def mend(self) -> None:
+        """Put a damaged file aside as NAME.damaged, and what can be read of it in its place.
+
+        Raises StoreError where no new file can be made.
+        """
+        new = self.path.with_name(f"{self.path.name}.mended")
+        for end in _ENDS:
+            _beside(new, end).unlink(missing_ok=True)
+        copy = DatabaseFile(new, self.kind, self.application_id, self.tables)
+        n_rows = 0
+        with closing(sqlite.connect(self.path, wait=_BUSY_S)) as damaged, copy.open() as mended:
+            damaged.execute("PRAGMA writable_schema = ON")  # lets a file that was cut off be read
+            for table, made_by in _tables(damaged):
+                with suppress(apsw.SQLError):  # it is there
+                    mended.execute(made_by)
+                n_rows += _copy(damaged, mended, table)
+        for end in _ENDS:
+            with suppress(FileNotFoundError):
+                _beside(self.path, end).replace(_beside(self.path, f".damaged{end}"))
+        new.replace(self.path)
+        _log.warning(
+            "the %s %s was damaged: %d rows of it could be read and are kept, others will be paid "
+            "for again; the damaged file is %s.damaged",
+            *(self.kind, self.path, n_rows, self.path.name),
+        )
+
+    def _is_ours(self) -> bool:
+        """Say whether the header of the file is that of one which Clew made."""
+        with suppress(OSError), self.path.open("rb") as file:
+            header = file.read(_APPLICATION_ID.stop)
+            own = self.application_id.to_bytes(4)
+            return header.startswith(_MAGIC) and header[_APPLICATION_ID] == own
+        return False
+
     def _prepare(self, database: Connection) -> None:
         """Make the tables of a new file; refuse one that another program made."""
+        sqlite.check(database, self.path)
         if _owner(database) != self.application_id:
             self._make(database)
         # Lets others read while one writes. Refused while another has the file open: the next
         # one asks.
-        with suppress(sqlite3.OperationalError):
+        with suppress(apsw.BusyError, apsw.LockedError):
             database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
 
     def _make(self, database: Connection) -> None:
         database.execute("BEGIN IMMEDIATE")  # of several that find it new, one makes the tables
         owner = _owner(database)
-        (n_tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        n_tables = database.execute("SELECT count(*) FROM sqlite_schema").get
         if owner != self.application_id and (owner or n_tables):
             raise StoreError(
                 f"{self.path} belongs to another program, so it can be no {self.kind}."
                 f" Hint: name another file"
             )
+        if not n_tables:
+            sqlite.mark(database)
         for table in self.tables:
             database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
         database.execute(f"PRAGMA application_id = {self.application_id}")
-        database.commit()
+        database.execute("COMMIT")
+
+
+_UNUSABLE = (
+    apsw.BusyError, apsw.LockedError, apsw.CantOpenError, apsw.FullError, apsw.IOError,
+    apsw.PermissionsError, apsw.ReadOnlyError,
+)  # fmt: skip
+
+
+class _HasFile(Protocol):
+    _file: DatabaseFile
+
+
+S = TypeVar("S", bound=_HasFile)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Let a method mend the file that it finds damaged, and begin once again.
+
+    Its arguments must be such as can be read twice.
+    """
+
+    @wraps(use)
+    def used(self: S, /, *arguments: P.args, **named: P.kwargs) -> R:
+        try:
+            return use(self, *arguments, **named)
+        except DamagedFile:
+            self._file.mend()
+            return use(self, *arguments, **named)
+
+    return used
+
+
+def _tables(damaged: Connection) -> list[sqlite.Row]:
+    """Return the names of tables and what made them, none where the first page cannot be read."""
+    try:
+        question = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        return sqlite.rows(damaged, question)
+    except sqlite.Error as error:
+        if not sqlite.is_damage(error):
+            raise
+        return []
+
+
+def _copy(damaged: Connection, mended: Connection, table: str) -> int:
+    """Copy the rows of a table that can be read, and return how many."""
+    columns = sqlite.rows(mended, "SELECT name, type FROM pragma_table_info(?)", [table])
+    key, kind = columns[0]
+    rows = sqlite.readable(damaged, table, key, _RANGES[kind])
+    places = ",".join("?" * len(columns))
+    with mended:  # one commit
+        mended.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({places})", rows)  # noqa: S608 -- names of ours
+    return int(mended.execute(f"SELECT count(*) FROM {table}").get)  # noqa: S608 -- a name of ours
+
+
+_RANGES: Mapping[str, tuple[Any, Any]] = {  # of the values of a key, by its type
+    "BLOB": (bytes(_DIGEST), b"\xff" * _DIGEST),
+    "INTEGER": (0, 1 << 24),
+    "TEXT": ("", ""),  # an embedder's dimension: it is noted again with its next vector
+}
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
 
 
 def _owner(database: Connection) -> int:
-    return int(database.execute("PRAGMA application_id").fetchone()[0])
+    return int(database.execute("PRAGMA application_id").get)

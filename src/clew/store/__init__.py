@@ -73,11 +73,14 @@ class Cache(Protocol):
         ...
 
     def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:
-        """Return what is cached of a generation, None where nothing is or it cannot be read."""
+        """Return what is cached of a generation, None where nothing is or it cannot be read.
+
+        A damaged array may raise DamagedIndex when it is asked for.
+        """
         ...
 
     def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return what is cached of the newest generation that has it."""
+        """Return what is cached of the newest generation that has it, all of it sound."""
         ...
 
     def save(self, name: str, generation: int, arrays: Mapping[str, NDArray[Any]]) -> None:

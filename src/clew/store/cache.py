@@ -36,12 +36,14 @@ class FileCache:
 
     def load(self, name: str, generation: int) -> Arrays | None:
         with suppress(DamagedIndex):
-            return dict(segments.read(self._path(name, generation)))  # all of it is checked
+            return segments.read(self._path(name, generation))
         return None
 
     def newest(self, name: str) -> Arrays | None:
         found = sorted(generation for each, generation, _ in self._files() if each == name)
-        return self.load(name, found[-1]) if found else None
+        with suppress(DamagedIndex):
+            return dict(segments.read(self._path(name, found[-1]))) if found else None
+        return None
 
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
         path = self._path(name, generation)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +15,18 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import apsw
+
+from clew import sqlite
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
-from clew.private import make_file
+from clew.private import open_file
 from clew.types import Apparatus, Document, Heading, Scalar
 
-FORMAT = 5
+FORMAT = 6
 FILE = "index.sqlite"
+NEWEST = "generation.json"  # beside the database: the newest generation that was committed
 LOCK = "writer.lock"
 
 _SCHEMA = """
@@ -35,7 +39,7 @@ CREATE TABLE document (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL, hash TEXT NOT NULL,
     title TEXT NOT NULL, source TEXT NOT NULL, body_start INTEGER NOT NULL,
     metadata TEXT NOT NULL, headings TEXT NOT NULL, pages TEXT NOT NULL, apparatus TEXT NOT NULL,
-    text TEXT NOT NULL
+    text_crc32 INTEGER NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX document_by_id ON document (id);
 CREATE TABLE entity (row INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, named INTEGER NOT NULL);
@@ -49,7 +53,8 @@ _COLUMNS = (
     "id", "text", "title", "source", "body_start", "metadata", "headings", "pages", "apparatus",
 )  # fmt: skip
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
-_BUSY_MS = 30_000  # how long a transaction waits for another process
+_COPY = "copy the whole folder, while nobody writes to it"
+_BUSY_S = 30.0  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
 
@@ -72,27 +77,23 @@ def is_blank(path: Path) -> bool:
     try:
         with closing(_connected(path)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-    except sqlite3.Error:
+    except sqlite.Error:
         return False  # opening it will say what is wrong
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connected(path: Path) -> sqlite.Connection:
     """Return a connection, one that writes nothing where the folder may not be written."""
     is_written = os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
-    return sqlite3.connect(
-        path if is_written else _unwritten(path),
-        isolation_level=None,
-        timeout=_BUSY_MS / 1000,
-        check_same_thread=False,
-        uri=not is_written,
-    )
+    if not is_written:
+        _check_readable(path)
+    return sqlite.connect(path, wait=_BUSY_S, is_immutable=not is_written)
 
 
-def _unwritten(path: Path) -> str:
-    """Return what opens a database of a folder that may not be written, where nobody writes it.
+def _check_readable(path: Path) -> None:
+    """Raise StoreError where a database that may not be written cannot be read as it is.
 
-    Raises StoreError where it may not be read, or the newest commits are in a file beside it that
-    only SQLite can take over, by writing.
+    That is where it may not be read, or where the newest commits are in a file beside it that only
+    SQLite can take over, by writing.
     """
     if not os.access(path, os.R_OK):
         raise StoreError(f"{path} may not be read: ask its owner to allow it")
@@ -102,7 +103,6 @@ def _unwritten(path: Path) -> str:
             f"{path.parent} may not be written, and {log.name} holds commits that have to be taken "
             f"over first: let its owner open it once, or copy the folder"
         )
-    return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
 
 
 class Database:
@@ -115,11 +115,10 @@ class Database:
         """Open the database in `folder`, or make it there when `recipe` is given."""
         self.path = folder / FILE
         if recipe is None and is_blank(self.path):
+            if _newest(folder) > 0:
+                raise DamagedIndex(f"{folder} is an index without its {FILE}-wal: {_COPY}")
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
-        if recipe is not None:
-            with suppress(OSError):  # SQLite will say what is wrong
-                make_file(self.path)
         with _explained(self.path):
             self._connection = _connected(self.path)
         self._finalizer = weakref.finalize(self, self._connection.close)
@@ -127,7 +126,9 @@ class Database:
         try:
             if recipe is not None:
                 self._create(recipe)
+            newest = _newest(folder)  # before: another process may commit meanwhile
             self._check_format(folder)
+            self._check_generation(newest)
             self._all("PRAGMA synchronous = FULL")
         except BaseException:
             self._connection.close()
@@ -139,6 +140,7 @@ class Database:
         self._all("PRAGMA journal_mode = WAL")
         with self.transaction():
             if not self._all("SELECT 1 FROM sqlite_master"):  # nobody else made it meanwhile
+                sqlite.mark(self._connection)
                 for statement in _SCHEMA.split(";"):
                     self._all(statement)
                 self.set_meta("format", FORMAT)
@@ -148,14 +150,28 @@ class Database:
 
     def _check_format(self, folder: Path) -> None:
         try:
+            with _explained(self.path):
+                sqlite.check(self._connection, self.path)
             found = self.meta("format")
         except DamagedIndex as error:
-            raise NotAnIndex(f"{self.path} is not a Clew index ({error.__cause__})") from error
+            if isinstance(error.__cause__, apsw.SQLError):  # no such table
+                raise NotAnIndex(f"{self.path} is not a Clew index ({error.__cause__})") from error
+            raise
         if found is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
         if found != FORMAT:
             raise NotAnIndex(
                 f"{folder} has index format {found}, this version reads {FORMAT}: index again"
+            )
+
+    def _check_generation(self, newest: int) -> None:
+        """Raise DamagedIndex where commits that were made are not in the database any more."""
+        found = int(self.meta("generation"))
+        if found < newest:
+            raise DamagedIndex(
+                f"{self.path} has generation {found} and {NEWEST} says {newest}: "
+                f"{FILE}-wal, which held the others, is missing or damaged: {_COPY}, or delete "
+                f"{NEWEST} to go on with what there is"
             )
 
     def close(self) -> None:
@@ -174,6 +190,17 @@ class Database:
                 if self._connection.in_transaction:  # SQLite may have ended it: a full disk
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def tell_generation(self) -> None:
+        """Note beside the database which generation was committed, so that a loss is seen."""
+        told = {"generation": int(self.meta("generation"))}
+        told["crc32"] = crc32(json.dumps(told).encode())
+        path = self.path.with_name(NEWEST)
+        own = path.with_name(f"{NEWEST}.tmp")
+        with suppress(OSError):  # it says less than there is, then: nothing is lost
+            with open_file(own) as file:
+                file.write(json.dumps(told).encode())
+            own.replace(path)
 
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
@@ -236,7 +263,7 @@ class Database:
         self.kill([d.id for d in documents])
         first = self.count("document")
         self._many(
-            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     first + i,
@@ -249,6 +276,7 @@ class Database:
                     json.dumps([(h.start, h.level, h.title) for h in d.headings]),
                     json.dumps(d.pages),
                     _apparatus(d),
+                    crc32(d.text.encode()),
                     d.text,
                 )
                 for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
@@ -324,8 +352,9 @@ class Database:
         columns = ", ".join(c if texts or c != "text" else "''" for c in _COLUMNS)
         found: dict[int, Document] = {}
         for part in _parts(sorted(set(rows))):
-            for row, *fields in self._all(
-                f"SELECT row, {columns} FROM document WHERE row IN ({_marks(part)})", part
+            for row, checksum, *fields in self._all(
+                f"SELECT row, text_crc32, {columns} FROM document WHERE row IN ({_marks(part)})",
+                part,
             ):
                 try:
                     found[row] = _document(dict(zip(_COLUMNS, fields, strict=True)))
@@ -333,6 +362,12 @@ class Database:
                     raise DamagedIndex(
                         f"{self.path} is damaged (document {row}): 'clew check' says more"
                     ) from error
+                # A page of zeros has the right checksum: the end of a text may be one.
+                if texts and crc32(found[row].text.encode()) != checksum:
+                    raise DamagedIndex(
+                        f"{self.path} is damaged (the text of {found[row].id}): 'clew check' says "
+                        f"what can be restored"
+                    )
         missing = next((row for row in rows if row not in found), None)
         if missing is not None:
             raise DamagedIndex(f"{self.path} has no document in row {missing}: index again")
@@ -468,14 +503,15 @@ class Database:
         Where another process still reads an older generation, the next compaction does it.
         """
         with self._lock, _explained(self.path):
-            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.set_busy_timeout(0)
             try:
                 self._connection.execute("VACUUM")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            except sqlite3.OperationalError:
-                return
+            except sqlite.Error as error:
+                if sqlite.is_damage(error):
+                    raise
             finally:
-                self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+                self._connection.set_busy_timeout(round(_BUSY_S * 1000))
 
 
 class WriterLock:
@@ -483,17 +519,13 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK
-        with suppress(OSError):  # SQLite will say what is wrong
-            make_file(path)
         with _explained(path):
-            self._connection = sqlite3.connect(
-                path, isolation_level=None, timeout=0.0, check_same_thread=False
-            )
+            self._connection = sqlite.connect(path, wait=0.0)
         try:
             self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
+        except sqlite.Error as error:
             self._connection.close()
-            if _code(error) != sqlite3.SQLITE_BUSY:
+            if not isinstance(error, apsw.BusyError):
                 raise StoreError(
                     f"{path} cannot be locked ({error}): check its folder, or delete that file"
                 ) from error
@@ -505,43 +537,42 @@ class WriterLock:
         self._connection.close()
 
 
+def _newest(folder: Path) -> int:
+    """Return the generation that was noted beside the database, -1 where that is not known."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        told = json.loads((folder / NEWEST).read_text(encoding="utf-8"))
+        checksum = told.pop("crc32")
+        if crc32(json.dumps(told).encode()) == checksum:
+            return int(told["generation"])
+    return -1
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
-    except sqlite3.ProgrammingError:
-        raise  # a mistake of ours, such as using what is closed
-    except sqlite3.Error as error:
-        code = _code(error)
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    except (apsw.ConnectionClosedError, apsw.BindingsError):
+        raise  # a mistake of ours
+    except sqlite.Error as error:
+        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
             raise IndexLocked(f"another process uses {path}: try again when it is done") from error
-        if code == sqlite3.SQLITE_READONLY:
+        if isinstance(error, apsw.ReadOnlyError):
             raise StoreError(
                 f"{path.parent} may not be written: ask its owner to allow it, or copy the folder"
             ) from error
-        if code in _UNUSABLE:
+        if isinstance(error, apsw.NotADBError):
+            raise NotAnIndex(f"{path} is not a Clew index ({error}): name another") from error
+        if isinstance(error, _UNUSABLE) and not sqlite.is_damage(error):
             raise StoreError(
                 f"{path} cannot be used ({error}): check its folder and the free space"
             ) from error
-        if code == sqlite3.SQLITE_NOTADB:
-            raise NotAnIndex(f"{path} is not a Clew index ({error}): name another") from error
         raise DamagedIndex(
-            f"{path} is damaged ({error}): rebuild the index from its documents"
+            f"{path} is damaged ({error}): 'clew check' says what can be restored"
         ) from error
 
 
-_UNUSABLE = (
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-)
-
-
-def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+_UNUSABLE = (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
 
 
 def _metadata(document: Document) -> str:

@@ -1,6 +1,7 @@
 """The embedded store: one folder, no server.
 
 index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
+generation.json the newest generation, by which a loss of commits is seen
 segments/NNN    what one commit added, as arrays; every eight of a size become one
 cached/NAME-N   arrays that were computed from generation N, and can be again
 writer.lock     held while a process writes
@@ -10,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +22,7 @@ from clew.private import make_folder
 from clew.store import schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
-from clew.store.database import FILE, LOCK, Database, Segment, WriterLock, is_blank
+from clew.store.database import FILE, LOCK, NEWEST, Database, Segment, WriterLock, is_blank
 from clew.types import KINDS, Batch, Document, Scalar
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class EmbeddedStore:
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         self._write_lock()
         self._merge()
-        with self._database.transaction():
+        with self._committing():
             keys = {
                 "entity": self._database.add_keys("entity", batch.entities),
                 "term": self._database.add_keys("term", batch.terms),
@@ -193,41 +194,44 @@ class EmbeddedStore:
         return self._database.aliases()
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
-        self._write_lock()
-        with self._database.transaction():
+        with self._committing():
             for key, target in targets.items():
                 self._database.set_alias(key, target)
             return self._advance()
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
-        self._write_lock()
-        with self._database.transaction():
+        with self._committing():
             back = [i for i, content in hashes.items() if self._database.revive(i, content)]
             if back:
                 self._advance()
         return back
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
-        self._write_lock()
-        with self._database.transaction():
+        with self._committing():
             renamed = [i for i, new in documents.items() if self._database.rename(i, new)]
             if renamed:
                 self._advance()
         return renamed
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        self._write_lock()
-        with self._database.transaction():
+        with self._committing():
             self._database.restate(documents, hashes)
             self._advance()
 
     def remove(self, ids: Sequence[str]) -> list[str]:
-        self._write_lock()
-        with self._database.transaction():
+        with self._committing():
             gone = self._database.kill(ids)
             if gone:
                 self._advance()
         return gone
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Run the block as one transaction that may lead to another generation."""
+        self._write_lock()
+        with self._database.transaction():
+            yield
+        self._database.tell_generation()
 
     def _advance(self) -> int:
         generation = int(self._database.meta("generation")) + 1
@@ -235,8 +239,7 @@ class EmbeddedStore:
         return generation
 
     def rewrite(self, live: Compacted) -> None:
-        self._write_lock()
-        with self._database.transaction():
+        with self._committing():
             self._database.replace_all(
                 live.documents.tolist(), live.entities.tolist(), live.terms.tolist()
             )
@@ -330,5 +333,5 @@ def _renamed(recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
 
 def _has_foreign_files(folder: Path) -> bool:
     folders = {_SEGMENTS, _CACHED, _FORMER}
-    ours = {FILE, LOCK, NAMED_IN, "embeddings.sqlite", "calls.sqlite", *folders}
+    ours = {FILE, LOCK, NEWEST, NAMED_IN, "embeddings.sqlite", "calls.sqlite", *folders}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

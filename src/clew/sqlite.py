@@ -1,0 +1,133 @@
+"""SQLite files whose pages have checksums, so that damage is an error where it is met.
+
+SQLite comes with APSW, and with it the checksum VFS of the SQLite project: the last eight bytes of
+a page are a checksum of the others, which is looked at whenever a page is read. Other programs
+read such a file as any other. A page of zeros has the right checksum: a long text that may have
+become one needs a checksum of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from clew.errors import StoreError
+from clew.private import make_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+Connection = apsw.Connection
+Error = apsw.Error
+Row = tuple[Any, ...]
+
+_VFS = "cksmvfs"
+_CHECKSUM = 8  # bytes of a page
+_RESERVED = 20  # the place in the file of how many bytes of a page are reserved
+_TRIES = 20_000  # to read ranges of keys of a damaged table, the widest first
+_HAS_CHECKSUMS = 1  # `user_version` of a file that was made with them
+_lock = threading.Lock()
+
+
+def connect(path: Path, *, wait: float, is_immutable: bool = False) -> Connection:
+    """Open a database, which is made where it is not there; `wait` seconds for other processes.
+
+    An immutable one is of a folder that may not be written and that nobody writes.
+    """
+    with _lock:
+        _load()
+    if is_immutable:
+        address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return Connection(address, flags=flags, vfs=_VFS)
+    with suppress(OSError):  # SQLite will say what is wrong
+        make_file(path)
+    connection = Connection(str(path), vfs=_VFS)
+    connection.set_busy_timeout(round(wait * 1000))
+    with suppress(Error):  # what is wrong is told where it is read
+        connection.reserve_bytes("main", _CHECKSUM)
+    return connection
+
+
+def mark(connection: Connection) -> None:
+    """Note in a new file, inside the transaction that makes its tables, that it has checksums."""
+    connection.execute(f"PRAGMA user_version = {_HAS_CHECKSUMS}")
+
+
+def check(connection: Connection, path: Path) -> None:
+    """Raise CorruptError where a file that was made with checksums says that it has none."""
+    if connection.execute("PRAGMA user_version").get == _HAS_CHECKSUMS:
+        with suppress(OSError), path.open("rb") as file:
+            file.seek(_RESERVED)
+            if file.read(1) not in (b"", bytes([_CHECKSUM])):
+                raise apsw.CorruptError("its header was changed")
+
+
+def is_damage(error: Error) -> bool:
+    """Say whether an error tells of bytes that are not those that were written."""
+    return (
+        isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError))
+        or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+    )
+
+
+@cache
+def _load() -> None:
+    """Bring the checksum VFS into the process."""
+    import apsw.sqlite_extra  # 15 ms
+
+    memory = Connection(":memory:")
+    try:
+        apsw.sqlite_extra.load(memory, "cksumvfs")
+    except (LookupError, Error, apsw.sqlite_extra.NotAvailable) as error:
+        raise StoreError(
+            f"this build of apsw has no cksumvfs ({error}): install its wheel from PyPI"
+        ) from error
+    finally:
+        memory.close()
+
+
+def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> list[Row]:
+    """Return what a question finds."""
+    return connection.execute(question, values).fetchall()
+
+
+def readable(
+    connection: Connection, table: str, key: str, within: tuple[Any, Any]
+) -> Iterator[Row]:
+    """Yield the rows of a damaged table whose pages can be read, by a key `within` two values.
+
+    These are integers, or byte strings of one length as digests are, and are among what is read.
+    Where a range cannot be read its halves are tried.
+    """
+    ranges = deque([within])
+    for _ in range(_TRIES):
+        if not ranges:
+            return
+        first, last = ranges.popleft()
+        try:
+            question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key}"  # noqa: S608 -- names of ours
+            found = rows(connection, question, (first, last))
+        except Error as error:
+            if not is_damage(error):
+                raise
+            if first != last:
+                middle, behind = _middle(first, last)
+                ranges += [(first, middle), (behind, last)]
+        else:
+            yield from found
+
+
+def _middle(first: Any, last: Any) -> tuple[Any, Any]:  # noqa: ANN401 -- as SQLite's values
+    """Return the last value of a range's first half, and the one behind it."""
+    if isinstance(first, int):
+        return (first + last) // 2, (first + last) // 2 + 1
+    size = len(first)
+    middle, behind = _middle(int.from_bytes(first), int.from_bytes(last))
+    return middle.to_bytes(size), min(behind, int.from_bytes(last)).to_bytes(size)
