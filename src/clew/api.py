@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
     from clew.index.plan import Plan
+    from clew.index.repair import Repaired
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
     from clew.readers.walk import Columns
@@ -932,6 +933,35 @@ class Index:
                 with suppress(OSError):
                     (self.folder / each.file).unlink()
         return found
+
+    @_one_at_a_time
+    def repair(self, *, budget: Budget | None = None) -> Repaired:
+        """Make anew what `check` finds damaged, from the texts that the index holds.
+
+        Documents whose rows are damaged are indexed again; the others stay as they are, unless the
+        database itself is damaged: all are indexed again then. What an LLM made of them comes
+        from its recorded replies, or is asked for again within `budget`. Documents whose
+        texts are damaged, and subjects of imported graphs, cannot be made anew: the result names
+        them. Raises DamagedIndex where not even the settings of the index can be read.
+        """
+        from clew.index.repair import Repaired, rebuild, repair
+        from clew.store.database import FILE
+        from clew.store.embedded import EmbeddedStore
+
+        found = [each for each in self.check() if not each.is_cached]
+        if not found:
+            return Repaired()
+        store, meter = self._writable(), Meter()
+        if not isinstance(store, EmbeddedStore):
+            raise InputError(f"{self.folder} is kept by another store, which repairs its own files")
+        if any(each.file == FILE for each in found):
+            done = rebuild(self.folder, store, self.models, meter)
+            self.close()
+        else:
+            with self._billed("add", store, meter):
+                done = repair(store, self.models, meter)
+        self.add([], budget=budget)
+        return done
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""

@@ -164,6 +164,7 @@ class TokenVectors:
 # What can be extracted from a chunk beyond its own sentences, and by what. Both are stored as
 # their places here. A chunk's newest extraction of a kind counts.
 UNITS, GRAPH = "units", "graph"
+IMPORTED_MARK = "graph:"  # before the hash of a document that is made of triples
 KINDS = (UNITS, GRAPH)
 # "recorded" came from a file about the document; an "imported" chunk is itself made of triples.
 SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded", "imported")

@@ -30,6 +30,7 @@ from clew.text.counted import counted
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.index.repair import Repaired
     from clew.store.check import Damage
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
@@ -120,25 +121,44 @@ def export(  # noqa: PLR0913 -- one argument for each option
 
 @click.command()
 @index_option()
+@click.option(
+    "--repair", is_flag=True, help="Index the documents concerned again, from their kept texts."
+)
+@paid_options
 @json_option
 @click.pass_obj
-def check(opener: Opener, folder: Path, *, as_json: bool) -> None:
+def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bool) -> None:
     """Look at every byte of an index, and say what is damaged and which documents it concerns.
 
     Every file has checksums. What can be computed again is dropped, and made anew at the next
-    question. The exit status is 1 where anything else is damaged.
+    question. With --repair the documents whose rows are damaged are indexed again from the texts
+    that the index holds; the others stay as they are. The exit status is 1 where damage is left.
     """
-    with opener(folder) as index:
+    from clew.loading import Specs
+
+    with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
         found = index.check()
+        is_sound = all(each.is_cached for each in found)
+        done = index.repair(budget=paid.budget) if repair and not is_sound else None
     if as_json:
-        echo_json({"index": str(folder), "damages": found})
+        echo_json({"index": str(folder), "damages": found, "repaired": done})
     else:
-        click.echo("\n".join(_damage_lines(found, folder)))
-    if not all(each.is_cached for each in found):
+        click.echo("\n".join(_damage_lines(found, folder, is_told=done is not None)))
+        if done is not None:
+            click.echo("\n".join(_repaired_lines(done)))
+    if not is_sound and (done is None or done.lost):
         sys.exit(1)
 
 
-def _damage_lines(found: Sequence[Damage], folder: Path) -> Iterator[str]:
+def _repaired_lines(done: Repaired) -> Iterator[str]:
+    yield f"Repaired: {counted(len(done.documents), 'document')} indexed again from the index's own texts."
+    if done.lost:
+        yield "Gone, to be indexed or imported again:"
+        shown = [f"  {one_line(name)}" for name in done.lost[:_MOST_DOCUMENTS]]
+        yield from [*shown, *and_more(len(done.lost) - len(shown))]
+
+
+def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
     if not found:
         yield f"{one_line(str(folder))}: every byte is as it was written."
     for each in found:
@@ -147,10 +167,10 @@ def _damage_lines(found: Sequence[Damage], folder: Path) -> Iterator[str]:
             yield "  dropped: it is computed again"
         shown = [f"  {one_line(name)}" for name in each.documents[:_MOST_DOCUMENTS]]
         yield from [*shown, *and_more(len(each.documents) - len(shown))]
-    if not all(each.is_cached for each in found):
+    if not is_told and not all(each.is_cached for each in found):
         yield (
-            "Restore the folder from a copy, or index the documents into a new one; a copy of "
-            "calls.sqlite there keeps the replies that were paid for."
+            "'clew check --repair' indexes the documents concerned again, from the texts that the "
+            "index holds; or restore the folder from a copy."
         )
 
 

@@ -48,7 +48,10 @@ class Sound(Mapping[str, "NDArray[Any]"]):
         except DamagedIndex as error:
             with self._lock:
                 if self._found is found:
-                    _log.warning("what is cached is computed again, since a file of it is damaged (%s)", error)
+                    _log.warning(
+                        "what is cached is computed again, since a file of it is damaged (%s)",
+                        error,
+                    )
                     self._found = self._again()
             return self._found[name]
 

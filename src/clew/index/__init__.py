@@ -139,7 +139,7 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     changed = _changed(_until(items, stop), store, known, report, tell, read, restated=restated)
     new = _not_renamed(changed, store, gone, report, tell)
     with stop.heeded():
-        for batch in _batches(_not_restored(new, store, report, tell)):
+        for batch in batches(_not_restored(new, store, report, tell)):
             if stop.is_asked:  # while it was read: nothing of it is paid for yet
                 break
             store.lock()  # what is built refers to what the store has now
@@ -297,7 +297,7 @@ def _not_renamed(
     if not gone:
         yield from documents
         return
-    for group in _batches(documents):
+    for group in batches(documents):
         store.lock()  # what is read of the store now stays so
         known, old = store.hashes(), dict[str, list[str]]()
         for each in gone:
@@ -322,7 +322,7 @@ def _not_restored(
 
     This comes before batches are cut, so that a resumed run cuts them at the same places.
     """
-    for group in _batches(documents):
+    for group in batches(documents):
         back = set(store.revive({document.id: content for document, content in group}))
         for document, content in group:
             if document.id in back:
@@ -404,9 +404,10 @@ def _whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _batches(
+def batches(
     documents: Iterable[tuple[Document, str]],
 ) -> Iterator[list[tuple[Document, str]]]:
+    """Yield documents with their hashes, as many together as one commit adds."""
     batch: list[tuple[Document, str]] = []
     size = 0
     for document, content in documents:

@@ -27,7 +27,7 @@ from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.readers.graph_files import graph_file, read_graph
 from clew.text.normalize import entity_key
-from clew.types import Extraction, Skipped, Usage
+from clew.types import IMPORTED_MARK, Extraction, Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.index import OnProgress
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from clew.store import Store
 
 BATCH_TRIPLES = 4_000
-_MARK = "graph:"  # before the hash of a document that is made of triples
 _CHUNKS_AT_ONCE = 256
 
 
@@ -117,7 +116,7 @@ def import_graph(
     known = store.hashes()
     named = read.stated.documents()
     n_named = sum(named.values()) - named.pop("", 0)
-    texts = [i for i in named if i in known and not known[i].startswith(_MARK)]
+    texts = [i for i in named if i in known and not known[i].startswith(IMPORTED_MARK)]
     graph = read.stated.graph(without=texts)
     ids = graph.ids(read.file.id)
     _check_ids(ids, read.file, known)
@@ -149,14 +148,14 @@ def _subjects(file: File, known: Mapping[str, str]) -> set[str]:
     A key has a "#" only where it has no letter; another id with one is of a file like "a#b.tsv".
     """
     prefix = f"{file.id}#"
-    marked = (i for i in known if i.startswith(prefix) and known[i].startswith(_MARK))
+    marked = (i for i in known if i.startswith(prefix) and known[i].startswith(IMPORTED_MARK))
     keys = {i: i.removeprefix(prefix) for i in marked}
     return {i for i, key in keys.items() if "#" not in key or not entity_key(key)}
 
 
 def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None:
     """Raise InputError where the document of a subject would replace a text."""
-    text = next((i for i in ids if i in known and not known[i].startswith(_MARK)), None)
+    text = next((i for i in ids if i in known and not known[i].startswith(IMPORTED_MARK)), None)
     if text is not None:
         raise InputError(
             f"{text!r} is a text of this index already: give {file.source} another name"
@@ -206,7 +205,7 @@ def _not_restored(subjects: Iterable[Subject], store: Store, tell: OnProgress) -
 
 
 def _hash(subject: Subject) -> str:
-    return _MARK + subject.content
+    return IMPORTED_MARK + subject.content
 
 
 def _commit(store: Store, graph: SubjectGraph, subjects: Sequence[Subject], models: Models) -> None:

@@ -10,6 +10,7 @@ from clew.errors import DamagedIndex
 from clew.store import segments
 from clew.store.cache import FOLDER as CACHED
 from clew.store.database import FILE, Database
+from clew.types import IMPORTED_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +66,7 @@ def _of_texts(
             yield Damage(file=FILE, what=str(error), documents=(document_id,))
             continue
         written = hashes[document_id]
-        if not written.startswith("graph:") and hash_of(document) != written:
+        if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
             what = "the document is not what was written"
             yield Damage(file=FILE, what=what, documents=(document_id,))
 

@@ -54,6 +54,8 @@ _COLUMNS = (
 )  # fmt: skip
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _COPY = "copy the whole folder, while nobody writes to it"
+_NOT_NOTES = ("format", "generation", "numbering", "recipe", "next_segment", "compacted")
+_MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
@@ -65,6 +67,16 @@ class Segment:
     name: str
     level: int
     counts: Mapping[str, int]  # rows of each stored layer that it has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvaged:
+    """What can be read of a damaged database."""
+
+    documents: Sequence[tuple[Document, str]]  # the live ones, with their hashes
+    lost: Sequence[str]  # ids of live documents whose texts cannot be read, as far as known
+    notes: Mapping[str, Any]
+    aliases: Mapping[str, str]
 
 
 def is_blank(path: Path) -> bool:
@@ -336,6 +348,45 @@ class Database:
             return [str(error)]
         return [] if found == ["ok"] else found
 
+    def salvaged(self) -> Salvaged:
+        """Return what can be read of a damaged file.
+
+        Raises DamagedIndex where that is not even what the index was made with.
+        """
+        found = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
+        rows = {row: fields for row, *fields in found}
+        documents, lost = [], []
+        for row in range(max(rows, default=-1) + 1):
+            try:
+                [document] = self.documents([row])
+            except DamagedIndex:
+                lost += self._name_of(row)
+            else:
+                content, is_live = rows[row][2], rows[row][1]
+                if is_live:
+                    documents.append((document, content))
+        notes = self._all(
+            f"SELECT name, value FROM meta WHERE name NOT IN ({_marks(_NOT_NOTES)})", _NOT_NOTES
+        )
+        return Salvaged(
+            documents=documents,
+            lost=lost,
+            notes={name: json.loads(value) for name, value in notes},
+            aliases=self._readable_aliases(),
+        )
+
+    def _name_of(self, row: int) -> list[str]:
+        """Return the id of a live document whose text cannot be read, if that can be."""
+        with suppress(DamagedIndex):
+            found = self._all("SELECT id FROM document WHERE row = ? AND live", (row,))
+            return [name for (name,) in found]
+        return []
+
+    def _readable_aliases(self) -> dict[str, str]:
+        with suppress(DamagedIndex):
+            return self.aliases()
+        return {}
+
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
         rows: list[tuple[str, int]] = self._all(
@@ -412,6 +463,10 @@ class Database:
             )
             found.update(key for (key,) in rows)
         return found
+
+    def all_named(self) -> list[int]:
+        """Return the rows of all entities that have a name vector."""
+        return [row for (row,) in self._all("SELECT row FROM entity WHERE named")]
 
     def set_named(self, rows: Iterable[int]) -> None:
         """Note that these entities have a name vector now."""

@@ -9,7 +9,9 @@ writer.lock     held while a process writes
 
 from __future__ import annotations
 
+import logging
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,12 +19,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from clew.errors import NotAnIndex, StoreError
-from clew.private import make_folder
+from clew.errors import DamagedIndex, NotAnIndex, StoreError
+from clew.private import make_folder, make_inner_folder
 from clew.store import schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
-from clew.store.database import FILE, LOCK, NEWEST, Database, Segment, WriterLock, is_blank
+from clew.store.database import (
+    FILE,
+    LOCK,
+    NEWEST,
+    Database,
+    Salvaged,
+    Segment,
+    WriterLock,
+    is_blank,
+)
+from clew.store.repair import StandIns, stand_ins
 from clew.types import KINDS, Batch, Document, Scalar
 
 if TYPE_CHECKING:
@@ -31,6 +43,7 @@ if TYPE_CHECKING:
     from clew.store import Compacted, View
     from clew.store.segments import Arrays, Blocks
 
+_log = logging.getLogger(__name__)
 NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
 _RENAMED = {"halvings": "subchunk_depth"}  # what a recipe of an earlier version has
@@ -163,10 +176,14 @@ class EmbeddedStore:
             newest = stored[-_FAN_IN:]
             if len(newest) < _FAN_IN or len({segment.level for segment in newest}) > 1:
                 return
-            parts = [segments.read(self._path(segment.name)) for segment in newest]
-            with self._database.transaction():
-                self._database.drop_segments(segment.name for segment in newest)
-                self._write(segments.joined(parts), level=newest[0].level + 1)
+            try:
+                parts = [segments.read(self._path(segment.name)) for segment in newest]
+                with self._database.transaction():
+                    self._database.drop_segments(segment.name for segment in newest)
+                    self._write(segments.joined(parts), level=newest[0].level + 1)
+            except DamagedIndex as error:
+                _log.warning("segments are not merged (%s)", error)
+                return
             self._sweep()
 
     def _path(self, name: str) -> Path:
@@ -268,6 +285,23 @@ class EmbeddedStore:
             database.close()
             raise
 
+    def stand_ins(self) -> StandIns:
+        """Return the segments with zeros in place of what is damaged, and whose rows that are."""
+        registered = self._database.segments()
+        n_documents = self._database.count("document")
+        named = self._database.all_named()
+        return stand_ins(self._folder / _SEGMENTS, registered, n_documents, named)
+
+    def salvaged(self) -> Salvaged:
+        """Return what can be read of a damaged database."""
+        return self._database.salvaged()
+
+    def view_of(self, segments: Sequence[Arrays]) -> FolderView:
+        """Return the newest generation with other segments than those of the folder."""
+        database = Database(self._folder)
+        database.freeze()
+        return FolderView(database, self._recipe, segments)
+
     def _write_lock(self) -> None:
         if self._lock is None:
             self._lock = WriterLock(self._folder)
@@ -324,6 +358,25 @@ class FolderView:
 
     def close(self) -> None:
         self._database.close()
+
+
+def replace_files(folder: Path, place: Path) -> None:
+    """Put the index in `place`, a folder below, in the place of that in a folder.
+
+    The files that were there go into the folder `damaged`.
+    """
+    aside = folder / "damaged"
+    make_inner_folder(aside)
+    for path in (*folder.glob(f"{FILE}*"), *(folder / n for n in (NEWEST, _SEGMENTS, _CACHED))):
+        if path.exists():
+            target = aside / path.name
+            if target.is_dir():
+                shutil.rmtree(target)
+            path.replace(target)
+    for name in (_SEGMENTS, _CACHED, NEWEST, FILE):  # the database is the last: it makes an index
+        if (place / name).exists():
+            (place / name).replace(folder / name)
+    shutil.rmtree(place)
 
 
 def _renamed(recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:

@@ -176,6 +176,23 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._check(name, start * width, stop * width)
         return array[start:stop]
 
+    def zeroed(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
+        """Return an array, and which of its rows are damaged: a copy with zeros there."""
+        array = self._unchecked(name)
+        width = array.nbytes // len(array) if len(array) else 1
+        spans = []
+        for begin in range(0, array.nbytes, _BLOCK):
+            end = min(begin + _BLOCK, array.nbytes)
+            try:
+                self._check(name, begin, end)
+            except DamagedIndex:
+                spans.append((begin // width, -(-end // width)))
+        if spans:
+            array = array.copy()
+            for start, stop in spans:
+                array[start:stop] = 0
+        return array, spans
+
     def _unchecked(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
             self._arrays[name] = _array(self._data, self._begin, self._entries[name])

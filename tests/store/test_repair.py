@@ -1,0 +1,130 @@
+"""What is damaged is made anew from what the index holds; every other document stays."""
+
+import random
+import shutil
+
+import pytest
+
+from clew import testing
+from clew.api import open_index
+from clew.errors import DamagedIndex, NotAnIndex
+from clew.store import segments
+from clew.testing.stores import check_consistent, contents
+from tests.store.test_random_damage import damage
+
+DOCUMENTS = testing.small_documents()
+MODELS = testing.models(testing.HashTokenEmbedder())
+
+
+def index_of(folder, documents=DOCUMENTS):
+    with open_index(folder, models=MODELS) as index:
+        for i in range(0, len(documents), 4):
+            index.add(documents[i : i + 4], triples="cooccurrence")
+    return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks():
+    """Let a block be a few rows, as it is in an index of many."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(segments, "_BLOCK", 64)
+        yield
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sound") / "i.clew"
+    return index_of(folder)
+
+
+@pytest.fixture(scope="module")
+def expected(sound, tmp_path_factory):
+    copy = tmp_path_factory.mktemp("copy") / "i.clew"
+    shutil.copytree(sound, copy)
+    with open_index(copy, models=MODELS) as index:
+        return contents(index.snapshot())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_segments_are_repaired(sound, expected, tmp_path, seed):
+    """Row for row the index is what it was, and some documents were not touched."""
+    rng = random.Random(seed)
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    path = rng.choice(sorted((folder / "segments").iterdir()))
+    before = path.read_bytes()
+    damage(path, rng)
+    with open_index(folder, models=MODELS) as index:
+        done = index.repair()
+        assert index.check() == []
+        assert not done.lost
+        check_consistent(index.snapshot())
+        found = contents(index.snapshot())
+    assert found.keys() == expected.keys()
+    assert [name for name in found if found[name] != expected[name]] == []
+    if path.exists() and path.read_bytes() == before:  # zeros where there were zeros
+        assert not done.documents
+
+
+def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
+    """One block of the chunks' vectors is of one chunk or two."""
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    [path, *_] = sorted((folder / "segments").iterdir())
+    arrays = segments.read(path)
+    bytes_of = bytes(arrays["chunk.vectors"][1].data)
+    data = path.read_bytes()
+    at = data.index(bytes_of)
+    path.write_bytes(data[:at] + b"damaged" + data[at + 7 :])
+    with open_index(folder, models=MODELS) as index:
+        [told] = index.check()
+        done = index.repair()
+        assert len(done.documents) == 1
+        assert set(done.documents) <= set(told.documents)
+        assert len(index) == len(DOCUMENTS)
+
+
+def test_a_lost_segment_is_made_anew(sound, expected, tmp_path):
+    """The texts are in the database."""
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    max((folder / "segments").iterdir(), key=lambda path: path.stat().st_size).unlink()
+    with open_index(folder, models=MODELS) as index:
+        assert index.repair().documents
+        found = contents(index.snapshot())
+    assert [name for name in found if found[name] != expected[name]] == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_damaged_database_is_salvaged(sound, tmp_path, seed):
+    """Documents whose texts can be read are indexed again, and the others are named."""
+    rng = random.Random(seed)
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    path = folder / "index.sqlite"
+    damage(path, rng)
+    with open_index(folder, models=MODELS) as index:
+        try:
+            done = index.repair()
+        except (DamagedIndex, NotAnIndex) as error:
+            assert "\n" not in str(error)
+            return
+        assert index.check() == []
+        left = [each for each in DOCUMENTS if each.id in index]
+        assert set(done.lost) <= {each.id for each in DOCUMENTS} - {each.id for each in left}
+        if not left:
+            return
+        found = contents(index.snapshot())
+    with open_index(index_of(tmp_path / "fresh.clew", left), models=MODELS) as fresh:
+        other = contents(fresh.snapshot())
+    assert [name for name in found if found[name] != other[name]] == []
+
+
+def test_a_sound_index_is_left_as_it_is(sound, tmp_path):
+    """Nothing is damaged: nothing is written."""
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with open_index(folder, models=MODELS) as index:
+        assert index.repair().documents == []
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
