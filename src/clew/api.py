@@ -934,6 +934,7 @@ class Index:
                     (self.folder / each.file).unlink()
         return found
 
+    @checked
     @_one_at_a_time
     def repair(self, *, budget: Budget | None = None) -> Repaired:
         """Make anew what `check` finds damaged, from the texts that the index holds.

@@ -30,7 +30,7 @@ COMMANDS = {
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
-    "check": "--index --json",
+    "check": f"--repair --index {PAID} --json",
     "import-kg": f"{BUILD} --store --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",

@@ -5,8 +5,10 @@ scripts without capital letters, the analyser's terms (TERM), of which an index 
 connect a few chunks. spaCy finds types that these rules cannot: `clew.models.spacy` unites both.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from clew.text import names
 from clew.types import Mention
@@ -30,7 +32,8 @@ def _mentions(text: str) -> list[Mention]:
     for span in names.quoted_spans(text):
         found.setdefault(span, "TITLE")
     for start, end in names.name_spans(text):
-        if not any(a <= start and end <= b for a, b in dates):
+        before = bisect_right(dates, start, key=itemgetter(0)) - 1  # dates do not overlap
+        if before < 0 or end > dates[before][1]:
             found.setdefault((start, end), "NAME")
     for span in names.uncased_spans(text):
         found.setdefault(span, "TERM")

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from clew.text.normalize import nfkc
+
 VERSION = "3"
 
 # Accents, vowel signs and points are parts of words, although \w leaves them out: combining
@@ -92,7 +94,7 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def fold(text: str) -> str:
     """Return `text` in the form in which terms are compared: NFKC, casefold."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    return nfkc(text).casefold()
 
 
 def is_uncased(text: str) -> bool:

@@ -1,9 +1,8 @@
 """The key under which spellings of one label of a text are equal."""
 
 import re
-import unicodedata
 
-from clew.text.normalize import collapse
+from clew.text.normalize import collapse, nfkc
 
 _JOINT = re.compile(r"(?<=[^\W_])[-_/‐‑]+(?=[^\W_])")  # between letters: "co-author", "not_spam"
 _OUTER = " .,:;!?\"'`*“”‘’„«»()[]{}<>"  # what people and models put around a label
@@ -18,6 +17,6 @@ def label_key(label: str) -> str:
     >>> label_key('"Machine-Learning".')
     'machine learning'
     """
-    folded = unicodedata.normalize("NFKC", label).casefold()
-    spaced = collapse(_JOINT.sub(" ", unicodedata.normalize("NFKC", folded)))
+    folded = nfkc(label).casefold()
+    spaced = collapse(_JOINT.sub(" ", nfkc(folded)))
     return spaced.strip(_OUTER) or spaced
