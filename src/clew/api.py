@@ -36,6 +36,7 @@ from clew.index.choose import (
     Memory,
     Wanted,
 )
+from clew.limits import LIMITS, Limits
 from clew.models import is_checked
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
@@ -254,6 +255,7 @@ class Index:
         name: str = "",
         prune: bool = False,
         exclude: Sequence[str] = (),
+        limits: Limits = LIMITS,
         gitignore: bool = True,
         changed: Iterable[str | Path] | None = None,
         columns: Columns | None = None,
@@ -319,6 +321,7 @@ class Index:
             roots=roots,
             selection=selection,
             columns=columns,
+            limits=limits,
             web=web,
             stdin=stdin,
             progress=progress,
@@ -646,6 +649,7 @@ class Index:
         source: Source,
         *,
         exclude: Sequence[str] = (),
+        limits: Limits = LIMITS,
         gitignore: bool = True,
         columns: Columns | None = None,
         web: bool = False,
@@ -672,6 +676,7 @@ class Index:
             readers.read,
             selection=Selection(exclude, gitignore=gitignore),
             columns=columns,
+            limits=limits,
             web=web,
             stdin=StandardInput(suffix=suffix),
         )

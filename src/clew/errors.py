@@ -22,6 +22,7 @@ exits with a non-zero status; nothing else catches it.
 
 import pathlib
 import sys
+from typing import Self
 
 
 class ClewError(Exception):
@@ -46,14 +47,23 @@ class UnreadableSource(InputError):
         place = source if line is None else f"{source}, line {line}"
         super().__init__(f"{place}: {reason}")
 
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, int | None]]:
+        """Let an error be told by another process."""
+        return type(self), (self.source, self.reason, self.line)
+
 
 class MissingExtra(ClewError):
     """An optional package is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self._given = package, extra, purpose
         super().__init__(
             f"{purpose} needs the package {package!r}. Hint: {_install()} 'clew[{extra}]'"
         )
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
+        """Let an error be told by another process."""
+        return type(self), self._given
 
 
 def _install() -> str:

@@ -54,7 +54,7 @@ def answers(index):
 
 
 def outcome(folder):
-    """Ask, check and write in a child process; return what it says, or the number of the signal that ended it."""
+    """Ask, check and write in a child process; return what it says, or what signal ended it."""
     read, write = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
@@ -115,11 +115,11 @@ def check(sound, expected, place, rng):
 @pytest.mark.parametrize("seed", range(30))
 def test_damage(sound, expected, tmp_path, seed):
     """The answers are those of the sound index, or a sentence says what is damaged."""
-    check(sound, expected, tmp_path / "i.clew", random.Random(seed))
+    check(sound, expected, tmp_path / "i.clew", random.Random(seed))  # noqa: S311 -- a test's
 
 
 @pytest.mark.slow
 def test_a_thousand_damages(sound, expected, tmp_path):
     """The same, a thousand times."""
     for seed in range(1000, 2000):
-        check(sound, expected, tmp_path / "i.clew", random.Random(seed))
+        check(sound, expected, tmp_path / "i.clew", random.Random(seed))  # noqa: S311 -- a test's

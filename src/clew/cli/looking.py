@@ -151,7 +151,8 @@ def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bo
 
 
 def _repaired_lines(done: Repaired) -> Iterator[str]:
-    yield f"Repaired: {counted(len(done.documents), 'document')} indexed again from the index's own texts."
+    n = counted(len(done.documents), "document")
+    yield f"Repaired: {n} indexed again from the texts that the index holds."
     if done.lost:
         yield "Gone, to be indexed or imported again:"
         shown = [f"  {one_line(name)}" for name in done.lost[:_MOST_DOCUMENTS]]

@@ -241,15 +241,26 @@ paid_options = gathered(PAID_OPTIONS, "paid", paid)
 
 
 def _files(
-    text_column: str, title_column: str, id_column: str, suffix: str, **others: object
+    text_column: str,
+    title_column: str,
+    id_column: str,
+    suffix: str,
+    limits: Sequence[str],
+    **others: object,
 ) -> dict[str, Any]:
     """Return the options of `Index.add` that say which files to read, and how."""
+    from clew.limits import parse
     from clew.readers.walk import Columns
 
     if suffix and not suffix.startswith("."):
         suffix = f".{suffix}"
     columns = Columns(text=text_column, title=title_column, id=id_column)
-    return {**others, "columns": columns, "suffix": suffix.lower()}
+    return {
+        **others,
+        "columns": columns,
+        "limits": parse(limits),
+        "suffix": suffix.lower(),
+    }
 
 
 file_options = gathered(
@@ -261,6 +272,14 @@ file_options = gathered(
             metavar="PATTERN",
             help="Leave out files and folders, by id, by path below PATH or by name, such as "
             "drafts or '*.log'; may be repeated.",
+        ),
+        "limits": click.option(
+            "--limit",
+            "limits",
+            multiple=True,
+            type=TEXT,
+            metavar="NAME=NUMBER",
+            help="Raise or lower what a document may take, such as seconds=600; may be repeated.",
         ),
         "gitignore": click.option(
             "--no-gitignore",

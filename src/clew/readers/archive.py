@@ -10,10 +10,9 @@ from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from clew.errors import UnreadableSource
+from clew.limits import LimitMet
 from clew.readers import xml_tree
 from clew.readers.walk import File
-
-MAX_BYTES = 1 << 28  # all parts together, unpacked
 
 
 class ArchiveParts:
@@ -51,17 +50,14 @@ class ArchiveParts:
 def parts_of(file: File, kind: str) -> Iterator[ArchiveParts]:
     """Open a zip file; damage raises UnreadableSource, and so does a ValueError in this block.
 
-    A file whose parts say that they unpack to more than `MAX_BYTES` is refused. None is unpacked
+    A file whose parts say that they unpack to more than the limit is refused. None is unpacked
     beyond the size that is said of it.
     """
     try:
         with ZipFile(file.path) as archive:
             size = sum(part.file_size for part in archive.infolist())
-            if size > MAX_BYTES:
-                raise UnreadableSource(
-                    file.source,
-                    f"unpacks to {size >> 20:,} MB, where {MAX_BYTES >> 20} MB are the limit",
-                )
+            if size > file.limits.unpacked_bytes:
+                raise LimitMet(f"unpacks to {file.limits.more_than('unpacked_bytes', 'bytes')}")
             yield ArchiveParts(archive)
     except (BadZipFile, EOFError, zlib.error, RuntimeError, ValueError):
         # zipfile does not decrypt nor unpack by all methods: these are RuntimeErrors

@@ -20,7 +20,8 @@ def read(file: File) -> Iterator[Document]:
     with parts_of(file, "EPUB file") as parts:
         package, pages = _package(parts)
         title = next((" ".join(found.itertext()) for found in package.iter("title")), "")
-        read = (html_page.paragraphs(parts.data(page).decode("utf-8-sig")) for page in pages)
+        texts = (parts.data(page).decode("utf-8-sig") for page in pages)
+        read = (html_page.paragraphs(text, file.limits) for text in texts)
         paragraphs = [paragraph for page in read for paragraph in page]
     yield extracted(file, paragraphs, title, of_xml(package))
 

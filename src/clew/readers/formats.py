@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
+from clew.limits import LIMITS, LimitMet, Limits
 from clew.progress import Progress
 from clew.readers import (
     epub,
@@ -32,10 +36,12 @@ from clew.readers import (
     word,
     xml_page,
 )
+from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, StandardInput
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
+from clew.readers.titled import stem_title
 from clew.readers.walk import Columns, File, files, os_reason
 from clew.types import Document, Skipped
 
@@ -80,6 +86,10 @@ READERS: dict[str, Reader] = {
     ".ods": sheets.read,
     ".epub": epub.read,
 }
+_PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .xls .xlsx".split())
+_PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .rtf .xhtml .xml".split())
+_STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
+_SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
 PLAIN_NAMES = frozenset(
     "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
     "INSTALL LICENCE LICENSE MAINTAINERS Makefile NEWS NOTES NOTICE README THANKS "
@@ -87,7 +97,7 @@ PLAIN_NAMES = frozenset(
 )  # names without a suffix, in upper or lower case
 
 
-def read(
+def read(  # noqa: PLR0913 -- one argument for each option
     paths: Iterable[str | Path],
     roots: Roots | None = None,
     selection: Selection | None = None,
@@ -97,6 +107,7 @@ def read(
     stdin: StandardInput | None = None,
     progress: Progress | None = None,
     times: bool = False,
+    limits: Limits = LIMITS,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -112,6 +123,9 @@ def read(
     read, so that their size is known. With `times` the time at which a file was written last is the
     `modified` of a document that is the whole file and says nothing of that itself.
 
+    What meets one of the `limits` is skipped. Formats that other packages parse are read in a
+    process of its own, which is ended with the iteration.
+
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
     """
@@ -125,9 +139,10 @@ def read(
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
     named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
     progress = progress or Progress()
-    return _distinct(
-        _files(named, roots, selection, progress), columns or Columns(), progress, times=times
-    )
+    said = partial(replace, columns=columns or Columns(), limits=limits)
+    all_files = _files(named, roots, selection, progress)
+    read_in = (said(each) if isinstance(each, File) else each for each in all_files)
+    return _distinct(read_in, progress, times=times)
 
 
 def _files(
@@ -150,23 +165,24 @@ def _files(
 
 
 def _distinct(
-    found: Iterable[File | Skipped], columns: Columns, progress: Progress, *, times: bool
+    found: Iterable[File | Skipped], progress: Progress, *, times: bool
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
-    for file in found:
-        if isinstance(file, Skipped):
-            yield file
-            continue
-        progress.open(file.source, file.size)
-        for item in _read_file(replace(file, columns=columns)):
-            if isinstance(item, Skipped):
-                yield item
-            elif item.id in first:
-                yield _duplicate(file, item, first[item.id])
-            else:
-                first[item.id] = item.source
-                progress.read(item.id, len(item.text))
-                yield _dated(item, file) if times else item
+    with closing(Apart()) as apart:
+        for file in found:
+            if isinstance(file, Skipped):
+                yield file
+                continue
+            progress.open(file.source, file.size)
+            for item in _read_file(file, apart):
+                if isinstance(item, Skipped):
+                    yield item
+                elif item.id in first:
+                    yield _duplicate(file, item, first[item.id])
+                else:
+                    first[item.id] = item.source
+                    progress.read(item.id, len(item.text))
+                    yield _dated(item, file) if times else item
 
 
 def _dated(document: Document, file: File) -> Document:
@@ -177,19 +193,26 @@ def _dated(document: Document, file: File) -> Document:
     return replace(document, metadata={**document.metadata, "modified": written})
 
 
-def _read_file(file: File) -> Iterator[Document | Skipped]:
+def _reader_of(file: File) -> Reader | None:
     suffix = file.path.suffix.lower()
     reader = READERS.get(suffix) or plugins.find("readers", suffix)
     if reader is None and file.path.stem.upper() in PLAIN_NAMES:
-        reader = plain.read
-    if reader is None:
+        return plain.read
+    return reader
+
+
+def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
+    suffix = file.path.suffix.lower()
+    if _reader_of(file) is None:
         reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
         unread = "" if file.named else suffix or "without suffix"
         yield Skipped(source=file.source, reason=reason, unread=unread)
         return
     _log.debug("reading %s", file.source)
     try:
-        yield from _with_records(file, reader)
+        size = _size(file, suffix)
+        is_apart = suffix in _PACKED or (suffix in _PARSED and size > _SMALL)
+        yield from apart.read(file) if is_apart else items_of(file)
     except UnreadableSource as error:
         yield Skipped(source=error.source, reason=error.reason, line=error.line)
     except MissingExtra as error:
@@ -200,21 +223,44 @@ def _read_file(file: File) -> Iterator[Document | Skipped]:
         yield Skipped(source=file.source, reason=os_reason(error))
 
 
-def _with_records(file: File, reader: Reader) -> Iterator[Document | Skipped]:
-    if not file.path.stat().st_size:
+def _size(file: File, suffix: str) -> int:
+    """Return the bytes of a file. Raises UnreadableSource where these are none, or too many."""
+    size = file.path.stat().st_size
+    if not size:
         raise UnreadableSource(file.source, "is empty")
+    if suffix not in _STREAMED and size > file.limits.file_bytes:
+        raise UnreadableSource(file.source, f"has {file.limits.more_than('file_bytes', 'bytes')}")
+    return size
+
+
+def items_of(file: File) -> Iterator[Document | Skipped]:
+    """Yield what the reader of a file gives, within its limits. Raises what the reader raises."""
+    reader = _reader_of(file)
+    assert reader is not None  # noqa: S101 -- it was looked for
     n_items = 0
-    for item in reader(file):
-        n_items += 1
-        yield _worth(file, item)
+    try:
+        for item in islice(reader(file), file.limits.records + 1):
+            n_items += 1
+            if n_items <= file.limits.records:
+                yield _worth(file, item)
+    except LimitMet as error:
+        raise UnreadableSource(file.source, str(error)) from None
+    if n_items > file.limits.records:
+        raise UnreadableSource(file.source, f"holds {file.limits.more_than('records')}")
     if not n_items:
         raise UnreadableSource(file.source, "is empty: it holds no records")
 
 
 def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
     """Return a document, or why it is not worth indexing."""
-    if isinstance(item, Skipped) or not (reason := why_degenerate(item.text)):
+    if isinstance(item, Skipped):
         return item
+    limits = file.limits
+    if len(item.text) > limits.text_characters:
+        reason = f"holds {limits.more_than('text_characters', 'characters of text')}"
+    elif not (reason := why_degenerate(item.text)):
+        is_title = len(item.title) <= limits.title_characters
+        return item if is_title else replace(item, title=stem_title(file))
     return Skipped(source=file.source, reason=reason, line=_line(file, item))
 
 

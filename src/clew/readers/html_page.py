@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from clew.limits import LimitMet, Limits
 from clew.readers.decode import text_of
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, extracted, stated_title
@@ -72,11 +73,18 @@ _LEAST_LINKS = 6  # paragraphs of links that make a list
 _SHORT = 3  # characters of what may stand between links, such as the letters of an index
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{8192,}")
+_VALUE = re.compile(r"\"[^\"]*\"|'[^']*'")
+_UNCLOSED = frozenset(
+    "area base body br col colgroup dd dt embed head hr html img input li link meta option p param "
+    "rp rt source tbody td tfoot th thead tr track wbr".split()
+)  # elements that end without being closed
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an HTML page."""
-    tree = LexborHTMLParser(text_of(file))
+    tree = _parsed(text_of(file), file.limits)
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
@@ -96,9 +104,34 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
     return properties(pairs)
 
 
-def paragraphs(page: str) -> list[MarkedParagraph]:
+def paragraphs(page: str, limits: Limits) -> list[MarkedParagraph]:
     """Return the visible paragraphs of a page, or of a part of one."""
-    return list(_paragraphs(LexborHTMLParser(page)))
+    return list(_paragraphs(_parsed(page, limits)))
+
+
+def _parsed(page: str, limits: Limits) -> LexborHTMLParser:
+    """Return the tree of a page.
+
+    Raises LimitMet where elements stand deeper in each other, or have more attributes, than any
+    page needs: to parse them takes the square of their number.
+    """
+    if page.count("<") > limits.nesting and _depth(page) > limits.nesting:
+        raise LimitMet(f"has {limits.more_than('nesting', 'elements in each other')}")
+    for found in _LONG_TAG.finditer(page):
+        if len(_VALUE.sub("", found[0]).split()) > limits.attributes:
+            raise LimitMet(f"has an element of {limits.more_than('attributes')}")
+    return LexborHTMLParser(page)
+
+
+def _depth(page: str) -> int:
+    """Return how many elements at the most stand in each other, of those that must be closed."""
+    depth = deepest = 0
+    for found in _TAG.finditer(page):
+        if found[2].lower() in _UNCLOSED:
+            continue
+        depth = max(depth - 1, 0) if found[1] else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 class _Inside(NamedTuple):

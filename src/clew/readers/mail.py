@@ -12,6 +12,7 @@ from email.message import EmailMessage
 from mailbox import mbox
 
 from clew.errors import UnreadableSource
+from clew.limits import LimitMet, Limits
 from clew.readers import html_page
 from clew.readers.decode import SURROGATE
 from clew.readers.properties import properties
@@ -23,16 +24,16 @@ _SHOWN = ("From", "To", "Cc", "Date")
 _KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in lower case
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
 # What the standard library lets through where a header or a part is not as it should be.
-_DAMAGE = (ValueError, LookupError, AttributeError, TypeError)
+_DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a message."""
-    message = _message(file.path.read_bytes())
-    if not message.keys():
-        raise UnreadableSource(file.source, "is not a mail message: it has no headers")
     try:
-        title, text, metadata = _parts(message)
+        message = _message(file.path.read_bytes())
+        if not message.keys():
+            raise UnreadableSource(file.source, "is not a mail message: it has no headers")
+        title, text, metadata = _parts(message, file.limits)
     except _DAMAGE:
         raise UnreadableSource(file.source, "is a broken mail message") from None
     if not text.strip():
@@ -47,7 +48,7 @@ def read_mailbox(file: File) -> Iterator[Document | Skipped]:
     messages = mbox(file.path, create=False)
     try:
         for number, key in enumerate(messages.keys(), 1):
-            yield _in_mailbox(file, _message(messages.get_bytes(key)), number)
+            yield _in_mailbox(file, messages.get_bytes(key), number)
     finally:
         messages.close()
 
@@ -56,12 +57,15 @@ def _message(data: bytes) -> EmailMessage:
     return message_from_bytes(data, policy=policy.default)
 
 
-def _in_mailbox(file: File, message: EmailMessage, number: int) -> Document | Skipped:
+def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
     try:
-        title, text, metadata = _parts(message)
+        message = _message(data)
+        title, text, metadata = _parts(message, file.limits)
         name = _header(message, "Message-ID").strip("<> ")
     except _DAMAGE:
         return Skipped(source=file.source, reason="is a broken mail message", line=number)
+    except LimitMet as error:
+        return Skipped(source=file.source, reason=str(error), line=number)
     if not text.strip():
         return Skipped(source=file.source, reason="is a message without text", line=number)
     return Document(
@@ -73,10 +77,10 @@ def _in_mailbox(file: File, message: EmailMessage, number: int) -> Document | Sk
     )
 
 
-def _parts(message: EmailMessage) -> tuple[str, str, dict[str, Value]]:
+def _parts(message: EmailMessage, limits: Limits) -> tuple[str, str, dict[str, Value]]:
     """Return the title, the text and the headers of a message; no text where its body has none."""
     shown = {name: value for name in _SHOWN if (value := _header(message, name))}
-    body = _body(message)
+    body = _body(message, limits)
     head = "\n".join(f"{name}: {value}" for name, value in shown.items())
     text = f"{head}\n\n{body}".lstrip("\n") if body else ""
     kept = properties((name.lower(), _header(message, name)) for name in _KEPT)
@@ -87,13 +91,13 @@ def _header(message: EmailMessage, name: str) -> str:
     return _clean(" ".join(str(message.get(name, "")).split()))
 
 
-def _body(message: EmailMessage) -> str:
+def _body(message: EmailMessage, limits: Limits) -> str:
     part = message.get_body(("plain", "html"))
     if part is None:
         return ""
     content = str(part.get_content())
     if part.get_content_subtype() == "html":
-        content = "\n\n".join(each.text for each in html_page.paragraphs(content))
+        content = "\n\n".join(each.text for each in html_page.paragraphs(content, limits))
     return _clean(content.replace("\r\n", "\n").strip())
 
 

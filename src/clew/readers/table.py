@@ -17,12 +17,10 @@ from clew.readers.decode import SURROGATE, open_text
 from clew.readers.walk import File
 from clew.types import Document, Skipped
 
-_MAX_FIELD = 1 << 26  # characters; Python's own limit is 131,072
-
 
 def read(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each row. Raises UnreadableSource if there is no text column."""
-    csv.field_size_limit(max(csv.field_size_limit(), _MAX_FIELD))
+    csv.field_size_limit(file.limits.text_characters)
     with open_text(file, guess=True) as stream:
         rows = _rows(file, stream)
         header = next(rows, None)

@@ -1,0 +1,71 @@
+"""What a document may take at the most: of bytes, characters, nesting, time and memory.
+
+Real documents stay far below. What meets a limit is skipped, with a sentence that names the limit,
+and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any
+
+from clew.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on one document, or on the file that it is read from. Each may be raised."""
+
+    file_bytes: int = 1 << 30  # of a file that is read whole
+    unpacked_bytes: int = 1 << 28  # all parts of an Office file or a book together
+    graph_bytes: int = 1 << 34  # of a gzip file of triples, unpacked
+    records: int = 1_000_000  # documents of one table or mailbox
+    text_characters: int = 20_000_000  # of one document; a thick book has a million
+    line_characters: int = 10_000_000  # of a line of triples
+    title_characters: int = 1_000  # a longer one is no title: the file's name is
+    nesting: int = 10_000  # elements of HTML, one in the other
+    attributes: int = 1_000  # of one element of HTML
+    seconds: float = 120.0  # for one document
+    memory_bytes: int = 1 << 32  # of the process that reads books, pages and Office files
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise InputError(f"the limit {each.name} is a number above 0, not {value!r:.60}")
+
+    def more_than(self, name: str, unit: str = "") -> str:
+        """Return the end of a sentence that says which limit is met and how to raise it."""
+        value = getattr(self, name)
+        words = unit or name.replace("_", " ")
+        return f"more than {value:,} {words}: --limit {name}={4 * value:.15g} reads it"
+
+
+LIMITS = Limits()
+
+
+class LimitMet(Exception):
+    """What is read meets a limit; the message is the end of a sentence about its file."""
+
+
+def parse(given: Iterable[str]) -> Limits:
+    """Return the limits that are written as NAME=NUMBER, with the others as they are by default.
+
+    >>> parse(["seconds=10"]).seconds
+    10.0
+    """
+    kinds: dict[str, type[int | float]]
+    kinds = {each.name: float if each.name == "seconds" else int for each in fields(Limits)}
+    values: dict[str, Any] = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if name not in kinds or not isfinite(value):
+            raise InputError(f"{text!r} is no limit: write NAME=NUMBER, of {', '.join(kinds)}")
+        values[name] = kinds[name](value)
+    return Limits(**values)

@@ -1,0 +1,169 @@
+"""Read a file in a process of its own, which is ended where it takes too long.
+
+Parsers of books, pages and Office files are the work of others, and a file can be made so that one
+of them never ends. The process is started with the first such file and reads all of one run.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from clew.errors import ClewError, UnreadableSource
+
+if TYPE_CHECKING:
+    from clew.readers.walk import File
+    from clew.types import Document, Skipped
+
+_SIZE = struct.Struct("<q")
+_AHEAD = 4  # documents that are read before they are asked for
+_PROGRAM = "from clew.readers.apart import serve; serve()"
+_START_S = 60.0  # for the process to start and import the parser
+
+
+class Apart:
+    """The process that reads, started when it is first needed; one thread uses it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._received: queue.Queue[Any] = queue.Queue(_AHEAD)
+
+    def read(self, file: File) -> Iterator[Document | Skipped]:
+        """Yield what the reader of a file gives. Raises what it raises.
+
+        Raises UnreadableSource where a document takes longer or more memory than its limits say.
+        """
+        process = self._started(file)
+        is_done = False
+        try:
+            self._send(process, file)
+            wait = file.limits.seconds + (0.0 if self._is_warm else _START_S)
+            while True:
+                kind, value = self._next(file, wait)
+                self._is_warm = True
+                wait = file.limits.seconds
+                if kind == "item":
+                    yield value
+                    continue
+                is_done = True
+                if kind == "error":
+                    raise value
+                return
+        finally:
+            if not is_done:
+                self.close()
+
+    _is_warm = False
+
+    def _started(self, file: File) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            self._process = subprocess.Popen(  # noqa: S603 -- ourselves
+                [sys.executable, "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+            )
+            self._is_warm = False
+            self._received = queue.Queue(_AHEAD)
+            assert self._process.stdout is not None  # noqa: S101 -- a pipe
+            threading.Thread(
+                target=_receive, args=(self._process.stdout, self._received), daemon=True
+            ).start()
+            self._send(self._process, file.limits.memory_bytes)
+        return self._process
+
+    def _send(self, process: subprocess.Popen[bytes], value: object) -> None:
+        assert process.stdin is not None  # noqa: S101 -- a pipe
+        with suppress(BrokenPipeError):  # it is told by what does not come back
+            _write(process.stdin, value)
+
+    def _next(self, file: File, wait: float) -> tuple[str, Any]:
+        try:
+            found = self._received.get(timeout=wait)
+        except queue.Empty:
+            reason = f"takes {file.limits.more_than('seconds')}"
+            raise UnreadableSource(file.source, reason) from None
+        if found is None:
+            raise UnreadableSource(
+                file.source,
+                f"ended the process that read it, which may take {file.limits.memory_bytes >> 20:,}"
+                f" MB (--limit memory_bytes)",
+            )
+        kind, value = found
+        return kind, value
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        with suppress(queue.Empty):  # lets the thread that reads come to its end
+            while True:
+                self._received.get_nowait()
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+
+
+def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
+    """Put what comes into a queue, None at the end; the one who asks may be gone."""
+    try:
+        while (found := _read(pipe)) is not None:
+            received.put(found)
+    except (OSError, ValueError, EOFError, pickle.UnpicklingError):
+        pass
+    with suppress(queue.Full):
+        received.put(None, timeout=1)
+
+
+def serve() -> None:
+    """Read the files that standard input names, and write their documents to standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks ends this process
+    asked, told = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout = sys.stderr  # what a parser prints is no document
+    _bound(_read(asked))
+    from clew.readers.formats import items_of
+
+    while (file := _read(asked)) is not None:
+        try:
+            for item in items_of(file):
+                _write(told, ("item", item))
+        except MemoryError:
+            reason = f"takes {file.limits.more_than('memory_bytes', 'bytes of memory')}"
+            _write(told, ("error", UnreadableSource(file.source, reason)))
+        except (ClewError, OSError) as error:
+            _write(told, ("error", error))
+        else:
+            _write(told, ("done", None))
+
+
+def _bound(memory_bytes: int) -> None:
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def _write(pipe: IO[bytes], value: object) -> None:
+    data = pickle.dumps(value)
+    pipe.write(_SIZE.pack(len(data)) + data)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> Any:  # noqa: ANN401 -- what the other one wrote
+    head = pipe.read(_SIZE.size)
+    if len(head) < _SIZE.size:
+        return None
+    return pickle.loads(pipe.read(_SIZE.unpack(head)[0]))  # noqa: S301 -- our own process wrote it
