@@ -510,20 +510,27 @@ class Index:
 
     @checked
     @_one_at_a_time
-    def import_graph(self, path: str | Path, *, on_progress: OnProgress | None = None) -> Imported:
+    def import_graph(
+        self,
+        path: str | Path,
+        *,
+        limits: Limits = LIMITS,
+        on_progress: OnProgress | None = None,
+    ) -> Imported:
         """Take a knowledge graph from a file: a document for each subject, and triples of texts.
 
         What the index has of that file becomes what the file states now; subjects that are gone
         from it are removed. A triple that names a document of the index goes to the chunks of that
         one. What cannot be used is in `skipped`, and the rest goes on; docs/guides/graphs.md has
-        the formats. Raises InputError where there is no such file or no such format,
+        the formats, and `limits` what a line and a packed file may take. Raises InputError where
+        there is no such file or no such format,
         UnreadableSource where nothing in it can be used, otherwise as `add`.
         """
         from clew.index import graph
 
         meter = Meter()
         with meter.stage("read"):
-            read = graph.read(Path(path))
+            read = graph.read(Path(path), limits)
         store = self._writable()
         with self._billed("import", store, meter):
             try:

@@ -20,10 +20,10 @@ class Limits:
 
     file_bytes: int = 1 << 30  # of a file that is read whole
     unpacked_bytes: int = 1 << 28  # all parts of an Office file or a book together
-    graph_bytes: int = 1 << 34  # of a gzip file of triples, unpacked
+    unpacked_ratio: int = 200  # of a gzip file of triples: its size unpacked to its own
     records: int = 1_000_000  # documents of one table or mailbox
     text_characters: int = 20_000_000  # of one document; a thick book has a million
-    line_characters: int = 10_000_000  # of a line of triples
+    line_characters: int = 50_000_000  # of a line of records or of triples
     title_characters: int = 1_000  # a longer one is no title: the file's name is
     nesting: int = 10_000  # elements of HTML, one in the other
     attributes: int = 1_000  # of one element of HTML

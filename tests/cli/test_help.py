@@ -11,7 +11,7 @@ import pytest
 from clew.cli import main
 from clew.cli.helping import guides
 
-FILES = "--exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
+FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
 BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
@@ -31,7 +31,7 @@ COMMANDS = {
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
     "check": f"--repair --index {PAID} --json",
-    "import-kg": f"{BUILD} --store --json",
+    "import-kg": f"--limit {BUILD} --store --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",

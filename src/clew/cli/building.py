@@ -25,6 +25,7 @@ from clew.cli.options import (
     index_option,
     joined_filter,
     json_option,
+    limit_option,
     listed,
     paid_options,
     store_option,
@@ -234,12 +235,20 @@ def _watch(
 @click.command("import-kg")
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option("--into", "Folder of the index; made if it is not there.")
+@limit_option
 @build_options
 @store_option
 @json_option
 @click.pass_obj
 def import_graph(
-    opener: Opener, *, file: Path, folder: Path, build: Build, store: str, as_json: bool
+    opener: Opener,
+    *,
+    file: Path,
+    folder: Path,
+    limits: Sequence[str],
+    build: Build,
+    store: str,
+    as_json: bool,
 ) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
 
@@ -251,11 +260,13 @@ def import_graph(
     removed. A line that cannot be used is named, and the rest is taken. After any crash the same
     command goes on.
     """
+    from clew.limits import parse
+
     with (
         opener(folder, specs=build.specs, settings=build.settings, store=store) as opened,
         documents_done() as (on_progress, _),
     ):
-        done = opened.import_graph(file, on_progress=on_progress)
+        done = opened.import_graph(file, limits=parse(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
     _tell_problems(done.skipped[:_MOST_SKIPPED])
     if len(done.skipped) > _MOST_SKIPPED:

@@ -263,6 +263,14 @@ def _files(
     }
 
 
+limit_option = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    type=TEXT,
+    metavar="NAME=NUMBER",
+    help="Raise or lower what a document may take, such as seconds=600; may be repeated.",
+)
 file_options = gathered(
     {
         "exclude": click.option(
@@ -273,14 +281,7 @@ file_options = gathered(
             help="Leave out files and folders, by id, by path below PATH or by name, such as "
             "drafts or '*.log'; may be repeated.",
         ),
-        "limits": click.option(
-            "--limit",
-            "limits",
-            multiple=True,
-            type=TEXT,
-            metavar="NAME=NUMBER",
-            help="Raise or lower what a document may take, such as seconds=600; may be repeated.",
-        ),
+        "limits": limit_option,
         "gitignore": click.option(
             "--no-gitignore",
             "gitignore",

@@ -49,8 +49,30 @@ def text_of(file: File) -> str:
     return text
 
 
+class Lines:
+    """The lines of an open text file. Raises UnreadableSource at one that is too long."""
+
+    def __init__(self, file: File, stream: TextIO) -> None:
+        self._file = file
+        self._stream = stream
+        self._n_read = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.readline, "")
+
+    def readline(self) -> str:
+        """Return the next line, nothing at the end."""
+        self._n_read += 1
+        limits = self._file.limits
+        line = self._stream.readline(limits.line_characters + 1)
+        if len(line) > limits.line_characters:
+            reason = f"has {limits.more_than('line_characters', 'characters')}"
+            raise UnreadableSource(self._file.source, reason, self._n_read)
+        return line
+
+
 @contextmanager
-def open_text(file: File, *, guess: bool) -> Iterator[TextIO]:
+def open_text(file: File, *, guess: bool) -> Iterator[Lines]:
     """Open a text file for reading line by line; its first megabyte decides on the encoding.
 
     Without `guess` it is UTF-8 if it has no byte order mark. Bytes that do not fit the encoding
@@ -62,7 +84,7 @@ def open_text(file: File, *, guess: bool) -> Iterator[TextIO]:
     encoding = _encoding(sample, file, whole=len(sample) < _SAMPLE_BYTES, guess=guess)
     try:
         with file.path.open(encoding=encoding, errors="surrogateescape", newline="") as lines:
-            yield lines
+            yield Lines(file, lines)
     except UnicodeDecodeError:
         raise _undecodable(file, encoding) from None
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -24,9 +23,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from clew.errors import InputError, UnreadableSource
+from clew.limits import LIMITS, Limits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.stated import Stated, refused
@@ -46,6 +46,8 @@ _COLUMNS = {
 _NEEDED = ("subject", "relation", "object")
 _ENTITIES = ("entity", "name")
 _TRIPLES = ("triple", "fact", "evidence")  # keys of a list or object that is one
+_PIECE = 1 << 20
+_SMALL = 1 << 26  # bytes that any file may unpack to
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 _NEITHER = (
@@ -61,7 +63,7 @@ T = TypeVar("T")
 Parse = Callable[[list[str]], tuple[str, Extraction]]  # problems -> document id, what is said
 
 
-def read_graph(path: str | Path) -> Iterator[Stated | Skipped]:
+def read_graph(path: str | Path, limits: Limits = LIMITS) -> Iterator[Stated | Skipped]:
     """Yield what a file states, line by line, after a report of each thing that cannot be used.
 
     Tables and JSON lines are read as the caller iterates. RDF is read twice: names first. A file
@@ -71,7 +73,7 @@ def read_graph(path: str | Path) -> Iterator[Stated | Skipped]:
     way it raises UnreadableSource if the file cannot be read, is no text, or holds no triple, and
     MissingExtra if RDF is to be read without the extra `rdf`.
     """
-    file = graph_file(path)
+    file = replace(graph_file(path), limits=limits)
     is_packed = file.path.suffix.lower() == ".gz"
     suffix = Path(file.path.stem if is_packed else file.path.name).suffix.lower()
     if suffix not in _READERS:
@@ -112,10 +114,20 @@ def _unpacked(file: File) -> Iterator[File]:
         path = Path(folder) / file.path.stem
         try:
             with gzip.open(file.path) as packed, path.open("wb") as plain:
-                shutil.copyfileobj(packed, plain)
+                _unpack(packed, plain, file)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise UnreadableSource(file.source, "is a broken gzip file, or none") from None
         yield replace(file, path=path)
+
+
+def _unpack(packed: gzip.GzipFile, plain: BinaryIO, file: File) -> None:
+    """Unpack a file. Raises UnreadableSource where it becomes too many times its size."""
+    most = max(file.limits.unpacked_ratio * file.path.stat().st_size, _SMALL)
+    while data := packed.read(_PIECE):
+        if plain.tell() > most:
+            reason = f"unpacks to {file.limits.more_than('unpacked_ratio', 'times its size')}"
+            raise UnreadableSource(file.source, reason)
+        plain.write(data)
 
 
 def _said(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:

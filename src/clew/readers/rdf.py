@@ -16,9 +16,10 @@ always in N-Triples, and in Turtle if it read on, as it does behind a quote that
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, count, takewhile
+from itertools import chain, takewhile
 from textwrap import shorten
 from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import quote, unquote
@@ -251,14 +252,18 @@ def _words(name: str) -> str:
 def _entities(ends: Iterable[str], labels: Mapping[str, Rank]) -> dict[str, str]:
     """Return a name for each IRI, of which no two have the same key."""
     taken: set[str] = set()
-    return {iri: _distinct(iri, _called(iri, labels), taken) for iri in sorted(ends)}
+    numbers: Counter[str] = Counter()
+    return {iri: _distinct(iri, _called(iri, labels), taken, numbers) for iri in sorted(ends)}
 
 
-def _distinct(iri: str, label: str, taken: set[str]) -> str:
-    """Return an IRI's name, and take its key; nothing if all that are free are too long."""
+def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> str:
+    """Return an IRI's name, and take its key; nothing if all that are free are too long.
+
+    `numbers` has the last one that was tried for each name.
+    """
     end = _end(iri)
     name = label or end
-    numbered = takewhile(lambda text: not refused(text), (f"{name} ({n})" for n in count(2)))
+    numbered = takewhile(lambda text: not refused(text), _numbered(name, numbers))
     longer = [f"{name} ({end})", f"{name} ({iri})"] if end != name else [f"{name} ({iri})"]
     for text in chain((name, *longer), numbered):
         key = name_key(text)
@@ -266,6 +271,12 @@ def _distinct(iri: str, label: str, taken: set[str]) -> str:
             taken.add(key)
             return text
     return ""
+
+
+def _numbered(name: str, numbers: Counter[str]) -> Iterator[str]:
+    while True:
+        numbers[name] += 1
+        yield f"{name} ({numbers[name] + 1})"
 
 
 def _statements(file: File) -> Iterator[tuple[int, Quad] | Skipped]:

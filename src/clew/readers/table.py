@@ -9,11 +9,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from itertools import chain
-from typing import TextIO
 
 from clew.errors import UnreadableSource
 from clew.readers import record
-from clew.readers.decode import SURROGATE, open_text
+from clew.readers.decode import SURROGATE, Lines, open_text
 from clew.readers.walk import File
 from clew.types import Document, Skipped
 
@@ -36,7 +35,7 @@ def read(file: File) -> Iterator[Document | Skipped]:
             yield row if isinstance(row, Skipped) else _read_row(file, columns, *row)
 
 
-def _rows(file: File, stream: TextIO) -> Iterator[tuple[int, list[str]] | Skipped]:
+def _rows(file: File, stream: Lines) -> Iterator[tuple[int, list[str]] | Skipped]:
     """Yield each row that is not blank with the number of its first line."""
     first = stream.readline()
     delimiter = "\t" if file.path.suffix.lower() == ".tsv" else max(",;\t|", key=first.count)
@@ -48,7 +47,10 @@ def _rows(file: File, stream: TextIO) -> Iterator[tuple[int, list[str]] | Skippe
         except StopIteration:
             return
         except csv.Error as error:
-            yield Skipped(source=file.source, reason=f"is not valid CSV: {error}", line=line)
+            reason = f"is not valid CSV: {error}"
+            if "field limit" in reason:
+                reason = f"has a field of {file.limits.more_than('text_characters', 'characters')}"
+            yield Skipped(source=file.source, reason=reason, line=line)
             continue
         if any(map(str.strip, row)):
             yield line, row
