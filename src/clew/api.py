@@ -36,7 +36,7 @@ from clew.index.choose import (
     Memory,
     Wanted,
 )
-from clew.limits import LIMITS, Limits
+from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_checked
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
@@ -255,7 +255,7 @@ class Index:
         name: str = "",
         prune: bool = False,
         exclude: Sequence[str] = (),
-        limits: Limits = LIMITS,
+        limits: ReadingLimits = LIMITS,
         gitignore: bool = True,
         changed: Iterable[str | Path] | None = None,
         columns: Columns | None = None,
@@ -514,7 +514,7 @@ class Index:
         self,
         path: str | Path,
         *,
-        limits: Limits = LIMITS,
+        limits: ReadingLimits = LIMITS,
         on_progress: OnProgress | None = None,
     ) -> Imported:
         """Take a knowledge graph from a file: a document for each subject, and triples of texts.
@@ -656,7 +656,7 @@ class Index:
         source: Source,
         *,
         exclude: Sequence[str] = (),
-        limits: Limits = LIMITS,
+        limits: ReadingLimits = LIMITS,
         gitignore: bool = True,
         columns: Columns | None = None,
         web: bool = False,

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from clew import arguments, loading
 from clew.arguments import Kind
 from clew.index import Settings
-from clew.limits import Limits
+from clew.limits import ReadingLimits
 from clew.models import Models
 from clew.models.budget import Budget
 from clew.progress import Progress
@@ -57,7 +57,7 @@ checked = arguments.checked(
         "min_support": arguments.number(0, 1),
         "name_weight": arguments.number(0),
         "exclude": arguments.TEXTS,
-        "limits": arguments.instance("a Limits", Limits),
+        "limits": arguments.instance("a ReadingLimits", ReadingLimits),
         "suffix": arguments.TEXT,
         "changed": Kind(arguments.are_several, "several paths"),
         "columns": arguments.instance("a clew.readers.Columns", Columns),

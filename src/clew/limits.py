@@ -15,7 +15,7 @@ from clew.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReadingLimits:
     """Bounds on one document, or on the file that it is read from. Each may be raised."""
 
     file_bytes: int = 1 << 30  # of a file that is read whole
@@ -43,21 +43,21 @@ class Limits:
         return f"more than {value:,} {words}: --limit {name}={4 * value:.15g} reads it"
 
 
-LIMITS = Limits()
+LIMITS = ReadingLimits()
 
 
 class LimitMet(Exception):
     """What is read meets a limit; the message is the end of a sentence about its file."""
 
 
-def parse(given: Iterable[str]) -> Limits:
+def parse(given: Iterable[str]) -> ReadingLimits:
     """Return the limits that are written as NAME=NUMBER, with the others as they are by default.
 
     >>> parse(["seconds=10"]).seconds
     10.0
     """
     kinds: dict[str, type[int | float]]
-    kinds = {each.name: float if each.name == "seconds" else int for each in fields(Limits)}
+    kinds = {each.name: float if each.name == "seconds" else int for each in fields(ReadingLimits)}
     values: dict[str, Any] = {}
     for text in given:
         name, _, number = text.partition("=")
@@ -68,4 +68,4 @@ def parse(given: Iterable[str]) -> Limits:
         if name not in kinds or not isfinite(value):
             raise InputError(f"{text!r} is no limit: write NAME=NUMBER, of {', '.join(kinds)}")
         values[name] = kinds[name](value)
-    return Limits(**values)
+    return ReadingLimits(**values)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from clew.errors import InputError, UnreadableSource
-from clew.limits import LIMITS, Limits, parse
+from clew.limits import LIMITS, ReadingLimits, parse
 from clew.readers import apart, read, read_graph
 from clew.types import Document
 from tests.readers.test_office import CONTENT, packed
@@ -19,7 +19,7 @@ LONG = "Colin Archer built the Fram in Larvik."
 
 
 def only(path, **limits):
-    [item] = read([path], limits=Limits(**limits))
+    [item] = read([path], limits=ReadingLimits(**limits))
     return item
 
 
@@ -47,10 +47,10 @@ def test_a_limit_is_told_with_the_way_to_raise_it(write, limit, name, content, r
 def test_records_are_counted(write):
     """The first ones are read, and the rest is told of."""
     path = write("a.csv", "text\n" + "".join(f"Ship number {i}\n" for i in range(9)))
-    *documents, told = read([path], limits=Limits(records=4))
+    *documents, told = read([path], limits=ReadingLimits(records=4))
     assert len(documents) == 4
     assert told.reason == "holds more than 4 records: --limit records=16 reads it"
-    assert len(list(read([path], limits=Limits(records=9)))) == 9
+    assert len(list(read([path], limits=ReadingLimits(records=9)))) == 9
 
 
 def test_a_long_title_is_none(write):
@@ -82,7 +82,7 @@ def test_a_packed_graph_is_unpacked_to_so_many_times_its_size(tmp_path, monkeypa
     with pytest.raises(UnreadableSource, match="unpacks to more than 200 times its size: --limit"):
         list(read_graph(path))
     assert not list((tmp_path / "temporary").iterdir())
-    assert next(read_graph(path, Limits(unpacked_ratio=2000))).triple.subject == "Archer"
+    assert next(read_graph(path, ReadingLimits(unpacked_ratio=2000))).triple.subject == "Archer"
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "jsonl", "nt"])
@@ -91,7 +91,7 @@ def test_long_lines_of_triples(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
     path.write_text(f'<http://a/b> <http://a/c> "{"x" * 200}" .\n', encoding="utf-8")
     with pytest.raises(UnreadableSource, match="line 1: has more than 100 characters"):
-        list(read_graph(path, Limits(line_characters=100)))
+        list(read_graph(path, ReadingLimits(line_characters=100)))
 
 
 def test_labels_that_are_alike(tmp_path):
@@ -127,7 +127,7 @@ def test_what_takes_too_long_is_ended(write, monkeypatch):
     monkeypatch.setattr(apart, "_START_S", 20.0)
     for name in ("a.odt", "slow.odt", "z.odt"):
         write(f"docs/{name}", BOOK)
-    first, skipped, last = read(["docs"], limits=Limits(seconds=0.5))
+    first, skipped, last = read(["docs"], limits=ReadingLimits(seconds=0.5))
     assert (first.text, last.text) == (TEXT, TEXT)
     assert skipped.reason == "takes more than 0.5 seconds: --limit seconds=2 reads it"
 
@@ -166,4 +166,4 @@ def test_wrong_limits_are_named(wrong):
 def test_limits_are_read_from_words():
     """The last one of a name holds."""
     assert parse([]) == LIMITS
-    assert parse(["seconds=9", "records=5", "seconds=1.5"]) == Limits(seconds=1.5, records=5)
+    assert parse(["seconds=9", "records=5", "seconds=1.5"]) == ReadingLimits(seconds=1.5, records=5)

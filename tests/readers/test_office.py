@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from clew.limits import Limits
+from clew.limits import ReadingLimits
 from clew.readers import read
 
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
@@ -147,7 +147,7 @@ def test_what_holds_no_text_is_skipped(skipped, name, content, reason):
 def test_a_zip_bomb_is_not_unpacked(write, suffix):
     """What a file says of its size is enough to refuse it."""
     path = write(f"a.{suffix}", packed({"content.xml": bytes(5 << 20)}))
-    [found] = read([path], limits=Limits(unpacked_bytes=2 << 20))
+    [found] = read([path], limits=ReadingLimits(unpacked_bytes=2 << 20))
     assert found.reason == (
         "unpacks to more than 2,097,152 bytes: --limit unpacked_bytes=8388608 reads it"
     )

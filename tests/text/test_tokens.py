@@ -55,6 +55,15 @@ def test_a_character_of_several_tokens_starts_all_of_them():
     assert len(begins) > 3
 
 
+@given(st.text(alphabet="ab1. \n\t-'é船\u0301\u00a0", max_size=400), st.integers(1, 40))
+def test_starts_are_the_same_block_by_block(text, size):
+    """A long text is placed some at a time, and its tokens are those of the whole."""
+    whole = tokens.starts(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tokens, "_BLOCK", size)
+        assert tokens.starts(text).tolist() == whole.tolist()
+
+
 @given(MIXED)
 def test_starts_ascend_inside_the_text(text):
     """There is a start for each token, none before its forerunner or behind the end."""

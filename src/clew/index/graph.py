@@ -23,7 +23,7 @@ from clew.index.extract import ExtractionCorpus
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.imported import Statements, imported_batch
 from clew.layers.recorded import placed
-from clew.limits import LIMITS, Limits
+from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.readers.graph_files import graph_file, read_graph
@@ -65,7 +65,7 @@ class ReadGraph:
     skipped: list[Skipped]
 
 
-def read(path: Path, limits: Limits = LIMITS) -> ReadGraph:
+def read(path: Path, limits: ReadingLimits = LIMITS) -> ReadGraph:
     """Return what a file states.
 
     Raises InputError where there is no such file, or of no known format, and UnreadableSource

@@ -1,6 +1,8 @@
 """Sentences to mentions of entities. An entity is a key; its names are the mentions' texts."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from clew.text.keys import MAX_KEY
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
 from clew.types import DATE, LABELS, Mention
+
+_AT_ONCE = 4096  # sentences
 
 
 def mention_columns(
@@ -31,20 +35,22 @@ def mention_columns(
         for start, end in window.sentences
     ]
     term_rows = {term: row for row, term in enumerate(terms)}
-    of_chunk = [set(counted_terms(text)) for text, _ in chunks.titled_texts()]
+    texts = chunks.titled_texts()
+    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(counted_terms(texts[c][0])))
     owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
-    found: list[tuple[int, int, int, int, int, int]] = []
-    tagged = tagger.tag([text[start:end] for text, start, end in spans])
-    for s, ((text, start, _), mentions) in enumerate(zip(spans, tagged, strict=True)):
+    found = array("i")
+    for s, ((text, start, _), mentions) in enumerate(
+        zip(spans, _tagged(spans, tagger), strict=True)
+    ):
         for mention in mentions:
             a, b = start + mention.start, start + mention.end
             key = entity_key(text[a:b])
             if is_key(key):
-                doubtful = is_doubtful(mention, text[start:a]) and key in of_chunk[owners[s]]
+                doubtful = is_doubtful(mention, text[start:a]) and key in terms_of(owners[s])
                 entity = rows.setdefault(key, len(rows))
                 term = term_rows[key] if doubtful else -1
-                found.append((s, entity, a, b, LABELS.index(mention.label), term))
-    table = np.asarray(found, dtype=np.int32).reshape(-1, 6)
+                found.extend((s, entity, a, b, LABELS.index(mention.label), term))
+    table = np.frombuffer(found, dtype=np.int32).reshape(-1, 6)
     return {
         "document.title_entity": np.asarray(titles, dtype=np.int32),
         "mention.sentence": table[:, 0].copy(),
@@ -54,6 +60,13 @@ def mention_columns(
         "mention.label": table[:, 4].astype(np.uint8),
         "mention.term": table[:, 5].copy(),
     }, list(rows)
+
+
+def _tagged(spans: Sequence[tuple[str, int, int]], tagger: Tagger) -> Iterator[list[Mention]]:
+    """Yield the mentions of each sentence, tagged some thousand at a time."""
+    for begin in range(0, len(spans), _AT_ONCE):
+        block = spans[begin : begin + _AT_ONCE]
+        yield from tagger.tag([text[start:end] for text, start, end in block])
 
 
 def is_key(key: str) -> bool:

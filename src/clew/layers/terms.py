@@ -1,5 +1,7 @@
 """Chunks to terms: what BM25, keywords and co-occurrence are made of."""
 
+from array import array
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,13 +19,13 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
     the document.
     """
     rows: dict[str, int] = {}
-    found: list[tuple[int, int, int, int]] = []
+    found = array("i")
     for c, (text, offset) in enumerate(chunks.titled_texts()):
         shift = chunks.windows[c].start - offset
         for term, start, _ in term_spans(text):
             place = start + shift if start >= offset else _TITLE
-            found.append((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
-    table = np.asarray(found, dtype=np.int32).reshape(-1, 4)
+            found.extend((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
+    table = np.frombuffer(found, dtype=np.int32).reshape(-1, 4)
     return _counts(table, len(rows)) | _postings(table), list(rows)
 
 

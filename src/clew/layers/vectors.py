@@ -19,15 +19,34 @@ _AT_ONCE = 64  # chunks
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
+class _Rows:
+    """Rows that come some at a time, end to end; nothing holds all of them twice."""
+
+    def __init__(self, dimension: int, dtype: type[np.generic]) -> None:
+        self._array: NDArray[np.generic] = np.zeros((0, dimension), dtype=dtype)
+        self._n = 0
+
+    def add(self, rows: NDArray[np.generic]) -> None:
+        end = self._n + len(rows)
+        if end > len(self._array):
+            room = max(end, len(self._array) + (len(self._array) >> 2))
+            self._array.resize((room, self._array.shape[1]), refcheck=False)
+        self._array[self._n : end] = rows
+        self._n = end
+
+    def whole(self) -> NDArray[np.generic]:
+        self._array.resize((self._n, self._array.shape[1]), refcheck=False)
+        return self._array
+
+
 def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
-    chunk_vectors: list[NDArray[np.float32]] = []
-    sentence_vectors: list[NDArray[np.float32]] = []
-    part_vectors: list[NDArray[np.float32]] = []
+    d = embedder.dimension
+    chunk_vectors, sentence_vectors, part_vectors = (_Rows(d, np.float32) for _ in range(3))
+    stored, counts = _Rows(d, np.int8), []
     ranges: list[tuple[int, int]] = []
-    stored: list[NDArray[np.int8]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
         passes = embedder.embed_tokens([text for text, _ in titled[block]])
@@ -38,23 +57,23 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
             for start, end in window.sentences:
                 first, last = _token_range(tokens, start + shift, end + shift)
                 ranges.append((first, last))
-                sentence_vectors.append(_mean(tokens, first, last))
+                sentence_vectors.add(_mean(tokens, first, last)[None])
             for start, end in inside:
                 place = _token_range(tokens, start + shift, end + shift)
-                part_vectors.append(_mean(tokens, *place))
-            chunk_vectors.append(tokens.pooled)
-            stored.append(_small(tokens.vectors))
-    none = np.zeros((0, embedder.dimension), dtype=np.int8)
+                part_vectors.add(_mean(tokens, *place)[None])
+            chunk_vectors.add(tokens.pooled[None])
+            stored.add(_small(tokens.vectors))
+            counts.append(len(tokens.vectors))
     columns: Columns = {
-        "chunk.vectors": _stacked(chunk_vectors, embedder.dimension),
-        "chunk.n_stored": np.asarray([len(tokens) for tokens in stored], dtype=np.int32),
-        "token.vectors": np.concatenate([none, *stored]),
-        "sentence.vectors": _stacked(sentence_vectors, embedder.dimension),
+        "chunk.vectors": chunk_vectors.whole(),
+        "chunk.n_stored": np.asarray(counts, dtype=np.int32),
+        "token.vectors": stored.whole(),
+        "sentence.vectors": sentence_vectors.whole(),
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
     }
     if chunks.parts is not None:
-        columns["subchunk.vectors"] = _stacked(part_vectors, embedder.dimension)
+        columns["subchunk.vectors"] = part_vectors.whole()
     return columns
 
 

