@@ -19,6 +19,7 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
+    drip_s: float = 0.0  # between two bytes of the body
     missing_bytes: int = 0  # promised by Content-Length and never sent
 
 
@@ -63,6 +64,10 @@ class _Quiet(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def _drops(content: bytes) -> Iterator[bytes]:
+    return (content[i : i + 1] for i in range(len(content)))
+
+
 @contextmanager
 def serving() -> Iterator[Server]:
     """Run a server on a free port for the length of the block."""
@@ -91,8 +96,10 @@ def serving() -> Iterator[Server]:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(content) + answer.missing_bytes))
                 self.end_headers()
-                self.wfile.write(content)
-                self.wfile.flush()
+                for piece in _drops(content) if answer.drip_s else (content,):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                    time.sleep(answer.drip_s)
             except ConnectionError:  # the client did not wait
                 self.close_connection = True
             if answer.missing_bytes:

@@ -1,4 +1,5 @@
 import gc
+import gzip
 import socket
 import threading
 import time
@@ -392,3 +393,49 @@ def test_ollama_is_to_be_started(endpoint):
     """At its port the hint is its own."""
     with pytest.raises(EndpointError, match="start Ollama with 'ollama serve', or set OLLAMA_HOST"):
         endpoint(base_url="http://127.0.0.1:11434/v1").reach()
+
+
+# -- replies that are too much --------------------------------------------------------------------
+
+
+def test_a_reply_that_is_too_long_is_cut_off(server, endpoint):
+    """One attempt is made, of which a part is read, and it may have been billed."""
+    server.respond = lambda _: Answer(b'{"a": "' + b"x" * (30 << 20) + b'"}')
+    lost = []
+    began = time.monotonic()
+    with pytest.raises(EndpointError, match="in 1 attempt, at last a reply of more than 100,000 b"):
+        endpoint().post({}, on_lost=lost.append, most_bytes=100_000)
+    assert time.monotonic() - began < 5
+    assert lost == [False]
+    assert len(server.requests) == 1
+
+
+def test_a_packed_reply_is_measured_unpacked(server, endpoint):
+    """A bomb of gzip is no smaller than what it becomes."""
+    body = gzip.compress(b'{"a": "' + b" " * (64 << 20) + b'"}')
+    server.respond = lambda _: Answer(body, headers={"Content-Encoding": "gzip"})
+    with pytest.raises(EndpointError, match="more than 16,777,216 bytes, which was cut off"):
+        send(endpoint(), {})
+
+
+def test_a_reply_that_drips_is_given_up(server, endpoint):
+    """A byte now and then is not enough: all of it has its time."""
+    server.respond = lambda _: Answer(b'"' + b"x" * 200 + b'"', drip_s=0.05)
+    began = time.monotonic()
+    with pytest.raises(EndpointError, match="no whole reply within 1 s"):
+        endpoint(timeout_s=0.2).post({})
+    assert time.monotonic() - began < 3
+
+
+def test_a_nest_of_brackets_is_no_json(server, endpoint):
+    """Neither as the body nor in the words of a model."""
+    server.respond = lambda _: Answer(b"[" * 50_000 + b"]" * 50_000)
+    with pytest.raises(EndpointError, match="a reply that is not JSON"):
+        send(endpoint(), {})
+
+
+def test_an_error_may_be_long_as_well(server, endpoint):
+    """A page of an error is cut like any other reply."""
+    server.respond = lambda _: Answer(b"no " * (10 << 20), status=400)
+    with pytest.raises(EndpointError, match="more than 16,777,216 bytes"):
+        send(endpoint(), {})

@@ -37,6 +37,8 @@ Post = Callable[[Mapping[str, object]], Any]  # a request body to the parsed rep
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+MOST_BYTES = 16 << 20  # of a reply, where whoever asks knows no better
+_WHOLE = 5  # times the time-out: for all of a reply, however it drips
 _CONNECT_S = 2.0  # for a connection; a server that takes longer is as good as none
 _GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
 _RETRIED = frozenset({429, 500, 502, 503, _GATEWAY_TIME_OUT})
@@ -58,6 +60,10 @@ _HINTS = {
 }
 
 
+class _TooMuch(Exception):
+    """A reply is longer, or takes longer, than any that was asked for."""
+
+
 class Refused(EndpointError):
     """The server understood the request and will not do it; asking again cannot help."""
 
@@ -76,6 +82,7 @@ class _Fault:
     wait_s: float | None = None  # as the server asked
     lost: bool = False  # it was sent and brought no answer, so it may have been billed
     unreached: bool = False  # there was no connection
+    is_final: bool = False  # another attempt would bring, and cost, the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +117,12 @@ class Endpoint:
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
-    def run(self, job: Callable[[Post, Item], Result], items: Sequence[Item]) -> list[Result]:
+    def run(
+        self,
+        job: Callable[[Post, Item], Result],
+        items: Sequence[Item],
+        most_bytes: int = MOST_BYTES,
+    ) -> list[Result]:
         """Return job(post, item) for every item, in order, at most `concurrency` at a time.
 
         The first exception ends the batch: what was not sent stays unsent, and it is raised.
@@ -119,7 +131,9 @@ class Endpoint:
             return []
         _ = self._client  # a missing key is found before any thread starts
         return batch.run(
-            lambda item, stop: job(lambda body: self.post(body, stop=stop), item),
+            lambda item, stop: job(
+                lambda body: self.post(body, stop=stop, most_bytes=most_bytes), item
+            ),
             items,
             self.concurrency,
         )
@@ -130,9 +144,11 @@ class Endpoint:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.
 
+        A reply of more than `most_bytes` is cut off there, and is none.
         `on_lost` is told of each attempt that was sent and brought no answer, and whether another
         follows. Raises Refused, EndpointError, and Stopped where `stop` is set before an attempt.
         """
@@ -142,18 +158,19 @@ class Endpoint:
         for attempt in range(1, self.attempts + 1):
             if stop.is_set():
                 raise Stopped
-            reply = self._try(content)
+            reply = self._try(content, most_bytes)
             if not isinstance(reply, _Fault):
                 return reply
             if reply.unreached and not self._reached.is_set():
                 raise self._unreachable(reply.reason)
             _log.info("%s, attempt %d: %s", self.shown, attempt, reply.reason)
-            last = attempt == self.attempts
+            last = attempt == self.attempts or reply.is_final
             if reply.lost and on_lost is not None:
                 on_lost(not last)
-            if not last:
-                (self.sleep or stop.wait)(self._pause_s(attempt, reply))
-        times = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+            if last:
+                break
+            (self.sleep or stop.wait)(self._pause_s(attempt, reply))
+        times = "1 attempt" if attempt == 1 else f"{attempt} attempts"
         raise EndpointError(
             f"{self.shown} gave no usable answer in {times}, at last {reply.reason}."
             f" Hint: {reply.hint}"
@@ -191,9 +208,39 @@ class Endpoint:
         except (httpx2.RequestError, ValueError, RecursionError):
             return None
 
-    def _try(self, content: bytes) -> Any:  # noqa: ANN401 -- parsed JSON or a _Fault
+    def _try(self, content: bytes, most_bytes: int) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+        received = self._received(content, most_bytes)
+        if isinstance(received, _Fault):
+            return received
+        self._reached.set()
+        status, headers, body = received
+        if 200 <= status < 300:
+            try:
+                return json.loads(body)
+            except (ValueError, RecursionError):
+                hint = "check that the base URL is that of the API"
+                return _Fault("a reply that is not JSON", hint, lost=True)
+        said = self._short(_message(body))
+        reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
+        if status in _RETRIED:
+            hint = _HINTS.get(status, "try again later")
+            wait_s = _retry_after(headers.get("retry-after", ""))
+            return _Fault(reason, hint, wait_s, lost=status == _GATEWAY_TIME_OUT)
+        hint = _HINTS.get(status, "check the base URL and the settings")
+        raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
+
+    def _received(
+        self, content: bytes, most_bytes: int
+    ) -> tuple[int, Mapping[str, str], bytes] | _Fault:
+        """Send a request; return the status, the headers and the body of the reply."""
         try:
-            response = self._client.post(self._url, content=content)
+            with self._client.stream("POST", self._url, content=content) as response:
+                body = self._body(response, most_bytes)
+                return response.status_code, response.headers, body
+        except _TooMuch as error:
+            self._reached.set()
+            hint = "check the server, or the base URL; it may have been billed"
+            return _Fault(str(error), hint, lost=True, is_final=True)
         except httpx2.ConnectTimeout:
             return _Fault(_NO_CONNECTION, self._start, unreached=True)
         except httpx2.TimeoutException as error:
@@ -204,22 +251,18 @@ class Endpoint:
             reason = self._short(str(error)) or type(error).__name__
             unreached = isinstance(error, httpx2.ConnectError)
             return _Fault(reason, self._start, lost=_was_sent(error), unreached=unreached)
-        self._reached.set()
-        status = response.status_code
-        if response.is_success:
-            try:
-                return json.loads(response.content)
-            except (ValueError, RecursionError):
-                hint = "check that the base URL is that of the API"
-                return _Fault("a reply that is not JSON", hint, lost=True)
-        said = self._short(_message(response))
-        reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
-        if status in _RETRIED:
-            hint = _HINTS.get(status, "try again later")
-            wait_s = _retry_after(response.headers.get("retry-after", ""))
-            return _Fault(reason, hint, wait_s, lost=status == _GATEWAY_TIME_OUT)
-        hint = _HINTS.get(status, "check the base URL and the settings")
-        raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
+
+    def _body(self, response: httpx2.Response, most_bytes: int) -> bytes:
+        """Return what is received of a reply. Raises _TooMuch at the first byte too many."""
+        ends = time.monotonic() + _WHOLE * self.timeout_s
+        body = bytearray()
+        for piece in response.iter_bytes():  # unpacked, where it came packed
+            body += piece
+            if len(body) > most_bytes:
+                raise _TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
+            if time.monotonic() > ends:
+                raise _TooMuch(f"no whole reply within {_WHOLE * self.timeout_s:g} s")
+        return bytes(body)
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
         """Return the asked-for wait, or an exponential one; both with jitter and under the cap."""
@@ -273,12 +316,12 @@ def _was_sent(error: httpx2.RequestError) -> bool:
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
-def _message(response: httpx2.Response) -> str:
+def _message(said: bytes) -> str:
     """Return what the server said: the message of its JSON error, or the start of its page."""
     try:
-        body = json.loads(response.content)
+        body = json.loads(said)
     except (ValueError, RecursionError):
-        return response.text
+        return said.decode("utf-8", "replace")
     while isinstance(body, dict):
         body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
     return body if isinstance(body, str) else json.dumps(body)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from clew.models.http import Endpoint, Post, Refused
 
+_REPLY_BYTES, _TOKEN_BYTES = 1 << 18, 1 << 10  # of a chat's reply at the most: and each token
+_VECTOR_BYTES = 1 << 19  # of one vector at the most, as JSON
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
 _V1 = re.compile(r"/v1/?\Z")
@@ -77,7 +79,9 @@ class OpenAIChat:
         while True:
             body = self._body(prompt, turns)
             try:
-                return self._read(self._endpoint.post(body, stop=stop, on_lost=on_lost))
+                most = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
+                found = self._endpoint.post(body, stop=stop, on_lost=on_lost, most_bytes=most)
+                return self._read(found)
             except Refused as refusal:
                 lacking = _lacking(refusal, body)
                 if lacking:
@@ -198,7 +202,8 @@ class OpenAIEmbeddings:
                 keep(first, rows)
             return rows
 
-        return np.concatenate(self._endpoint.run(job, range(0, len(inputs), _BATCH)))
+        firsts = range(0, len(inputs), _BATCH)
+        return np.concatenate(self._endpoint.run(job, firsts, _BATCH * _VECTOR_BYTES))
 
     def _embed(self, post: Post, batch: Sequence[str]) -> NDArray[np.float32]:
         reply = post({"model": self.model, "input": batch})
