@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from clew.models import Prompt, Turn
 from clew.models.ledger import Request
+from clew.text import tokens
 from tests.models.server import Answer
 
 SCHEMA = {
@@ -73,7 +74,8 @@ class Billing:
     def completion(self, body, asked, key):
         """Give a usable reply, words without JSON, or one cut at its limit; and what it costs."""
         dice = random.Random(f"{self.seed} {key.hex()}")  # noqa: S311 -- a test's
-        text, finish = json.dumps({"echo": asked.prompt.user}), "stop"
+        echo = asked.prompt.user[: asked.prompt.max_tokens // 4]
+        text, finish = json.dumps({"echo": echo}, ensure_ascii=False), "stop"
         kind = dice.random()
         if kind < 0.1:
             text = "I would rather not say"
@@ -81,7 +83,9 @@ class Billing:
             finish = "length"
         n_bytes = sum(len(m["content"].encode()) for m in body["messages"])
         n_prompt = dice.randint(n_bytes // 4 + 1, n_bytes)
-        n_taken = body["max_tokens"] if finish == "length" else dice.randint(1, body["max_tokens"])
+        n_taken = body["max_tokens"]
+        if finish != "length":
+            n_taken = max(dice.randint(1, n_taken), tokens.count(text) // 2)
         usage = {"prompt_tokens": n_prompt, "completion_tokens": n_taken}
         message = {"role": "assistant", "content": text}
         return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}

@@ -28,9 +28,16 @@ from clew.models.openai import OpenAIChat
 TEN = Bill(10)
 
 
+def kept(**bounds):
+    """Return a budget of which one bill has come, and was within its worst case."""
+    budget = Budget(**bounds)
+    budget.settle(budget.reserve(Bill()), Bill())
+    return budget
+
+
 def test_what_fits_is_set_aside_and_what_is_billed_is_spent():
     """Settling frees the rest of the worst case; losing keeps it; releasing frees all."""
-    budget = Budget(tokens=30)
+    budget = kept(tokens=30)
     first, second, third = (budget.reserve(TEN) for _ in range(3))
     budget.settle(first, Bill(4))
     budget.lose(second)
@@ -43,7 +50,7 @@ def test_what_fits_is_set_aside_and_what_is_billed_is_spent():
 
 def test_one_that_does_not_fit_waits_for_the_others():
     """Most replies cost far less than their worst case, so waiting mostly helps."""
-    budget = Budget(tokens=15)
+    budget = kept(tokens=15)
     first = budget.reserve(TEN)
     threading.Timer(0.1, budget.settle, (first, Bill(2))).start()
     began = time.monotonic()
@@ -53,7 +60,7 @@ def test_one_that_does_not_fit_waits_for_the_others():
 
 def test_one_that_waits_leaves_when_the_batch_has_ended():
     """Nobody waits for room in a batch that has failed."""
-    budget, stop = Budget(tokens=15), threading.Event()
+    budget, stop = kept(tokens=15), threading.Event()
     budget.reserve(TEN)
     threading.Timer(0.05, stop.set).start()
     with pytest.raises(Stopped):
@@ -62,7 +69,7 @@ def test_one_that_waits_leaves_when_the_batch_has_ended():
 
 def test_of_waiting_ones_the_smaller_may_still_fit():
     """When nothing is under way any more, only what cannot fit is refused."""
-    budget = Budget(tokens=20)
+    budget = kept(tokens=20)
     first = budget.reserve(TEN)
     ends = []
 
@@ -80,6 +87,49 @@ def test_of_waiting_ones_the_smaller_may_still_fit():
     for thread in threads:
         thread.join()
     assert sorted(ends) == [-15, 11]
+
+
+def test_the_first_request_is_sent_alone():
+    """Whether bills keep within what was asked for is known when one has come."""
+    budget, sent = Budget(tokens=1000), threading.Event()
+    first = budget.reserve(TEN)
+    threading.Thread(target=lambda: (budget.reserve(TEN), sent.set())).start()
+    assert not sent.wait(0.2)
+    budget.settle(first, Bill(4))
+    assert sent.wait(2)
+
+
+def test_a_bill_above_its_worst_case_ends_all_that_come():
+    """Also those that wait, and however much room there is; without bounds nothing is broken."""
+    budget, ends = kept(tokens=1000), []
+
+    def wait():
+        try:
+            budget.reserve(Bill(995))
+        except BudgetSpent as error:
+            ends.append(str(error))
+
+    first = budget.reserve(TEN)
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    budget.settle(first, Bill(30))
+    waiting.join()
+    assert budget.spent_tokens == 30
+    with pytest.raises(BudgetSpent, match="took 30 tokens where 10 tokens were the most"):
+        budget.reserve(Bill(1))
+    assert ends == [budget.refused]
+    free = Budget()
+    free.settle(free.reserve(TEN), Bill(30))
+    free.reserve(TEN)
+
+
+def test_dollars_are_compared_as_well():
+    """A price above the one that was known breaks a budget, a rounded sum does not."""
+    budget = Budget(usd=5.0)
+    budget.settle(budget.reserve(Bill(10, 0.3)), Bill(10, 0.1 + 0.2))
+    budget.settle(budget.reserve(Bill(10, 0.3)), Bill(10, 0.4))
+    with pytest.raises(BudgetSpent, match=r"\$0.4000"):
+        budget.reserve(TEN)
 
 
 def test_without_bounds_it_counts():
@@ -132,7 +182,7 @@ class Moody:
         if dice.random() < 0.1:
             return dice.choice([EndpointError("gone"), BadReply("?"), PromptRefused("no")])
         text = dice.choice(['{"echo": "x"}', "Nobile, I think", ""])
-        billed = (dice.randint(1, 90), dice.randint(1, 9)) if dice.random() < 0.9 else ()
+        billed = (dice.randint(30, 90), dice.randint(5, 9)) if dice.random() < 0.9 else ()
         return Turn(text, "" if text else "the reply is empty", *billed)
 
 
@@ -187,7 +237,7 @@ def chat_at(server, concurrency):
 runs = st.fixed_dictionaries(
     {
         "seed": st.integers(0, 2**32),
-        "sizes": st.lists(st.tuples(st.integers(1, 200), st.integers(1, 60)), max_size=14),
+        "sizes": st.lists(st.tuples(st.integers(1, 200), st.integers(12, 60)), max_size=14),
         "budgets": st.lists(st.integers(WORST, 6 * WORST), min_size=1, max_size=4),
         "concurrency": st.integers(1, 6),
         "fault_share": st.sampled_from([0.0, 0.3, 0.7]),

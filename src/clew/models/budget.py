@@ -12,6 +12,7 @@ from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
 
+_ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 _LOOK_S = 0.05  # how often one that waits for others looks whether the batch has ended
 
 
@@ -47,8 +48,10 @@ class Budget:
     """At most so many tokens, and so many dollars, for everything that shares it.
 
     A request is sent only when its worst case fits beside what is spent and what other requests
-    under way may still cost. So as long as models bill no more than they were asked for, neither
-    bound is ever exceeded. Without bounds it only counts. Threads may share it.
+    under way may still cost. So as long as a model bills no more than it was asked for, neither
+    bound is ever exceeded. The first bill that says more ends all requests to come, and the first
+    request is sent alone, so that such a model is met once. Without bounds it only counts. Threads
+    may share it.
     """
 
     def __init__(self, tokens: int | None = None, usd: float | None = None) -> None:
@@ -62,6 +65,8 @@ class Budget:
         self._unanswered = Bill()
         self._unstated = Bill()
         self._held: set[Held] = set()
+        self._broken = ""  # how a bill exceeded its worst case
+        self._is_kept = tokens is None and usd is None  # a bill kept within its worst case
         self._changed = threading.Condition()
 
     @property
@@ -87,7 +92,10 @@ class Budget:
         """
         held = Held(worst)
         with self._changed:
-            while not self._fits(worst):
+            while self._broken or not self._may_send(worst):
+                if self._broken:
+                    self.refused = self._broken
+                    raise BudgetSpent(self._broken)
                 if stop is not None and stop.is_set():
                     raise Stopped
                 if not self._held:
@@ -98,8 +106,17 @@ class Budget:
         return held
 
     def settle(self, held: Held, billed: Bill) -> None:
-        """Put what was billed in the place of the worst case."""
-        self._put(held, billed)
+        """Put what was billed in the place of the worst case.
+
+        Where it is more, no further request is sent.
+        """
+        with self._changed:
+            self._put(held, billed)
+            if billed.tokens > held.worst.tokens or billed.usd > held.worst.usd * _ROUNDED:
+                if self.tokens is not None or self.usd is not None:
+                    self._broken = self.refused = _excess(held.worst, billed)
+            else:
+                self._is_kept = True
 
     def lose(self, held: Held, *, answered: bool = False) -> None:
         """Count the worst case as spent: nobody knows what was billed.
@@ -110,6 +127,7 @@ class Budget:
             self._put(held, held.worst)
             if answered:
                 self._unstated += held.worst
+                self._is_kept = True  # nothing that it says is counted
             else:
                 self._unanswered += held.worst
 
@@ -122,6 +140,9 @@ class Budget:
             self._held.remove(held)
             self._spent += spent
             self._changed.notify_all()
+
+    def _may_send(self, worst: Bill) -> bool:
+        return self._fits(worst) and (self._is_kept or not self._held)
 
     def _fits(self, worst: Bill) -> bool:
         total = sum((held.worst for held in self._held), self._spent + worst)
@@ -150,6 +171,14 @@ class Budget:
             for lost, reason in reasons
             if lost.tokens
         )
+
+
+def _excess(worst: Bill, billed: Bill) -> str:
+    return (
+        f"a reply took {billed} where {worst} were the most that was asked for, so no budget can"
+        f" hold: nothing more is asked. Hint: what came is kept; use an endpoint that keeps to what"
+        f" it is asked for, or no budget"
+    )
 
 
 class Purchase:

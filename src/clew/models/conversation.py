@@ -27,6 +27,7 @@ from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
+from clew.text import tokens
 
 _AROUND = 64  # tokens that a template may put around a message, at the most
 
@@ -194,8 +195,21 @@ class Conversation:
             return self._ask(request, stop, None)
         with Purchase(self.budget, self._worst(request), stop) as purchase:
             turn = self._ask(request, stop, purchase.on_lost)
-            purchase.settle(self._bill(turn))
+            purchase.settle(self._charged(request, turn))
         return turn
+
+    def _charged(self, request: Request, turn: Turn) -> Bill | None:
+        """Return what a reply counts for in the budget: its bill, but not below our own count.
+
+        No tokenizer is known that makes less than half as many tokens as ours of a usual text.
+        """
+        billed = self._bill(turn)
+        if billed is None:
+            return None
+        said = messages(request.prompt, request.turns, in_words=False)
+        given = sum(tokens.count(part["content"]) for part in said) // 2
+        own = bill(given, tokens.count(turn.text) // 2, self.price)
+        return replace(billed, tokens=max(billed.tokens, own.tokens), usd=max(billed.usd, own.usd))
 
     def _ask(self, request: Request, stop: threading.Event, on_lost: OnLost | None) -> Turn:
         began = time.perf_counter()
