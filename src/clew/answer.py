@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from clew.context import build_context
+from clew.context import build_context, quoted
 from clew.models import Models, Prompt
 from clew.prompts import prompt
 from clew.quotes import quotes as chosen_quotes
@@ -175,7 +175,7 @@ def _prompt(
     """
     if name != _READING:
         return prompt(name, question=question, max_tokens=max_tokens)
-    found = context.text.strip() or "(no passage was found)"
+    found = quoted(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
     return prompt(
         _READING,

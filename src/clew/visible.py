@@ -36,6 +36,7 @@ _FLAG = (
 _UNSEEN = re.compile(f"{_FLAG}|[{_HIDDEN}]")
 _ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
 _ESCAPE = re.compile(r"<U\+[0-9A-F]{4,6}>")
+_MESSAGE = re.compile(r"(?:<U\+[0-9A-F]{4,6}>){4}|<U\+E0[0-9A-F]{3}>")
 _EMOJI = re.compile(
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
@@ -81,6 +82,14 @@ def has_hidden(text: str) -> bool:
     return any(
         found[0] not in _LAYOUT and not _is_needed(found) for found in _UNSEEN.finditer(text)
     )
+
+
+def may_hide_a_message(text: str) -> bool:
+    """Say whether a text has a tag, or several characters in a row that are not seen.
+
+    One of them, such as a soft hyphen, can say nothing.
+    """
+    return bool(_MESSAGE.search(escaped(text)))
 
 
 def _shown(found: re.Match[str]) -> str:

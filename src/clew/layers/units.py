@@ -9,6 +9,7 @@ from typing import Any
 from clew.layers.packing import numbered, parts, reply_schema
 from clew.models import Prompt
 from clew.prompts import prompt
+from clew.prompts.quoted import lines
 from clew.text import tokens
 from clew.text.analyze import terms
 from clew.text.normalize import collapse
@@ -26,7 +27,7 @@ def units_prompt(texts: Sequence[str]) -> Prompt:
         "units",
         schema=reply_schema(len(texts), _UNITS),
         max_tokens=128 + 2 * expected_tokens(texts),
-        passages="\n".join(numbered(texts)),
+        passages=lines(numbered(texts), none=""),
     )
 
 
