@@ -655,6 +655,7 @@ class Answer(Shown):
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence
+    unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
     usage: Usage = field(default_factory=Usage)
 
     def _repr_html_(self) -> str:

@@ -66,8 +66,9 @@ def test_units_come_back_in_order():
 
 
 def test_units_of_another_text_are_dropped():
-    """A unit shares a term with the title or text it is said to be of."""
-    data = {"1": ["Colin Archer lived in Larvik.", "It is so.", "Nansen skied."], "2": ["Brine."]}
+    """Half of the terms of a unit are in the title or text that it is said to be of."""
+    bad = ["Colin Archer lived in Larvik.", "It is so.", "Nansen shot Edward Mallory."]
+    data = {"1": [*bad, "Nansen skied."], "2": ["Brine."]}
     assert read_units(data, [NANSEN, FRAM]) == [("Nansen skied.",), ()]
 
 
