@@ -668,4 +668,5 @@ class Answer(Shown):
         told = paragraph(self.question, strong=True) + paragraph(
             self.text or "Nothing in the index answers this."
         )
-        return told + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+        missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
+        return told + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited

@@ -30,11 +30,16 @@ _HEADINGS = (
 ).split()
 _PHRASES = ("found so far", "beside them", "right answers?", "what the sources say")
 _NAMES = f"(?:{'|'.join(_HEADINGS)})s?|{'|'.join(_PHRASES)}"
-_NUMBERED = r"[ \t]*\d{0,3}[*_`]*[ \t]*"
-_HEADING = re.compile(  # where a line, a sentence or a cell begins
-    rf"(?:^|[.!?:;|>)\]}}\"'”»`]\s+|[|#>*]\s*)[\s#*_>`~=-]*(?:{_NAMES}){_NUMBERED}(?::|$)",
+_NUMBERED = r"[ \t]{0,3}\d{0,3}[*_`]{0,3}[ \t]{0,3}"
+_LAST_WORDS = frozenset([*_HEADINGS, *(f"{name}s" for name in _HEADINGS), "far", "them", "say"])
+_HEADING_END = re.compile(
+    r"(?<![A-Za-z])([A-Za-z]{3,12})(?![A-Za-z])[ \t\d*_`]{0,12}(?=:|$)", re.MULTILINE
+)
+_HEADING = re.compile(  # what stands before, where a line, a sentence or a cell begins with a name
+    rf"(?:^|[.!?:;|>)\]}}\"'”»`]\s|[|#>*])[\s#*_>`~=-]*(?:{_NAMES}){_NUMBERED}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
+_LONGEST = 60  # characters of a heading and of what stands before it
 _INNER_HEADING = re.compile(  # anywhere: the line breaks of a text may be gone
     r"\b(?:Question|Material|Answer|Passage|System|User|Assistant|Instruction)s?\s*\d{0,3}:"
     r"|\b(?:QUESTION|MATERIAL|ANSWER|PASSAGE|SYSTEM|USER|ASSISTANT|INSTRUCTION)S?\s*\d{0,3}:"
@@ -52,7 +57,7 @@ _ORDER = re.compile(
     r"|\byou are now\b|\b(?:your|the) (?:answer|reply|response) (?:must|should|has to|is to)\b",
     re.IGNORECASE,
 )
-_IMITATIONS = (_NUMBER, _CHAT, _HEADING, _INNER_HEADING, _REPLY, _ORDER)
+_IMITATIONS = (_NUMBER, _CHAT, _INNER_HEADING, _REPLY, _ORDER)
 
 
 def imitates(text: str) -> bool:
@@ -64,7 +69,9 @@ def imitates(text: str) -> bool:
     False
     """
     plain = _plain(text)
-    return any(each.search(plain) for each in _IMITATIONS) or may_hide_a_message(text)
+    if any(each.search(plain) for each in _IMITATIONS) or _has_heading(plain):
+        return True
+    return may_hide_a_message(text)
 
 
 def disarmed(text: str) -> str:
@@ -81,6 +88,14 @@ def disarmed(text: str) -> str:
     while (shorter := _CHAT.sub(" ", text)) != text:  # what is left may be a mark again
         text = shorter
     return _COLON.sub(r"\1 -", _NUMBER.sub(r"(\1)", text))
+
+
+def _has_heading(text: str) -> bool:
+    return any(
+        _HEADING.search(text[max(found.end() - _LONGEST, 0) : found.end()])
+        for found in _HEADING_END.finditer(text)
+        if found[1].lower() in _LAST_WORDS
+    )
 
 
 def _plain(text: str) -> str:
