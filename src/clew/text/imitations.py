@@ -24,9 +24,9 @@ _CHAT = re.compile(
 
 # Headings of Clew's prompts, and of those that people write.
 _HEADINGS = (
-    "question answer material passage source document context text fact label candidate concept "
+    "question answer material passage document context text fact label candidate concept "
     "term spelling statement example thing table reply output response system user assistant human "
-    "instruction task note"
+    "instruction"
 ).split()
 _PHRASES = ("found so far", "beside them", "right answers?", "what the sources say")
 _NAMES = f"(?:{'|'.join(_HEADINGS)})s?|{'|'.join(_PHRASES)}"
@@ -52,8 +52,8 @@ _REPLY = re.compile(  # JSON as a prompt wants it
 )
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override|overrule)\b[^.!?\n]{0,60}?\b(?:instructions?|prompts?"
-    r"|orders?|rules?|passages?|material|questions?|above|before|everything)\b"
-    r"|\b(?:new|real|actual|hidden|system) (?:instructions?|prompt|orders?)\b"
+    r"|orders?|passages?|material|questions?|above|before|everything)\b"
+    r"|\b(?:new|real|actual|hidden|system) (?:instructions?|prompt)\b"
     r"|\byou are now\b|\b(?:your|the) (?:answer|reply|response) (?:must|should|has to|is to)\b",
     re.IGNORECASE,
 )
