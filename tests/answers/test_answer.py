@@ -254,7 +254,7 @@ def test_a_document_s_orders_stay_in_its_passage():
     fence = re.search(r"fence-\w+", prompt.system)[0]
     before, inside, after = prompt.user.split(fence)
     assert f"{before}[1] The Fram\n{FRAM.text}{after}" == usual.user
-    bad, other = inside.strip().splitlines()
+    other, bad = inside.strip().splitlines()  # what plays the prompt comes last
     said = json.loads(bad.removeprefix("[1] "))
     assert said == f"\n{order}".replace(":", " -").replace("[7]", "(7)")
     assert json.loads(other.removeprefix("[2] ")) == f"The Fram\n{FRAM.text}"
