@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from clew.context import build_context
+from clew.cited import MARKS, cited
+from clew.context import build_context, quoted
 from clew.models import Models, Prompt
 from clew.prompts import prompt
 from clew.quotes import quotes as chosen_quotes
@@ -24,9 +25,6 @@ from clew.types import (
 MAX_ANSWER_TOKENS = 512
 MAX_QUOTES = 3
 
-_CITED = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
-_JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
-_CITATIONS = re.compile(rf"[\s,;]*{_CITED.pattern}(?:{_JOINTS}{_CITED.pattern})*")
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 _UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
 _ESTIMATE = (
@@ -70,9 +68,7 @@ def answer(
         if told is not None and not reply.error and text.strip(".!").casefold() == _UNKNOWN:
             return _refused(question, context, evidence)
         if text and not reply.error:
-            return _generated(
-                question, text, _cited(reply.text, context, evidence), context, evidence
-            )
+            return _by_llm(question, text, reply.text, context, evidence)
         instead = ": quoted sentences instead" if context.passages else ""
         evidence = _noted(
             evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
@@ -175,7 +171,7 @@ def _prompt(
     """
     if name != _READING:
         return prompt(name, question=question, max_tokens=max_tokens)
-    found = context.text.strip() or "(no passage was found)"
+    found = quoted(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
     return prompt(
         _READING,
@@ -193,7 +189,7 @@ def after_marker(reply: str) -> str:
     before them goes with them.
     """
     line = " ".join(_answer_line(reply).replace("**", "").split())
-    return _CITATIONS.sub("", line).strip(" ,;")
+    return MARKS.sub("", line).strip(" ,;")
 
 
 def _answer_line(reply: str) -> str:
@@ -201,19 +197,20 @@ def _answer_line(reply: str) -> str:
     return tail if tail is reply else tail.strip().partition("\n")[0]
 
 
-def _cited(reply: str, context: Context, evidence: Evidence) -> tuple[Citation, ...]:
-    """Return the passages whose numbers the answer line names, else those of the whole reply.
+def _by_llm(question: str, text: str, reply: str, context: Context, evidence: Evidence) -> Answer:
+    """Return an LLM's answer with the passages that hold it, and the sentences that none holds.
 
-    Numbers of no passage are dropped.
+    A prompt without a context asks for neither.
     """
-    by_number = {passage.number: passage for passage in context.passages}
-    named = _CITED.findall(_answer_line(reply)) or _CITED.findall(reply)
-    numbers = dict.fromkeys(int(n) for group in named for n in group.split(","))
-    return tuple(
-        _citation(by_number[n], by_number[n].start, by_number[n].end, evidence)
-        for n in numbers
-        if n in by_number
-    )
+    if evidence.prompt != _READING:
+        return _generated(question, text, (), context, evidence)
+    line = " ".join(_answer_line(reply).replace("**", "").split())
+    found = cited(question, line, reply, context)
+    for note in found.notes:
+        evidence = _noted(evidence, note)
+    citations = tuple(_citation(p, p.start, p.end, evidence) for p in found.passages)
+    answered = _generated(question, text, citations, context, evidence)
+    return replace(answered, unsupported=found.unsupported)
 
 
 def placed(found: Answer, snapshot: Snapshot) -> Answer:

@@ -991,11 +991,14 @@ class Index:
         method: str | retrieval.Method = "bubble",
         where: str | Filter | None = None,
         budget: Budget | None = None,
+        raw: bool = False,
         **parameters: Scalar,
     ) -> Exported:
         """Write the graph of the index to a file, or the one that a method finds for `query`.
 
-        With a filter it is the graph of the documents that fulfil it.
+        With a filter it is the graph of the documents that fulfil it. Characters that nobody sees
+        are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
+        has an apostrophe before it; `raw` leaves both out.
         The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
         which `import_graph` reads, and .parquet. A file of that name is replaced when the new one
         is whole. Raises InputError where the file cannot be written or the method finds no graph,
@@ -1003,7 +1006,7 @@ class Index:
         """
         from clew import export
 
-        target = export.target(path, whole=query is None)
+        target = export.target(path, whole=query is None, raw=raw)
         if query is None:
             return target.write(export.index_graph(self.snapshot(where)))
         evidence = self.search(

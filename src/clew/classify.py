@@ -16,13 +16,15 @@ import numpy as np
 from clew.algo.maxsim import best_matches
 from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
-from clew.context import build_context
+from clew.context import build_context, quoted
 from clew.derived import Derived
 from clew.display import Shown
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, Quoted
+from clew.prompts.quoted import lines as quoted_lines
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.labels import label_key
@@ -328,15 +330,22 @@ def _request(
         notes.append(f"{n_lost:,} of {len(lines):,} labels did not fit into the LLM's prompt")
     if not fit:
         return None, tuple(notes)
-    facts = build_context(replace(evidence, hits=()), budget_tokens=left).text if left else ""
     request = prompt(
         "classify",
-        candidates="".join(lines[i] for i in fit).strip(),
-        facts=facts.strip() or "(none)",
+        candidates=quoted_lines([Excerpt("- ", lines[i].removeprefix("- ").strip()) for i in fit]),
+        facts=_facts(evidence, left),
         text=cut.strip(),
         max_tokens=MAX_REPLY_TOKENS,
     )
     return request, tuple(notes)
+
+
+def _facts(evidence: Evidence, room: int) -> Quoted:
+    """Return the rows of the evidence's tables that fit into `room` tokens."""
+    if not room:
+        return quoted_lines([])
+    context = build_context(replace(evidence, hits=()), budget_tokens=room)
+    return quoted(context, context.text.strip() or "(none)")
 
 
 def _lines(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import accumulate
 
 from clew import arguments
 from clew.algo.pool import fitting
 from clew.errors import InputError
+from clew.prompts.quoted import Excerpt, Quoted
 from clew.text import blocks, tokens
+from clew.text.imitations import imitates
 from clew.types import Context, Evidence, Hit, Passage, Table
 
 
@@ -46,6 +49,24 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
         n_tokens=tokens.count(text),
         budget_tokens=budget_tokens,
     )
+
+
+def quoted(context: Context, plain: str) -> Quoted:
+    """Return a context as a prompt has it: the `plain` text, or its rows and passages as pieces.
+
+    The text may be the beginning of the context's own; the pieces then have no more characters.
+    Passages that imitate a prompt come last, with the numbers that they have.
+    """
+    pieces: list[Excerpt] = []
+    for table in context.tables:
+        marks = [blocks.table_head(table.name, table.columns), *[""] * (len(table.rows) - 1)]
+        rows = (blocks.row(cells).rstrip() for cells in table.rows)
+        pieces += map(Excerpt, marks, rows)
+    passages = [Excerpt(f"[{p.number}] ", f"{p.head}\n{p.text.strip()}") for p in context.passages]
+    pieces += sorted(passages, key=lambda passage: imitates(passage.text))
+    ends = accumulate(len(piece.line) for piece in pieces)
+    whole = [piece for piece, end in zip(pieces, ends, strict=True) if end <= len(plain)]
+    return Quoted(tuple(whole), plain)
 
 
 def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:

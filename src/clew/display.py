@@ -7,6 +7,8 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from html import escape
 from typing import Any
 
+from clew.visible import visible
+
 _LONGEST = 60  # characters of a text in one line
 _MOST = 3  # values of a tuple in one line
 
@@ -52,7 +54,7 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, str):
-        return repr(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…")
+        return visible(repr(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"))
     if isinstance(value, Shown):
         whole = repr(value)
         return whole if len(whole) <= _LONGEST else f"{type(value).__name__}(...)"
@@ -75,12 +77,12 @@ def _short_many(values: Sequence[object] | Mapping[Any, object]) -> str:
 
 def paragraph(text: str, *, strong: bool = False) -> str:
     """Return a paragraph of a text."""
-    return f"<p><b>{escape(text)}</b></p>" if strong else f"<p>{escape(text)}</p>"
+    return f"<p><b>{_shown(text)}</b></p>" if strong else f"<p>{_shown(text)}</p>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table; numbers are shown with three digits, and None as nothing."""
-    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
+    lines = ["<tr>" + "".join(f"<th>{_shown(cell)}</th>" for cell in head) + "</tr>"]
     lines += ["<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return "<table>" + "".join(lines) + "</table>"
 
@@ -88,4 +90,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return escape(f"{value:.3f}" if isinstance(value, float) else str(value))
+    return _shown(f"{value:.3f}" if isinstance(value, float) else str(value))
+
+
+def _shown(text: str) -> str:
+    return escape(visible(" ".join(text.split())))

@@ -1,7 +1,8 @@
 """Write a graph to a file for other programs: that of an index, or the one that a query found.
 
 A file is written beside its place and moved there when it is whole. Rows are written as they are
-read, so a graph need not fit into memory.
+read, so a graph need not fit into memory. Unless they are wanted raw, GraphML and tables have
+escapes for characters that nobody sees (`clew.visible`), and tables no cell that is a formula.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -21,9 +22,11 @@ import numpy as np
 from clew.display import Shown
 from clew.errors import InputError
 from clew.readers.extras import needs
+from clew.text.cells import guarded
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
+from clew.visible import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,18 +77,25 @@ class ExportedGraph:
     edges: Callable[[], Iterable[Row]]
 
 
+class Form(Protocol):
+    """What writes a graph to a file of one format."""
+
+    def __call__(self, path: Path, graph: ExportedGraph, *, raw: bool) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A file that is to be written, in a format that its name says."""
 
     path: Path
-    form: Callable[[Path, ExportedGraph], None]
+    form: Form
+    raw: bool = False
 
     def write(self, graph: ExportedGraph) -> Exported:
         """Write `graph`, in place of what is there. Raises InputError where that cannot be."""
         part = self.path.with_name(f"{self.path.name}.part")
         try:
-            self.form(part, graph)
+            self.form(part, graph, raw=self.raw)
             part.replace(self.path)
         except OSError as error:
             raise InputError(
@@ -97,10 +107,11 @@ class Target:
         return Exported(str(self.path), graph.n_nodes, graph.n_edges)
 
 
-def target(path: str | Path, *, whole: bool) -> Target:
+def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
     """Return the file to write a `whole` graph to, or what a query found.
 
-    Raises InputError for a folder, and for a suffix of no such format.
+    With `raw` nothing of a text is escaped or guarded beyond what the format itself needs. Raises
+    InputError for a folder, and for a suffix of no such format.
     """
     path = Path(path)
     forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in (".graphml", ".json")}
@@ -109,7 +120,7 @@ def target(path: str | Path, *, whole: bool) -> Target:
         raise InputError(f"{what} is written to {', '.join(forms)}, and not to {str(path)!r}")
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file")
-    return Target(path, forms[path.suffix.lower()])
+    return Target(path, forms[path.suffix.lower()], raw)
 
 
 # -- graphs ---------------------------------------------------------------------------------------
@@ -424,7 +435,7 @@ def _opened(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
 
 
-def _write_graphml(path: Path, graph: ExportedGraph) -> None:
+def _write_graphml(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
     """Write GraphML; what is empty is left out, and a list is a line for each of its members."""
     about = {name: value for name, value in graph.about.items() if isinstance(value, str)}
     kinds = {
@@ -439,38 +450,42 @@ def _write_graphml(path: Path, graph: ExportedGraph) -> None:
             for name, form in types.items():
                 named = f'id="{kind}.{name}" for="{kind}" attr.name="{name}" attr.type="{form}"'
                 file.write(f"<key {named}/>\n")
-        file.write(f'<graph edgedefault="directed">{_data("graph", about, about)}\n')
+        file.write(f'<graph edgedefault="directed">{_data("graph", about, about, raw)}\n')
         for node in graph.nodes():
-            data = _data("node", graph.node_types, node)
-            file.write(f"<node id={_attribute(node['id'])}>{data}</node>\n")
+            data = _data("node", graph.node_types, node, raw)
+            file.write(f"<node id={_attribute(node['id'], raw)}>{data}</node>\n")
         for edge in graph.edges():
             names = {"id": "key", "source": "source", "target": "target"}
-            places = " ".join(f"{name}={_attribute(edge[key])}" for name, key in names.items())
-            file.write(f"<edge {places}>{_data('edge', graph.edge_types, edge)}</edge>\n")
+            places = " ".join(f"{n}={_attribute(edge[key], raw)}" for n, key in names.items())
+            data = _data("edge", graph.edge_types, edge, raw)
+            file.write(f"<edge {places}>{data}</edge>\n")
         file.write("</graph>\n</graphml>\n")
 
 
-def _data(kind: str, names: Iterable[str], row: Row) -> str:
+def _data(kind: str, names: Iterable[str], row: Row, raw: bool) -> str:  # noqa: FBT001
     found = [(name, row[name]) for name in names if row[name] not in (None, "", [])]
-    return "".join(f'<data key="{kind}.{name}">{_element(value)}</data>' for name, value in found)
+    return "".join(
+        f'<data key="{kind}.{name}">{_element(value, raw)}</data>' for name, value in found
+    )
 
 
-def _element(value: object) -> str:
+def _element(value: object, raw: bool) -> str:  # noqa: FBT001
     if isinstance(value, bool):
         return str(value).lower()
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
-    return escape(_in_xml(text), {"\r": "&#13;"})
+    return escape(_told(text, raw), {"\r": "&#13;"})
 
 
-def _attribute(text: str) -> str:
-    return quoteattr(_in_xml(text))
+def _attribute(text: str, raw: bool) -> str:  # noqa: FBT001
+    return quoteattr(_told(text, raw))
 
 
-def _in_xml(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+def _told(text: str, raw: bool) -> str:  # noqa: FBT001
+    """Return text with escapes for what is not seen; raw, with what XML cannot hold replaced."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text) if raw else escaped(text)
 
 
-def _write_json(path: Path, graph: ExportedGraph) -> None:
+def _write_json(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
     """Write JSON in node-link form, a line for each node and edge."""
     node_names = ("id", *graph.node_types)
     edge_names = ("source", "target", "key", *graph.edge_types)
@@ -489,7 +504,7 @@ def _write_objects(file: TextIO, names: Sequence[str], rows: Iterable[Row]) -> N
         file.write(json.dumps({name: row[name] for name in names}))
 
 
-def _write_json_lines(path: Path, graph: ExportedGraph) -> None:
+def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
     """Write what entities are and what triples say, as `clew.readers.graph_files` reads it."""
     with _opened(path) as file:
         for node in graph.nodes():
@@ -507,22 +522,22 @@ def _json_line(said: Row) -> str:
     return json.dumps({name: each for name, each in said.items() if each not in (None, "")}) + "\n"
 
 
-def _write_table(path: Path, graph: ExportedGraph) -> None:
+def _write_table(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
     """Write subject, relation and object, with tabs between them."""
     columns = ("subject", "relation", "object")
     with _opened(path) as file:
         file.write("\t".join(columns) + "\n")
-        file.writelines("\t".join(_cell(e[c]) for c in columns) + "\n" for e in graph.edges())
+        file.writelines("\t".join(_cell(e[c], raw) for c in columns) + "\n" for e in graph.edges())
 
 
-def _cell(text: str) -> str:
-    """Return a cell of one line, in quotes where it would seem to be in quotes otherwise."""
-    text = _in_xml(collapse(text))  # a control character would make the file look binary
-    quoted = len(text) > 1 and text.startswith('"') and text.endswith('"')
-    return '"' + text.replace('"', '""') + '"' if quoted else text
+def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
+    """Return a cell of one line, in quotes where it begins with one."""
+    text = _told(collapse(text), raw)  # a control character would make the file look binary
+    text = text if raw else guarded(text)
+    return '"' + text.replace('"', '""') + '"' if text.startswith('"') else text
 
 
-def _write_parquet(path: Path, graph: ExportedGraph) -> None:
+def _write_parquet(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
     """Write a row for each triple."""
     with needs("pyarrow", "parquet", "writing a Parquet file"):
         import pyarrow as pa
@@ -542,7 +557,7 @@ def _write_parquet(path: Path, graph: ExportedGraph) -> None:
         writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-_FORMS: Mapping[str, Callable[[Path, ExportedGraph], None]] = {
+_FORMS: Mapping[str, Form] = {
     ".graphml": _write_graphml,
     ".json": _write_json,
     ".jsonl": _write_json_lines,

@@ -655,6 +655,7 @@ class Answer(Shown):
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence
+    unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
     usage: Usage = field(default_factory=Usage)
 
     def _repr_html_(self) -> str:
@@ -667,4 +668,5 @@ class Answer(Shown):
         told = paragraph(self.question, strong=True) + paragraph(
             self.text or "Nothing in the index answers this."
         )
-        return told + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+        missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
+        return told + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited

@@ -239,9 +239,9 @@ def hostile(tmp_path):
 
 
 def test_graphml_holds_every_name(hostile):
-    """A control character that XML cannot hold is replaced, the others are kept."""
+    """A control character is escaped, as XML cannot hold most of them."""
     graph = nx.read_graphml(hostile("g.graphml"), force_multigraph=True)
-    shown = [name.replace("\x01", "\N{REPLACEMENT CHARACTER}") for name in NAMES]
+    shown = [name.replace("\x01", "<U+0001>") for name in NAMES]
     assert list(graph.nodes) == shown
     assert [graph.nodes[name]["name"] for name in shown] == shown
     [first, *_] = graph.edges(data=True)
@@ -260,17 +260,52 @@ def test_json_holds_every_name(hostile):
 
 @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
 def test_tables_and_lines_hold_every_name(tmp_path, suffix):
-    """They are read with white space as a space; a table has no control characters."""
+    """They are read with white space as a space, and with everything else as it was."""
     path = tmp_path / f"g{suffix}"
     target(path, whole=True).write(made([*NAMES, "two\nlines", "n\0l"]))
     triples, _ = stated(path)
-    controls = {".tsv": ("tab and�more", "n�l"), ".jsonl": ("tab and\x01more", "n\0l")}
     plain = [name for name in NAMES if "\x01" not in name]
     assert set(chain.from_iterable((t.subject, t.object) for t, _ in triples)) == {
         *plain,
         "two lines",
-        *controls[suffix],
+        "tab and\x01more",
+        "n\0l",
     }
+
+
+FORMULAS = [
+    "=1+1",
+    "@SUM(A1)",
+    "+44|x",
+    "-2+3",
+    "＝1",
+    '"=1',
+    "'=1",
+    "-1.5",
+    "Fr\u200bam",
+    "<U+200B>",
+]
+
+
+def test_no_cell_of_a_table_is_a_formula(tmp_path):
+    """A spreadsheet gets texts and numbers, and an import gets the names as they were."""
+    target(tmp_path / "g.tsv", whole=True).write(made(FORMULAS))
+    lines = (tmp_path / "g.tsv").read_text(encoding="utf-8").splitlines()
+    cells = {cell for line in lines[1:] for cell in line.split("\t")}
+    assert [cell for cell in cells if cell[0] in "=+-@＝＋－＠"] == ["-1.5"]
+    assert {"'=1+1", "''=1", '"""=1"', "Fr<U+200B>am", "<U+003C>U+200B>"} <= cells
+    triples, _ = stated(tmp_path / "g.tsv")
+    assert set(chain.from_iterable((t.subject, t.object) for t, _ in triples)) == set(FORMULAS)
+
+
+def test_raw_files_have_names_as_they_are(tmp_path):
+    """But for what a format cannot hold."""
+    for name in ("g.tsv", "g.graphml"):
+        target(tmp_path / name, whole=True, raw=True).write(made([*FORMULAS, "n\0l"]))
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "n\N{REPLACEMENT CHARACTER}l" in text
+        assert "Fr\u200bam" in text
+    assert "\n=1+1\t" in (tmp_path / "g.tsv").read_text(encoding="utf-8")
 
 
 def test_strengths_of_lines_can_be_read_again(tmp_path):

@@ -26,7 +26,7 @@ COMMANDS = {
     "plan": f"{BUILD} {FILES} {PAID} --core {RELATED} --probe --json",
     "show": "--aliases --index --json",
     "list": "--sort --where --index --json",
-    "export": f"--query --method --param --reranker --where --index {PAID} --json",
+    "export": f"--query --method --raw --param --reranker --where --index {PAID} --json",
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",

@@ -207,6 +207,6 @@ def test_names_cannot_command_the_terminal():
     found = replace(SUBGRAPH, terminals=(evil,), nodes=(evil,), tree=(edge,), growth=())
     lines = shown(replace(found, components=(("evil",),)), (fact,))
     assert lines[1:] == [
-        "  terminals   \N{REPLACEMENT CHARACTER}[2JEvil Bob",
-        "  tree        \N{REPLACEMENT CHARACTER}J left (cost 0.00)",
+        "  terminals   <U+001B>[2JEvil Bob",
+        "  tree        <U+009B>J left (cost 0.00)",
     ]

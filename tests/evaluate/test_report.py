@@ -176,7 +176,7 @@ def test_control_characters_do_not_reach_the_terminal(
         [FIXED],
     )
     assert "\x1b" not in render(report)
-    assert "\N{REPLACEMENT CHARACTER}[2Jbridge\N{REPLACEMENT CHARACTER} (1)" in render(report)
+    assert "<U+001B>[2Jbridge<U+000A> (1)" in render(report)
 
 
 def test_a_dataset_with_nothing_to_measure_still_reports_cost(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from clew.cli.options import (
     reranker_option,
     where_option,
 )
-from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import aligned, and_more, dim, echo_json, heading, json_line, one_line, wrapped
 from clew.cli.program import SKIPPED
 from clew.cli.progress import questions_asked
 from clew.cli.render import hit, ledger
@@ -169,7 +168,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
                 on_progress(len(done), len(documents))
     scores = _scores(done)
     if as_json:
-        click.echo(json.dumps({"texts": len(done), **scores, "usage": usage.to_dict()}))
+        click.echo(json_line({"texts": len(done), **scores, "usage": usage.to_dict()}))
     else:
         click.echo("\n".join(_summary(len(done), scores, notes, usage)))
     if skipped:
@@ -205,7 +204,7 @@ def _summary(
 
 
 def _json_line(document_id: str, right: str, found: Classified) -> str:
-    plain = {
+    told = {
         "id": document_id,
         "label": found.label,
         "out_of_set": found.out_of_set,
@@ -214,7 +213,7 @@ def _json_line(document_id: str, right: str, found: Classified) -> str:
         "notes": _notes(found),
         **({"right": right} if right else {}),
     }
-    return json.dumps(plain)
+    return json_line(told)
 
 
 def _line(document_id: str, right: str, found: Classified) -> str:

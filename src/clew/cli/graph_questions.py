@@ -19,7 +19,7 @@ from clew.cli.options import (
     listed,
     paid_options,
 )
-from clew.cli.plain import aligned, echo_json
+from clew.cli.plain import aligned, echo_json, one_line
 from clew.cli.settings import check_given, context_option, given_option, given_to
 from clew.errors import InputError
 
@@ -144,7 +144,7 @@ def graph_questions(
     else:
         click.echo(_table(rows))
         for line in _notes(rows):
-            click.echo(line)
+            click.echo(one_line(line))
 
 
 def _table(rows: list[GraphRow]) -> str:

@@ -72,6 +72,11 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
 @click.option(
     "--method", default="bubble", show_default=True, help="Retrieval method that finds a graph."
 )
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded.",
+)
 @param_option("depth=2")
 @reranker_option
 @where_option
@@ -87,6 +92,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
     *,
     query: str | None,
     method: str,
+    raw: bool,
     given: Sequence[str],
     reranker: str | None,
     filters: Sequence[str],
@@ -110,7 +116,13 @@ def export(  # noqa: PLR0913 -- one argument for each option
         where = joined_filter(filters)
         check_triples(index.snapshot(where))  # before anything is paid for
         exported = index.export(
-            file, query=query, method=method, where=where, budget=paid.budget, **parameters
+            file,
+            query=query,
+            method=method,
+            where=where,
+            budget=paid.budget,
+            raw=raw,
+            **parameters,
         )
     if as_json:
         echo_json(exported)
@@ -433,7 +445,7 @@ def _many(values: Mapping[str, Any] | list[Any], indent: str) -> list[str]:
 
 
 def _worded(name: str) -> str:
-    return name.removeprefix("n_").replace("_", " ")
+    return one_line(name.removeprefix("n_").replace("_", " "))
 
 
 def _written(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from clew.cli.plain import one_line
 from clew.errors import InputError
 from clew.methods import DEFAULT
 
@@ -500,5 +501,5 @@ def listed(text: str) -> list[str]:
 def command_line(*words: str, folder: Path) -> str:
     """Return a command to type next, with --index where it is needed."""
     usual = os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX
-    place = [] if str(folder) == usual else [f"--index {shlex.quote(str(folder))}"]
+    place = [] if str(folder) == usual else [f"--index {one_line(shlex.quote(str(folder)))}"]
     return " ".join([*words, *place])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,17 +10,14 @@ from collections.abc import Iterator, Sequence
 import click
 
 from clew.display import plain
+from clew.visible import visible
 
 MAX_COLUMNS = 100
 
-# Control characters (a terminal's escape sequences begin with one), marks that turn the direction
-# of what follows, and halves of surrogate pairs.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 
 def one_line(text: str) -> str:
-    """Return `text` without line breaks and without anything that a terminal would obey."""
-    return _OBEYED.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+    """Return `text` without line breaks, and with escapes for what a terminal obeys or hides."""
+    return visible(" ".join(text.split()))
 
 
 def columns() -> int:
@@ -48,10 +44,11 @@ def and_more(n: int, *, indent: str = "  ") -> Iterator[str]:
 
 def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
     """Return rows of equal length as columns; the last one wraps below itself."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    shown = [(*map(one_line, cells), last) for *cells, last in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)][:-1]
     lines = []
-    for *cells, last in rows:
-        padded = [one_line(c).ljust(width) for c, width in zip(cells, widths, strict=True)]
+    for *cells, last in shown:
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
         head = indent + "".join(f"{cell}  " for cell in padded)
         lines.append(wrapped(last, first=head, rest=" " * len(head)).rstrip())
     return "\n".join(lines)
@@ -69,4 +66,13 @@ def dim(text: str) -> str:
 
 def echo_json(value: object) -> None:
     """Print one JSON document; everything outside ASCII is escaped, so nothing can obey it."""
-    click.echo(json.dumps(plain(value), indent=2))
+    click.echo(_json(value, indent=2))
+
+
+def json_line(value: object) -> str:
+    """Return one JSON document in a line, escaped alike."""
+    return _json(value, indent=None)
+
+
+def _json(value: object, *, indent: int | None) -> str:
+    return json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")

@@ -47,14 +47,14 @@ def preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
 def _sentences(text: str) -> list[tuple[int, int]]:
     """Return where sentences stand in the one line of a text, whose first one begins with it."""
     spans = [
-        (_place(text, start), _place(text, end - 1) + 1) for start, end in sentence_spans(text)
+        (_place(text, start), len(one_line(text[:end]))) for start, end in sentence_spans(text)
     ]
     return [(0, spans[0][1]), *spans[1:]] if spans else []
 
 
 def _place(text: str, place: int) -> int:
     """Return where a character that is no white space stands in the one line of a text."""
-    return len(one_line(text[: place + 1])) - 1
+    return len(one_line(f"{text[:place]}.")) - 1
 
 
 def _starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterator[int]:

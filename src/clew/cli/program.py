@@ -10,6 +10,7 @@ import click
 from clew.cli import config, talk
 from clew.cli.plain import one_line
 from clew.errors import BudgetSpent, ClewError
+from clew.visible import has_hidden
 
 SKIPPED = 3  # the exit status where some input gave no document
 REFUSED = 5  # where nothing that was found answers the question
@@ -54,6 +55,10 @@ class Program(click.Group):
             return super().make_context(info_name, args, parent, default_map=values, **extra)
         except ClewError as error:
             raise Failure(str(error)) from error
+        except click.UsageError as error:
+            if not has_hidden(said := error.format_message()):
+                raise
+            raise click.UsageError(one_line(said), error.ctx) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
@@ -61,6 +66,10 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            if not has_hidden(said := error.format_message()):
+                raise
+            raise click.UsageError(one_line(said), error.ctx) from error
         except BudgetSpent as error:
             raise Spent(str(error)) from error
         except ClewError as error:

@@ -162,6 +162,8 @@ def _bars(told: str, *, bar: bool) -> Bars:
         TimeRemainingColumn,
     )
 
+    # A name of a file is no markup, whatever brackets it has.
     parts = [SpinnerColumn(), TextColumn("{task.description}"), *([BarColumn(16)] if bar else [])]
     times = TimeRemainingColumn(compact=True) if bar else TimeElapsedColumn()
-    return Progress(*parts, times, TextColumn(told), console=Console(stderr=True), transient=True)
+    told_column = TextColumn(told, markup=False)
+    return Progress(*parts, times, told_column, console=Console(stderr=True), transient=True)

@@ -52,6 +52,7 @@ def answer(found: Answer) -> str:
         return "\n\n".join([*_answer_text(found), *near, *_notes(found.evidence), costs])
     blocks = [
         *_answer_text(found),
+        *_unsupported(found),
         *citations(found),
         *_thread_block(found),
         *graph(found.evidence.graph),
@@ -186,6 +187,13 @@ def _answer_text(found: Answer) -> Iterator[str]:
         yield f"Nothing in this index answers this{known}."
     else:
         yield "No answer: nothing was found that supports one."
+
+
+def _unsupported(found: Answer) -> Iterator[str]:
+    """Yield the sentences of an answer that nothing which was found holds."""
+    if found.unsupported:
+        head = heading("Not in what was found")
+        yield "\n".join([head, *(wrapped(s, first="  ", rest="  ") for s in found.unsupported)])
 
 
 def _nearest(evidence: Evidence) -> Iterator[str]:

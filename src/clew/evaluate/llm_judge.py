@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from clew.context import quoted
 from clew.errors import InputError
 from clew.evaluate.datasets import Question
 from clew.evaluate.verdicts import Verdict
@@ -24,6 +25,7 @@ from clew.layers.packing import closed, numbered, reply_schema
 from clew.models import LLM, Embedder, Prompt, Reply
 from clew.models.metered import Meter
 from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, Quoted, lines
 from clew.text.normalize import collapse
 from clew.types import Answer
 
@@ -66,7 +68,7 @@ class LLMJudge:
             question=collapse(question.text),
             right=tuple(_read(text) for text in question.answers),
             given=_read(answer.text),
-            context=answer.context.text.strip()[:MAX_CONTEXT_CHARACTERS],
+            context=quoted(answer.context, answer.context.text.strip()[:MAX_CONTEXT_CHARACTERS]),
         )
         wanted = [m for m in METRICS if m in self.metrics and (case.right or m == "faithfulness")]
         if not case.given:
@@ -108,7 +110,7 @@ class _Case:
     question: str
     right: tuple[str, ...]
     given: str
-    context: str
+    context: Quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +143,10 @@ def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
             schema=_VERDICT,
             max_tokens=_FEW_TOKENS,
             question=case.question,
-            right="\n".join(f"- {text}" for text in case.right),
+            right=lines([Excerpt("- ", text) for text in case.right], none=""),
             answer=case.given,
         )
-    if "correctness" in wanted or ("faithfulness" in wanted and case.context):
+    if "correctness" in wanted or ("faithfulness" in wanted and case.context.plain):
         asked["given"] = _statements_prompt(case.question, case.given)
     if "correctness" in wanted or "answer coverage" in wanted:
         asked["right"] = _statements_prompt(case.question, case.right[0])
@@ -186,7 +188,7 @@ def _second_round(
             facts=_listed(stated.right),
             answer=case.given,
         )
-    if "faithfulness" in wanted and stated.given and case.context:
+    if "faithfulness" in wanted and stated.given and case.context.plain:
         asked["faithfulness"] = prompt(
             "judge_faithfulness",
             schema=reply_schema(len(stated.given), _YES_NO),
@@ -201,8 +203,8 @@ def _reply_tokens(n_statements: int) -> int:
     return _FEW_TOKENS + _OF_EACH * n_statements
 
 
-def _listed(statements: Sequence[str]) -> str:
-    return "\n".join(numbered(statements))
+def _listed(statements: Sequence[str]) -> Quoted:
+    return lines(numbered(statements))
 
 
 # -- what the replies come to ---------------------------------------------------------------------
@@ -225,7 +227,7 @@ def _mark(
         return _overlap(stated, reply)
     if metric == "answer coverage":
         return _share(reply)
-    return _share(reply) if case.context else _Mark(0.0)
+    return _share(reply) if case.context.plain else _Mark(0.0)
 
 
 def _verdict(reply: Reply) -> _Mark:

@@ -22,7 +22,7 @@ from clew.algo.knn import core_of, core_size
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.packing import packs, parts
+from clew.layers.packing import packs_of, parts
 from clew.layers.relations import LEAST, Terms, read_relations, relations_prompt
 from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chosen, chunk_values
@@ -252,7 +252,11 @@ def _packed(
     """Return the pack of each of `rows`, by the store's own numbers."""
     stored, n_tokens = stored_chunks(snapshot), snapshot.layer("chunk").columns["n_tokens"]
     asked, free = to_ask(rows, texts, known(kind, [texts[row] for row in rows]))
-    groups = [part[pack] for part in (asked, free) for pack in packs(n_tokens[part].tolist())]
+    groups = [
+        part[pack]
+        for part in (asked, free)
+        for pack in packs_of([texts[row] for row in part], n_tokens[part].tolist())
+    ]
     first = max(store.work(kind).values(), default=_LEFT) + 1
     return {int(stored[row]): number for number, group in enumerate(groups, first) for row in group}
 

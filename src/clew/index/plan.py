@@ -27,7 +27,7 @@ from clew.index.choose import (
 )
 from clew.index.extract import completed
 from clew.layers import chunks, graph_extraction, relations, units
-from clew.layers.packing import packs
+from clew.layers.packing import packs_of
 from clew.layers.salient import hints
 from clew.layers.selection import chosen, chunk_values
 from clew.models.conversation import Conversation
@@ -262,7 +262,9 @@ class _Reckoner:
     def groups(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
         """Return which of the rows would share a prompt, those that the ledger has left out."""
         new, _ = to_ask(rows, self._corpus.texts, self._known[kind][rows])
-        return [tuple(new[pack].tolist()) for pack in packs(self._corpus.n_tokens[new].tolist())]
+        texts = [self._corpus.texts[row] for row in new]
+        sizes = self._corpus.n_tokens[new].tolist()
+        return [tuple(new[pack].tolist()) for pack in packs_of(texts, sizes)]
 
     def prompt(self, kind: str, rows: Sequence[int]) -> Prompt:
         """Return the prompt for some chunks."""

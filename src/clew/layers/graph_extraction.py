@@ -13,6 +13,7 @@ from typing import Any
 from clew.layers.packing import closed, line, numbered, parts, reply_schema
 from clew.models import Prompt
 from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, lines
 from clew.text import tokens
 from clew.text.keys import has_key
 from clew.text.normalize import collapse, entity_key
@@ -61,13 +62,13 @@ def graph_prompt(texts: Sequence[str], hints: Sequence[Sequence[str]]) -> Prompt
     for passage, preferred in zip(numbered(texts), hints, strict=True):
         passages.append(passage)
         if preferred:
-            passages.append(f"Spellings: {', '.join(map(line, preferred))}")
+            passages.append(Excerpt("Spellings: ", ", ".join(map(line, preferred))))
     return prompt(
         "graph",
         schema=reply_schema(len(texts), _GRAPH),
         max_tokens=256 + 2 * expected_tokens(texts),
         types=", ".join(ENTITY_TYPES),
-        passages="\n".join(passages),
+        passages=lines(passages, none=""),
     )
 
 

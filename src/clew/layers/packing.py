@@ -3,19 +3,25 @@
 A text is what models read of a chunk: its document's title on a line of its own, then the chunk's
 text. In a prompt each text is one numbered line. No text has a line break left in it, so none can
 begin a line and pass for another; and a reply has one key for each number, which its schema fixes.
+A text that imitates parts of a prompt all the same shares its prompt with no other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from clew.prompts.quoted import Excerpt
 from clew.text import tokens
+from clew.text.imitations import imitates
 from clew.text.normalize import collapse
 
 _BAR = " | "
 _SHORT_TOKENS = 40
 
 
-def packs(sizes: Sequence[int], *, limit: int = 256, most: int = 8) -> list[list[int]]:
+_LIMIT = 256  # tokens of texts that share a prompt
+
+
+def packs(sizes: Sequence[int], *, limit: int = _LIMIT, most: int = 8) -> list[list[int]]:
     """Return the positions of `sizes`, in order, in groups that share a prompt.
 
     A group has at most `most` texts of at most `limit` tokens together; a longer text stands
@@ -33,14 +39,20 @@ def packs(sizes: Sequence[int], *, limit: int = 256, most: int = 8) -> list[list
     return groups
 
 
+def packs_of(texts: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
+    """Return the packs of texts of these sizes; one that imitates a prompt stands alone."""
+    alone = [_LIMIT + 1 if imitates(text) else 0 for text in texts]
+    return packs(list(map(max, sizes, alone)))
+
+
 def line(text: str) -> str:
     """Return `text` on one line, with a bar in place of each line break."""
     return _BAR.join(filter(None, map(collapse, text.splitlines())))
 
 
-def numbered(texts: Sequence[str]) -> list[str]:
+def numbered(texts: Sequence[str]) -> list[Excerpt]:
     """Return each text as one line that begins with its number, from 1, in brackets."""
-    return [f"[{number}] {line(text)}" for number, text in enumerate(texts, 1)]
+    return [Excerpt(f"[{number}] ", line(text)) for number, text in enumerate(texts, 1)]
 
 
 def short(text: str) -> str:

@@ -16,6 +16,7 @@ from clew.layers.graph_extraction import named_rows, short_predicate, without_ar
 from clew.layers.packing import closed, line, numbered, parts, reply_schema
 from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
 from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, lines
 from clew.text import tokens
 from clew.text.normalize import entity_key
 from clew.types import Described, Extraction, Triple
@@ -82,12 +83,12 @@ def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> P
     """Return the prompt that asks for the relations among the `listed` terms of each text."""
     passages = []
     for passage, terms in zip(numbered(texts), listed, strict=True):
-        passages += [passage, f"Terms: {'; '.join(map(line, terms))}"]
+        passages += [passage, Excerpt("Terms: ", "; ".join(map(line, terms)))]
     return prompt(
         "relations",
         schema=reply_schema(len(texts), _RELATIONS),
         max_tokens=256 + 2 * expected_tokens(texts),
-        passages="\n".join(passages),
+        passages=lines(passages, none=""),
     )
 
 

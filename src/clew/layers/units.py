@@ -9,13 +9,17 @@ from typing import Any
 from clew.layers.packing import numbered, parts, reply_schema
 from clew.models import Prompt
 from clew.prompts import prompt
+from clew.prompts.quoted import lines
 from clew.text import tokens
-from clew.text.analyze import terms
+from clew.text.analyze import is_uncased, terms
 from clew.text.normalize import collapse
 
 # Completion tokens for each token of a text, an estimate: Qwen2.5-Coder-1.5B gave 0.8 to 1.3 in
 # 15 replies to drafts of this prompt, those that ran into their limit aside.
 _RATIO = 1.2
+
+_OWN = 0.5  # of the terms of a unit: with fewer it is not of its text
+_OWN_PAIRS = 0.25  # where terms are pairs of characters, as in Chinese
 
 _UNITS = {"type": "array", "items": {"type": "string"}}
 
@@ -26,7 +30,7 @@ def units_prompt(texts: Sequence[str]) -> Prompt:
         "units",
         schema=reply_schema(len(texts), _UNITS),
         max_tokens=128 + 2 * expected_tokens(texts),
-        passages="\n".join(numbered(texts)),
+        passages=lines(numbered(texts), none=""),
     )
 
 
@@ -38,8 +42,8 @@ def expected_tokens(texts: Sequence[str]) -> int:
 def read_units(data: Any, texts: Sequence[str]) -> list[tuple[str, ...]]:  # noqa: ANN401
     """Return the units of each text in a reply, in order; none where it has none for a text.
 
-    White space is collapsed. Units that are empty, repeated, or share no term with their text are
-    left out.
+    White space is collapsed. Units that are empty, repeated, or have less than half of their terms
+    from their text are left out.
     """
     return [_cleaned(part, text) for part, text in zip(parts(data, len(texts)), texts, strict=True)]
 
@@ -49,4 +53,9 @@ def _cleaned(part: Any, text: str) -> tuple[str, ...]:  # noqa: ANN401 -- parsed
         return ()
     known = set(terms(text))
     units = dict.fromkeys(collapse(unit) for unit in part if isinstance(unit, str))
-    return tuple(unit for unit in units if not known.isdisjoint(terms(unit)))
+    return tuple(unit for unit in units if _is_of(unit, known))
+
+
+def _is_of(unit: str, known: set[str]) -> bool:
+    own, least = set(terms(unit)), _OWN_PAIRS if is_uncased(unit) else _OWN
+    return bool(own) and len(own & known) >= least * len(own)

@@ -1,7 +1,8 @@
 """The prompts, one file each: a version line, a system part, a user part.
 
 A change of a prompt's words changes its version, which enters every cache key. Values are put in
-for $names; a value is never read as a template itself.
+for $names; a value is never read as a template itself, and one that imitates parts of a prompt is
+written so that it cannot pass for them (`clew.prompts.quoted`).
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from string import Template
 from typing import Any
 
 from clew.models import Prompt
+from clew.prompts.quoted import Value, written
 
 _FILE = re.compile(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
 
 
 def prompt(
-    name: str, *, schema: Mapping[str, Any] | None = None, max_tokens: int = 512, **values: str
+    name: str, *, schema: Mapping[str, Any] | None = None, max_tokens: int = 512, **values: Value
 ) -> Prompt:
     """Return the prompt in `name`.md with its $names filled in."""
     version, system, user = _parts(name)
+    shown, guard = written(values)
     return Prompt(
-        system=system.strip(),
-        user=Template(user).substitute(values).strip(),
+        system=f"{system.strip()}{guard}",
+        user=Template(user).substitute(shown).strip(),
         schema=schema,
         max_tokens=max_tokens,
         version=f"{name}-{version}",

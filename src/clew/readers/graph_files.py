@@ -6,7 +6,8 @@
 | `.jsonl`, `.ndjson` | an object or list that is a triple, an entity, or recorded triples |
 | `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.readers.rdf` |
 
-In the first four an `_` of a relation is a space, and names are kept as they are written. A row is
+In the first four an `_` of a relation is a space, and names are kept as they are written; what
+`clew export` escapes and guards in a table is taken back. A row is
 one line, also where quotes are around a cell, so that one quote too many costs one line. Whatever
 cannot be used is reported with its line number, and the rest goes on.
 """
@@ -32,8 +33,10 @@ from clew.readers.decode import SURROGATE, open_text
 from clew.readers.stated import Stated, refused
 from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
 from clew.readers.walk import File, files, os_reason
+from clew.text.cells import unguarded
 from clew.text.normalize import collapse
 from clew.types import Extraction, Skipped, Triple
+from clew.visible import restored
 
 _COLUMNS = {
     "subject": ("subject", "head", "source", "from", "s", "h"),
@@ -251,6 +254,7 @@ def _of_row(
         raise InputError(f"has not {len(columns)} columns but {len(cells)}")
     pairs = zip(columns, cells, strict=True)
     item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
+    item |= {name: restored(unguarded(str(item[name]))) for name in _NEEDED if name in item}
     if "strength" in item:
         item["strength"] = _number(item["strength"])
     return _document(item), _one_triple(item, problems)

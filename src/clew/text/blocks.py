@@ -30,7 +30,7 @@ def passage_tokens(head: str, text: str) -> int:
 
 def table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table: its name, its columns, a line for each row, a rule and a blank line."""
-    return "".join([_head(name, columns), *map(_line, rows), _RULE])
+    return "".join([table_head(name, columns), *map(row, rows), _RULE])
 
 
 def table_tokens(name: str, columns: Sequence[str]) -> int:
@@ -40,7 +40,7 @@ def table_tokens(name: str, columns: Sequence[str]) -> int:
 
 def row_tokens(cells: Sequence[str]) -> int:
     """Return how many tokens a row adds to its table."""
-    return tokens.count(_line(cells))
+    return tokens.count(row(cells))
 
 
 def beginning(head: str, text: str, limit: int) -> tuple[str, str]:
@@ -56,11 +56,12 @@ def beginning(head: str, text: str, limit: int) -> tuple[str, str]:
     return head, text if text.strip() else ""
 
 
-def _head(name: str, columns: Sequence[str]) -> str:
-    return f"{collapse(f'Table: {name}')}\n{_line(columns)}"
+def table_head(name: str, columns: Sequence[str]) -> str:
+    """Return what stands above the rows of a table: its name and its columns, a line each."""
+    return f"{collapse(f'Table: {name}')}\n{row(columns)}"
 
 
-def _line(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
     """Return cells as one line, kept apart by bars; a row without a word is a bar."""
     line = _BAR.join(collapse(cell.replace(_BAR, _INNER_BAR)) for cell in cells)
     return f"{line or _BAR}\n"

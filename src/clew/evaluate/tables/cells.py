@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.summary import Estimate, Group, Spending, Summary
 from clew.text.counted import counted
+from clew.visible import visible
 
 if TYPE_CHECKING:
     from clew.evaluate.datasets import About
@@ -198,8 +199,8 @@ def notes(report: Report) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """Replace control characters: names and messages may quote a dataset or an endpoint."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Escape what is not seen: names and messages may quote a dataset or an endpoint."""
+    return visible(text)
 
 
 def _failures(summary: Summary, n_questions: int) -> Iterator[str]:

@@ -36,6 +36,7 @@ def render(report: Report) -> str:
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """The first column to the left, the others to the right."""
+    rows = [list(map(cells.printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows

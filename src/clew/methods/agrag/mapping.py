@@ -17,6 +17,7 @@ from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import DECIMALS, top_k
 from clew.layers.packing import closed, numbered, places, short
 from clew.prompts import prompt
+from clew.prompts.quoted import lines
 from clew.text.normalize import collapse
 from clew.types import GRAPH, IMPORTED
 
@@ -80,7 +81,7 @@ def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tu
         schema=_SCHEMA,
         max_tokens=256,
         question=collapse(query.text),
-        facts="\n".join(numbered(list(map(short, facts)))),
+        facts=lines(numbered(list(map(short, facts)))),
         most=str(most),
     )
     reply = steps.reply_to(llm, asked)

@@ -16,6 +16,7 @@ from clew import steps
 from clew.graph_paths import connected
 from clew.layers.packing import closed, numbered
 from clew.prompts import prompt
+from clew.prompts.quoted import lines
 from clew.text.normalize import collapse, entity_key, title_head
 from clew.text.phrases import Span, bound, overlap, phrase_spans, query_type
 from clew.types import DirectAnswer
@@ -129,7 +130,7 @@ def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(query),
-        passages="\n".join(numbered(texts)) or "(none)",
+        passages=lines(numbered(texts)),
     )
 
 

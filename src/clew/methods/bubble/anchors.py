@@ -15,6 +15,7 @@ from clew import steps
 from clew.graph_paths import connected
 from clew.layers.packing import closed, numbered, places, short
 from clew.prompts import prompt
+from clew.prompts.quoted import lines
 from clew.text.normalize import collapse, entity_key
 
 if TYPE_CHECKING:
@@ -199,6 +200,6 @@ def _prompt(view: BubbleView, concepts: Sequence[Concept], nodes: Sequence[int])
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(view.query.text),
-        concepts="\n".join(numbered([each.specialised or each.text for each in concepts])),
-        candidates="\n".join(numbered(list(map(short, view.texts(nodes))))),
+        concepts=lines(numbered([each.specialised or each.text for each in concepts])),
+        candidates=lines(numbered(list(map(short, view.texts(nodes))))),
     )

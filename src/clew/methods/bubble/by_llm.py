@@ -11,6 +11,7 @@ from clew.algo.pool import fitting
 from clew.layers.packing import closed, numbered, places, short
 from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
 from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, lines
 from clew.text import tokens
 from clew.text.normalize import collapse
 
@@ -77,8 +78,8 @@ class _Guide:
     def _choice(self, held: Sequence[int], options: Sequence[int], depth: int) -> _Choice:
         if reason := self._beside.over():
             return _Choice(fault=reason, over=True)
-        lines = numbered(list(map(short, self._words(options))))
-        listed = fitting(lines, tokens.count, _MOST_TOKENS // 2)
+        pieces = numbered(list(map(short, self._words(options))))
+        listed = fitting(pieces, _n_tokens, _MOST_TOKENS // 2)
         reply = self._asked(self._prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
@@ -91,17 +92,16 @@ class _Guide:
             fault="the LLM chose only numbers of no triple" if numbers and not valid else "",
         )
 
-    def _prompt(self, held: Sequence[int], listed: Sequence[str]) -> Prompt:
-        beside = "\n".join(listed)
-        room = _MOST_TOKENS - tokens.count(beside)
-        lines = (f"- {short(text)}" for text in self._words(held))
-        found = "\n".join(fitting(lines, tokens.count, room))
+    def _prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
+        beside = lines(listed)
+        room = _MOST_TOKENS - tokens.count(beside.plain)
+        found = (Excerpt("- ", short(text)) for text in self._words(held))
         return prompt(
             "bubble_expansion",
             schema=_SCHEMA,
             max_tokens=256,
             question=collapse(self._beside.view.query.text),
-            found=found or "(nothing)",
+            found=lines(fitting(found, _n_tokens, room), none="(nothing)"),
             beside=beside,
         )
 
@@ -115,3 +115,7 @@ class _Guide:
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._texts]
         self._texts |= zip(new, self._beside.view.triples.texts(new), strict=True)
         return [self._texts[triple] for triple in triples]
+
+
+def _n_tokens(piece: Excerpt) -> int:
+    return tokens.count(piece.line)

@@ -11,6 +11,7 @@ from clew.algo.local_search import LocalFound, network, texts_of_seeds
 from clew.algo.pool import fitting
 from clew.algo.topk import top_k
 from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, lines
 from clew.text import blocks, tokens
 from clew.types import Step, Table
 
@@ -168,7 +169,7 @@ class _Words:
         """Return the descriptions of an entity as one, by the LLM where they are long."""
         if self._llm is None or tokens.count(" ".join(said)) <= _LONG:
             return _longest(said, self._most)
-        listed = "\n".join(f"- {each}" for each in _kept(said, _READ))
+        listed = lines([Excerpt("- ", each) for each in _kept(said, _READ)])
         asked = prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
         reply = steps.reply_to(self._llm, asked)
         if reply.error or not reply.text.strip():

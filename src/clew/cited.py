@@ -1,0 +1,169 @@
+"""Which passages an LLM's answer may cite: those that hold what it says.
+
+An LLM names passages by their numbers, and a document can make it name a wrong one. So each
+sentence is held against the passages that it cites: the words that it adds to the question, its
+numbers, and what it quotes. A passage that has them is kept, and so is one that leads there, having
+words of the question that the others lack. Where the passages that were named do not hold a
+sentence and another one does, that one is cited.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from clew.text.analyze import fold, is_uncased, term_spans, terms
+from clew.text.normalize import collapse
+from clew.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.types import Context, Passage
+
+_HELD = 2 / 3  # of the words that a sentence adds to the question
+_HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most span two words
+_ENDING = 3  # characters at the end of a word that may be its form: "sail", "sailed"
+_STEM = 4  # characters that two forms of a word share at least
+
+NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
+_JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
+MARKS = re.compile(rf"[\s,;]*{NUMBERS.pattern}(?:{_JOINTS}{NUMBERS.pattern})*")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_QUOTES = re.compile(r"[\"“„«](.+?\s.+?)[\"”“»]")
+_SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The passages that hold an answer, and what was wrong with those that it names."""
+
+    passages: tuple[Passage, ...]
+    unsupported: tuple[str, ...]  # sentences that no passage and no table holds
+    notes: tuple[str, ...]
+
+
+def cited(question: str, said: str, reply: str, context: Context) -> Cited:
+    """Return what the answer `said` may cite of a context; `reply` is all that the LLM wrote.
+
+    Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
+    """
+    claims = list(_claims(said))
+    if not any(numbers for _, numbers in claims):
+        claims = [(MARKS.sub("", said), _numbers(reply))]
+    by_number = {passage.number: passage for passage in context.passages}
+    rows = " ".join(cell for table in context.tables for row in table.rows for cell in row)
+    chosen: list[Passage] = []
+    unsupported: list[str] = []
+    notes: list[str] = []
+    for claim, numbers in claims:
+        named = [by_number[n] for n in numbers if n in by_number]
+        kept: list[Passage] = []
+        for start, end in sentence_spans(claim):
+            wanted = _Said(claim[start:end], question)
+            found = wanted.kept(named) or wanted.instead(context.passages if named else ())
+            kept += found
+            if not (found or wanted.is_held(context.passages, rows)):
+                unsupported.append(collapse(claim[start:end]))
+        chosen += [p for p in named if p in kept] + [p for p in kept if p not in named]
+        notes += _told(named, kept)
+    return Cited(tuple(dict.fromkeys(chosen)), tuple(unsupported), tuple(dict.fromkeys(notes)))
+
+
+def _claims(said: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield what is said before each group of citations, with their numbers, and what is left."""
+    start, waiting = 0, list[int]()
+    for found in MARKS.finditer(said):
+        claim, numbers = said[start : found.start()], _numbers(found[0])
+        start = found.end()
+        if terms(claim):
+            yield claim, [*waiting, *numbers]
+            waiting = []
+        else:  # they stand before what they are for
+            waiting += numbers
+    if terms(said[start:]) or waiting:
+        yield said[start:], waiting
+
+
+def _numbers(text: str) -> list[int]:
+    found = (int(n) for group in NUMBERS.findall(text) for n in re.findall(r"\d+", str(group)))
+    return list(dict.fromkeys(found))
+
+
+def _told(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:
+    """Yield which passages were named for what they do not say, and which say it."""
+    wrong = [f"[{p.number}]" for p in named if p not in kept]
+    right = [f"[{p.number}]" for p in kept if p not in named]
+    if wrong:
+        instead = f": {', '.join(right)} is cited instead" if right else ": it is not cited"
+        yield f"the LLM named {', '.join(wrong)} for what is not said there{instead}"
+
+
+class _Said:
+    """A sentence of an answer: what it says that the question does not."""
+
+    def __init__(self, sentence: str, question: str) -> None:
+        self._asked = set(terms(question))
+        spans = {term: sentence[start] for term, start, _ in term_spans(sentence)}
+        new = spans.keys() - self._asked - _SAYS_NOTHING
+        self._new = {term: spans[term].islower() for term in new}  # whether a form will do
+        self._numbers = set(_DIGITS.findall(sentence)) - set(_DIGITS.findall(question))
+        self._least = _HELD_PAIRS if is_uncased(sentence) else _HELD
+        self._quotes = [_folded(quote) for quote in _QUOTES.findall(sentence)]
+
+    def kept(self, named: Sequence[Passage]) -> list[Passage]:
+        """Return those of some passages that hold the sentence together, and that lead there."""
+        texts = {passage.number: _text(passage) for passage in named}
+        held: set[str] = set()
+        holding: list[Passage] = []
+        for passage in sorted(named, key=lambda p: -len(self._held(texts[p.number]))):
+            if self._held(texts[passage.number]) - held:
+                holding.append(passage)
+                held |= self._held(texts[passage.number])
+        if self._new and not self._is_in(" ".join(texts[p.number] for p in holding)):
+            return []
+        known = set(terms(" ".join(texts[p.number] for p in holding)))
+        leading = [p for p in named if self._asked & set(terms(texts[p.number])) - known]
+        return [p for p in named if p in holding or p in leading]
+
+    def instead(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Return the first passage that holds the sentence alone, if one does."""
+        return [p for p in passages if self._new and self._is_in(_text(p))][:1]
+
+    def is_held(self, passages: Sequence[Passage], rows: str) -> bool:
+        """Say whether a passage, or the rows of tables, hold the sentence, or it says nothing."""
+        return not self._new or any(map(self._is_in, [*map(_text, passages), rows]))
+
+    def _is_in(self, text: str) -> bool:
+        if not self._numbers <= set(_DIGITS.findall(text)):
+            return False
+        if not all(quote in _folded(text) for quote in self._quotes):
+            return False
+        return len(self._held(text)) >= self._least * len(self._new)
+
+    def _held(self, text: str) -> set[str]:
+        """Return the new words that a text has; a name and a number just as they are."""
+        have = set(terms(text))
+        return {
+            word
+            for word, may_vary in self._new.items()
+            if word in have or (may_vary and any(_is_form(word, each) for each in have))
+        }
+
+
+def _is_form(one: str, other: str) -> bool:
+    """Say whether two words differ in their endings at most."""
+    shared = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+    return shared >= max(_STEM, max(len(one), len(other)) - _ENDING)
+
+
+def _text(passage: Passage) -> str:
+    return f"{passage.head}\n{passage.text}"
+
+
+def _folded(text: str) -> str:
+    return collapse(fold(text))

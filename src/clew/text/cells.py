@@ -1,0 +1,31 @@
+"""Cells of a table that a spreadsheet takes for text, whatever they begin with.
+
+A cell that begins with = + - @, or with a full-width form of these, is a formula to a spreadsheet,
+and a formula can open a link or a program. An apostrophe before it makes it a text. Numbers are
+left as they are.
+"""
+
+import re
+
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠]")
+_GUARDED = re.compile(r"'(?='*[=+\-@＝＋－＠])")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?%?")
+
+
+def guarded(cell: str) -> str:
+    """Return a cell that is no formula, and from which `unguarded` takes the guard off again.
+
+    >>> guarded("=1+1"), guarded("-1.5")
+    ("'=1+1", '-1.5')
+    """
+    is_formula = _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell
+
+
+def unguarded(cell: str) -> str:
+    """Return the cell that `guarded` made this of.
+
+    >>> unguarded("'=1+1"), unguarded("'t Hooft")
+    ('=1+1', "'t Hooft")
+    """
+    return _GUARDED.sub("", cell, count=1) if _GUARDED.match(cell) else cell

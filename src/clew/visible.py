@@ -1,0 +1,142 @@
+"""Characters that nobody sees, as something that everybody sees: <U+200B>.
+
+A terminal obeys control characters, and shows nothing of zero-width ones, of marks that turn the
+direction of a line, or of tags, in which a whole sentence can hide. Whatever leaves for a person's
+eyes or for another program goes through here. `restored` takes the escapes back.
+
+A joiner, a selector or a flag's tags stay where a script or an emoji is written with them, since
+Persian, Hindi or a family could not be read without: one of them, beside what needs it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_LAYOUT = "\t\n\r"
+_ZWNJ, _ZWJ = "\u200c", "\u200d"
+_VIRAMA = 9  # the combining class of the signs that join two consonants, as in Devanagari
+_ARABIC = "AL"  # the bidirectional class of letters that are joined to the next one
+_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+# Fixed, not the categories of the Python at hand: an output is the same whatever runs it. Control
+# characters; invisible letters and marks; joiners, directions, tags, annotations; halves of
+# surrogate pairs; what is no character.
+_HIDDEN = (
+    "\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    f"{_SELECTORS}"
+)
+# Behind a black flag, the tags of "gb", of "eng", "sct" or "wls", and the one that ends them:
+# England, Scotland and Wales. Unicode recommends no others.
+_FLAG = (
+    "(?<=\U0001f3f4)\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067"
+    "|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+_UNSEEN = re.compile(f"{_FLAG}|[{_HIDDEN}]")
+_ANY_HIDDEN = re.compile(f"[{_HIDDEN}]")
+_ESCAPE = re.compile(r"<U\+[0-9A-F]{4,6}>")
+_MESSAGE = re.compile(r"(?:<U\+[0-9A-F]{4,6}>){4}|<U\+E0[0-9A-F]{3}>")
+_EMOJI = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_KEYCAP = "\u20e3"
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with an escape for each character that is not seen, line breaks among them.
+
+    >>> visible("Fr\u200bam")
+    'Fr<U+200B>am'
+    """
+    return _UNSEEN.sub(_shown, text)
+
+
+def escaped(text: str) -> str:
+    """Return `text` so that `restored` gives it back; tabs and line breaks stay as they are.
+
+    What looks like an escape has its first character escaped.
+    """
+    told = _ESCAPE.sub(lambda found: f"<U+003C>{found[0][1:]}", text)
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in _LAYOUT else _shown(found), told)
+
+
+def restored(text: str) -> str:
+    """Return the text that `escaped` made this of."""
+    return _ESCAPE.sub(_character, text)
+
+
+def without_hidden(text: str) -> str:
+    r"""Return `text` without the characters that are not seen, layout aside.
+
+    >>> without_hidden("Fr\u200bam")
+    'Fram'
+    """
+    return _UNSEEN.sub(
+        lambda found: found[0] if found[0] in _LAYOUT or _is_needed(found) else "", text
+    )
+
+
+def has_hidden(text: str) -> bool:
+    """Say whether a text has a character that is not seen, layout aside."""
+    return any(
+        found[0] not in _LAYOUT and not _is_needed(found) for found in _UNSEEN.finditer(text)
+    )
+
+
+def may_hide_a_message(text: str) -> bool:
+    """Say whether a text has a tag, or several characters in a row that are not seen.
+
+    One of them, such as a soft hyphen, can say nothing.
+    """
+    return bool(_MESSAGE.search(escaped(text)))
+
+
+def _shown(found: re.Match[str]) -> str:
+    return found[0] if _is_needed(found) else f"<U+{ord(found[0]):04X}>"
+
+
+def _character(found: re.Match[str]) -> str:
+    """Return what an escape stands for; the escape itself where there is no such."""
+    code = int(found[0][3:-1], 16)
+    character = chr(code) if code <= 0x10FFFF else ""
+    is_ours = character == "<" or (character and _ANY_HIDDEN.match(character))
+    return character if is_ours and found[0] == f"<U+{code:04X}>" else found[0]
+
+
+def _is_needed(found: re.Match[str]) -> bool:
+    """Say whether a script or an emoji is written with a character that is not seen."""
+    if len(found[0]) > 1:  # the tags of a flag
+        return True
+    character, text = found[0], found.string
+    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    if character in (_ZWNJ, _ZWJ):
+        return _joins_letters(before, after) or (
+            character == _ZWJ and _ends_emoji(before) and bool(_EMOJI.match(after))
+        )
+    if re.match(f"[{_SELECTORS}]", character):
+        return _is_selected(before, after)
+    return False
+
+
+def _joins_letters(before: str, after: str) -> bool:
+    """Say whether a joiner stands beside a letter that changes its form by it."""
+    if not before or _ANY_HIDDEN.match(before) or (after and _ANY_HIDDEN.match(after)):
+        return False
+    if _VIRAMA in map(unicodedata.combining, (before, after or " ")):
+        return unicodedata.category(before)[0] in "LM"
+    is_mark = unicodedata.category(before) == "Mn" and "\u0610" <= before <= "\u08ff"
+    return is_mark or unicodedata.bidirectional(before) == _ARABIC
+
+
+def _ends_emoji(before: str) -> bool:
+    return before == "\ufe0f" or bool(_EMOJI.match(before))
+
+
+def _is_selected(before: str, after: str) -> bool:
+    """Say whether a selector of a form stands behind something that has several."""
+    if not before or _ANY_HIDDEN.match(before):
+        return False
+    if before in "0123456789#*":
+        return after == _KEYCAP
+    return not before.isascii() and unicodedata.category(before) in ("So", "Sm", "Sk", "Lo", "Po")
