@@ -1,5 +1,6 @@
 """What was paid for is in the book, once, and whatever happens."""
 
+import errno
 import sqlite3
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from clew import sqlite
 from clew.errors import StoreError
 from clew.models import Prompt, Turn
 from clew.models.cache import CachedEmbedder
+from clew.models.conversation import Conversation
 from clew.models.ledger import Cost, Ledger, Request, Total
-from clew.testing import HashEmbedder
+from clew.testing import HashEmbedder, ScriptedChat
 from clew.types import Usage
 
 SCHEMA = {"type": "object"}
@@ -162,6 +164,7 @@ def test_several_processes_share_a_ledger(ledger):
     program = """
 import sys
 from clew.models import Prompt, Turn
+from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger, Request
 ledger = Ledger(sys.argv[1])
 for i in range(40):
@@ -281,3 +284,55 @@ def test_a_ledger_without_costs_can_be_read(ledger):
     ledger.bill(Cost(kind="add", before=0, generation=1, usage=Usage()))
     assert len(ledger.costs()) == 1
     assert ledger.recall(REQUEST) == TURN
+
+
+# -- a full disk ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def little_room(monkeypatch, ledger):
+    """Let the disk be full while the held space is there, and have some megabytes behind it."""
+    connect = sqlite.connect
+    held = ledger.path.with_name(f"{ledger.path.name}.room")
+
+    def connected(path, **how):
+        connection = connect(path, **how)
+        if path == ledger.path and connection.pragma("page_count"):
+            full = connection.pragma("page_count") if held.exists() else 1_000_000
+            connection.pragma("max_page_count", full)
+        return connection
+
+    ledger.record(REQUEST, TURN)  # makes the file
+    monkeypatch.setattr(sqlite, "connect", connected)
+    return held
+
+
+def test_a_reply_that_finds_the_disk_full_is_kept(ledger, little_room):
+    """The held space is given up for it, and nothing more may be asked."""
+    requests = [replace(REQUEST, model=f"m{i}") for i in range(20)]
+    with ledger.room():
+        assert little_room.stat().st_size == 8 << 20
+        ledger.check_room()
+        for request in requests:
+            ledger.record(request, replace(TURN, text="x" * 2000))
+        assert not little_room.exists()
+        with pytest.raises(StoreError, match="has no room for what is paid for .* 8 MB at least"):
+            ledger.check_room()
+    assert None not in [ledger.recall(request) for request in requests]
+    with ledger.room():  # another run may have it again
+        assert little_room.exists()
+    assert not little_room.exists()
+
+
+def test_nothing_is_asked_where_no_space_can_be_held(ledger, monkeypatch):
+    """It is told before anything is paid for."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("clew.models.sqlite._allocate", full)
+    asked = []
+    chat = ScriptedChat(lambda prompt, _: asked.append(prompt) or "x")
+    with pytest.raises(StoreError, match="No space left on device"):
+        Conversation(chat, ledger=ledger).complete([Prompt(user="Who?")])
+    assert not asked

@@ -86,8 +86,13 @@ class CachedEmbedder:
             received = np.asarray(rows, dtype="<f4")
             self._save(dict(zip(keys[first : first + len(rows)], received, strict=True)))
 
+        def keep_paid(first: int, rows: NDArray[np.float32]) -> None:
+            keep(first, rows)
+            self._file.check_room()  # else what comes next could not be kept
+
         if is_paid(self._embedder):
-            self._embedder.embed(texts, kind=kind, keep=keep)
+            with self._file.room():
+                self._embedder.embed(texts, kind=kind, keep=keep_paid)
         else:
             keep(0, self._embedder.embed(texts, kind=kind))
 

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import cast
 
@@ -99,8 +100,9 @@ class Conversation:
                 rest.append(i)
             else:
                 replies.add(i, known, taken=True)
-        for rows in self._rounds(prompts, rest):
-            batch.run(hold, rows, self.chat.concurrency)
+        with self.ledger.room() if self.ledger is not None and rest else nullcontext():
+            for rows in self._rounds(prompts, rest):
+                batch.run(hold, rows, self.chat.concurrency)
         return replies.in_order()
 
     def unreported(self) -> Reply | None:
@@ -184,6 +186,8 @@ class Conversation:
             return known
         if stop.is_set():
             raise Stopped
+        if self.ledger is not None:
+            self.ledger.check_room()
         turn = self._buy(request, stop)
         billed = self._bill(turn)
         turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)

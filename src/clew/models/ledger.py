@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,6 +100,17 @@ class Ledger:
     @property
     def path(self) -> Path:
         return self._file.path
+
+    def room(self) -> AbstractContextManager[None]:
+        """Hold space on the disk for the replies of requests that are under way.
+
+        Raises StoreError where there is none.
+        """
+        return self._file.room()
+
+    def check_room(self) -> None:
+        """Raise StoreError where no space is held any more: the next reply could not be kept."""
+        self._file.check_room()
 
     # -- calls --------------------------------------------------------------------------------
 

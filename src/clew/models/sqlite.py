@@ -6,10 +6,13 @@ is damaged, what can be read is kept, and what cannot is paid for again.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -18,6 +21,7 @@ import apsw
 
 from clew import sqlite
 from clew.errors import StoreError
+from clew.private import make_file
 from clew.sqlite import Connection
 
 __all__ = ["Connection", "DamagedFile", "DatabaseFile", "mending"]
@@ -25,6 +29,7 @@ __all__ = ["Connection", "DamagedFile", "DatabaseFile", "mending"]
 _BUSY_S = 30.0  # how long another process may hold the file
 _APPLICATION_ID = slice(68, 72)  # of the header of the file
 _MAGIC = b"SQLite format 3\0"
+_ROOM_BYTES = 8 << 20  # for the replies under way, some dozens at the most
 _DIGEST = 32  # bytes of a key
 _ENDS = ("", "-wal", "-shm")  # of the names of what SQLite keeps of a file
 _log = logging.getLogger(__name__)
@@ -42,6 +47,9 @@ class DatabaseFile:
     kind: str
     application_id: int  # in the header of the file
     tables: Sequence[str]  # what stands behind CREATE TABLE
+    # Set where the held space was given up: what is under way needs it.
+    _is_full: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+    _giving: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     @contextmanager
     def open(self) -> Iterator[Connection]:
@@ -63,6 +71,46 @@ class DatabaseFile:
             raise StoreError(
                 f"the {self.kind} {self.path} cannot be used: {error}. Hint: {hint}"
             ) from error
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Hold space on the disk while paid requests are under way, so that replies can be kept.
+
+        Raises StoreError where there is not even that, before anything is paid for.
+        """
+        self._is_full.clear()
+        self.check_room()
+        try:
+            yield
+        finally:
+            self._room.unlink(missing_ok=True)
+
+    def check_room(self) -> None:
+        """Raise StoreError where no space is held any more and none can be had."""
+        if self._room.exists():
+            return None
+        reason = os.strerror(errno.ENOSPC)
+        if not self._is_full.is_set():
+            try:
+                return _allocate(self._room, _ROOM_BYTES)
+            except OSError as error:
+                self._room.unlink(missing_ok=True)
+                reason = error.strerror or str(error)
+        raise StoreError(
+            f"the {self.kind} {self.path} has no room for what is paid for ({reason})."
+            f" Hint: free {_ROOM_BYTES >> 20} MB at least; what came is kept, and the same command"
+            f" goes on from there"
+        )
+
+    def give_room(self) -> None:
+        """Give the held space up for what has to be written."""
+        self._is_full.set()
+        with self._giving:  # it is free when the first of several threads has deleted it
+            self._room.unlink(missing_ok=True)
+
+    @property
+    def _room(self) -> Path:
+        return _beside(self.path, ".room")
 
     def mend(self) -> None:
         """Put a damaged file aside as NAME.damaged, and what can be read of it in its place.
@@ -142,9 +190,10 @@ R = TypeVar("R")
 
 
 def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let a method mend the file that it finds damaged, and begin once again.
+    """Let a method begin once again, where the file was damaged or the disk was full.
 
-    Its arguments must be such as can be read twice.
+    What can be read of the file is kept, and the held space is given up. The arguments of the
+    method must be such as can be read twice.
     """
 
     @wraps(use)
@@ -153,7 +202,11 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
             return use(self, *arguments, **named)
         except DamagedFile:
             self._file.mend()
-            return use(self, *arguments, **named)
+        except StoreError as error:
+            if not isinstance(error.__cause__, apsw.FullError | apsw.IOError):
+                raise
+            self._file.give_room()  # or another thread has
+        return use(self, *arguments, **named)
 
     return used
 
@@ -185,6 +238,16 @@ _RANGES: Mapping[str, tuple[Any, Any]] = {  # of the values of a key, by its typ
     "INTEGER": (0, 1 << 24),
     "TEXT": ("", ""),  # an embedder's dimension: it is noted again with its next vector
 }
+
+
+def _allocate(path: Path, size: int) -> None:
+    """Make a file of zeros that takes its space on the disk."""
+    make_file(path)
+    with path.open("r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.write(bytes(size))
 
 
 def _beside(path: Path, end: str) -> Path:
