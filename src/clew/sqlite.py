@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +91,19 @@ def _load() -> None:
         ) from error
     finally:
         memory.close()
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Run the block as one write transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite may have ended it: a full disk
+            connection.execute("ROLLBACK")
+        raise
 
 
 def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> list[Row]:

@@ -119,7 +119,7 @@ class CachedEmbedder:
     def _save(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
         rows = [(key, _closed(vector.tobytes())) for key, vector in vectors.items()]
         d = next(iter(vectors.values())).size
-        with self._file.open() as database, database:
+        with self._file.writing() as database:
             database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
             database.execute("INSERT OR IGNORE INTO dimensions VALUES (?, ?)", [self.name, d])
 

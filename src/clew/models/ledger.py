@@ -145,7 +145,7 @@ class Ledger:
             turn.calls,
             len(request.turns),
         )
-        with self._file.open() as database, database:
+        with self._file.writing() as database:
             places = ",".join("?" * len(row))
             database.execute(f"INSERT OR IGNORE INTO call VALUES ({places})", row)  # noqa: S608 -- question marks
             is_first = bool(database.changes())
@@ -162,13 +162,13 @@ class Ledger:
     def mark_failed(self, requests: Collection[Request]) -> None:
         """Remember that these requests, one conversation, ended without a usable reply."""
         keys = [(request.key(),) for request in requests]
-        with self._file.open() as database, database:
+        with self._file.writing() as database:
             database.executemany("INSERT OR IGNORE INTO failed VALUES (?)", keys)
 
     @mending
     def forget_failed(self) -> int:
         """Drop the conversations that came to nothing, so that they are held anew; count calls."""
-        with self._file.open() as database, database:
+        with self._file.writing() as database:
             database.execute("DELETE FROM call WHERE key IN (SELECT key FROM failed)")
             n_gone = database.changes()
             database.execute("DELETE FROM failed")
@@ -192,7 +192,7 @@ class Ledger:
             (_digest(key), _utf8(key[0]), _utf8(key[1]), json.dumps(data, allow_nan=False))
             for key, data in pieces.items()
         ]
-        with self._file.open() as database, database:
+        with self._file.writing() as database:
             database.executemany("INSERT OR REPLACE INTO piece VALUES (?, ?, ?, ?)", rows)
 
     # -- writes -------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Ledger:
     def bill(self, cost: Cost) -> None:
         """Write down what a write of the index cost."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
-        with self._file.open() as database, database:
+        with self._file.writing() as database:
             database.execute(f"CREATE TABLE IF NOT EXISTS {_COST}")
             database.execute(
                 "INSERT INTO cost (kind, before, generation, usage) VALUES (?, ?, ?, ?)", row

@@ -53,7 +53,7 @@ class DatabaseFile:
 
     @contextmanager
     def open(self) -> Iterator[Connection]:
-        """Give a connection; `with connection:` around writes commits them together.
+        """Give a connection.
 
         Raises DamagedFile where the file is damaged, StoreError where it cannot be used.
         """
@@ -71,6 +71,12 @@ class DatabaseFile:
             raise StoreError(
                 f"the {self.kind} {self.path} cannot be used: {error}. Hint: {hint}"
             ) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection, and commit what the block writes, all of it or nothing."""
+        with self.open() as database, sqlite.transaction(database):
+            yield database
 
     @contextmanager
     def room(self) -> Iterator[None]:
@@ -228,7 +234,7 @@ def _copy(damaged: Connection, mended: Connection, table: str) -> int:
     key, kind = columns[0]
     rows = sqlite.readable(damaged, table, key, _RANGES[kind])
     places = ",".join("?" * len(columns))
-    with mended:  # one commit
+    with sqlite.transaction(mended):
         mended.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({places})", rows)  # noqa: S608 -- names of ours
     return int(mended.execute(f"SELECT count(*) FROM {table}").get)  # noqa: S608 -- a name of ours
 

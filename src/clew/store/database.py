@@ -193,15 +193,8 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block as one write transaction."""
-        with self._lock:
-            self._all("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._all("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite may have ended it: a full disk
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._lock, _explained(self.path), sqlite.transaction(self._connection):
+            yield
 
     def tell_generation(self) -> None:
         """Note beside the database which generation was committed, so that a loss is seen."""
