@@ -10,6 +10,7 @@ from clew.errors import DamagedIndex
 from clew.store import segments
 from clew.store.cache import FOLDER as CACHED
 from clew.store.database import FILE, Database
+from clew.store.repair import stand_ins
 from clew.types import IMPORTED_MARK
 
 if TYPE_CHECKING:
@@ -72,18 +73,23 @@ def _of_texts(
 
 
 def _of_segments(folder: Path, database: Database, live: dict[int, str]) -> Iterator[Damage]:
-    """Yield the arrays that are damaged, with the documents whose rows stand in their segment."""
+    """Yield the arrays that are damaged, with the documents whose rows are."""
     sound: set[int] = set()
     broken = []
-    for segment in database.segments():
+    registered = database.segments()
+    for segment in registered:
         path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
         rows, faults = _owners(path), list(_faults(path))
         if faults:
             broken.append((path, rows, faults))
         elif rows is not None:
             sound |= rows
+    if not broken:
+        return
+    n_documents, named = database.count("document"), database.all_named()
+    lost = stand_ins(folder / "segments", registered, n_documents, named).documents.tolist()
     for path, rows, faults in broken:
-        concerned = live.keys() - sound if rows is None else live.keys() & rows
+        concerned = live.keys() - sound if rows is None else live.keys() & rows & {*lost}
         documents = tuple(live[row] for row in sorted(concerned))
         for _, what in faults:
             yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
@@ -108,5 +114,5 @@ def _faults(path: Path) -> Iterator[tuple[str, str]]:
     for name in found:
         try:
             found[name]
-        except DamagedIndex as error:
-            yield name, str(error)
+        except DamagedIndex:
+            yield name, f"the array {name!r} is not what was written"
