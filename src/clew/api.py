@@ -311,7 +311,7 @@ class Index:
         for each in methods or ():
             retrieval.load(each)
         progress = progress or Progress()
-        meter = progress.meter = Meter(progress=progress)
+        meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
         roots = self._roots(source, name)
@@ -418,7 +418,7 @@ class Index:
             yield
         finally:
             now, usage = store.generation, meter.usage()
-            if now != before or usage.llm_calls:
+            if now != before or usage.llm_calls or usage.embedding_tokens:
                 cost = Cost(kind=kind, before=before, generation=now, usage=usage)
                 _log.info(
                     "%s: generation %d to %d, %.1f s, %d LLM calls, %d tokens",
@@ -759,6 +759,7 @@ class Index:
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
         _check_query(query)
+        meter.budget = budget
         with meter.stage("open"):
             snapshot = self.snapshot(where)
             models = metered(remembered(self._within(budget)), meter)
@@ -1325,5 +1326,6 @@ def together(first: Usage, second: Usage) -> Usage:
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,
         completion_tokens=first.completion_tokens + second.completion_tokens,
         cost_usd=(first.cost_usd or 0) + (second.cost_usd or 0) if known else None,
+        embedding_tokens=first.embedding_tokens + second.embedding_tokens,
         seconds=seconds,
     )

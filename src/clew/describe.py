@@ -62,6 +62,7 @@ def _cost(spent: Usage) -> dict[str, Any]:
     return {
         "llm_calls": spent.llm_calls,
         "tokens": spent.total_tokens,
+        "embedding_tokens": spent.embedding_tokens,
         "cost_usd": spent.cost_usd,
         "seconds": round(spent.total_seconds, 3),
         "seconds_by_stage": {stage: round(s, 3) for stage, s in spent.seconds.items()},

@@ -353,6 +353,7 @@ class Usage(Shown):
     completion_tokens: int = 0
     cost_usd: float | None = 0.0  # None: the price of a model is not known
     recorded_calls: int = 0  # replies that a ledger gave, which cost nothing
+    embedding_tokens: int = 0  # that an endpoint billed for vectors
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

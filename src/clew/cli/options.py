@@ -199,7 +199,7 @@ def paid(
     prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     bounded = budget_tokens is not None or budget_usd is not None
     if bounded and not any((llm, *others)):
-        click.echo("clew: a budget limits an LLM, and there is none: --llm names one", err=True)
+        click.echo("clew: without --llm the budget limits paid embeddings alone", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
     return Paid(llm=llm, prices=prices, budget=budget)
 

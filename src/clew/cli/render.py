@@ -167,7 +167,9 @@ def ledger(usage: Usage) -> str:
 def spent(usage: Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
     said = f"{counted(usage.total_tokens, 'token')}, {counted(usage.llm_calls, 'LLM call')}"
-    if usage.llm_calls:
+    if usage.embedding_tokens:
+        said += f", {counted(usage.embedding_tokens, 'token')} embedded"
+    if usage.llm_calls or usage.embedding_tokens:
         said += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     if usage.recorded_calls:
         said += f", {usage.recorded_calls:,} answered from the ledger"

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -33,7 +33,7 @@ except ImportError as error:
 
 _log = logging.getLogger(__name__)
 
-Post = Callable[[Mapping[str, object]], Any]  # a request body to the parsed reply
+Post = Callable[..., Any]  # a request body, and `on_lost`, to the parsed reply
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -130,13 +130,11 @@ class Endpoint:
         if not items:
             return []
         _ = self._client  # a missing key is found before any thread starts
-        return batch.run(
-            lambda item, stop: job(
-                lambda body: self.post(body, stop=stop, most_bytes=most_bytes), item
-            ),
-            items,
-            self.concurrency,
-        )
+
+        def done(item: Item, stop: threading.Event) -> Result:
+            return job(partial(self.post, stop=stop, most_bytes=most_bytes), item)
+
+        return batch.run(done, items, self.concurrency)
 
     def post(
         self,

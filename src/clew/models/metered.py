@@ -26,12 +26,14 @@ from clew.models import (
     is_late,
     is_recorded,
 )
+from clew.models.paying import Payer, paid_by
 from clew.types import Mention, TokenVectors, Usage
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from clew.models.budget import Bill, Budget
     from clew.progress import Progress
 
 MODEL_STAGES = ("embed", "rerank", "tag", "llm")
@@ -54,6 +56,8 @@ class Meter:
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
     recorded_calls: int = 0
+    embedding_tokens: int = 0
+    budget: Budget | None = None  # that bounds what an embedding endpoint bills
     progress: Progress | None = None  # is told what was embedded
     _open: _OpenStages = field(default_factory=_OpenStages, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -79,6 +83,18 @@ class Meter:
         if self.progress is not None:
             self.progress.embedded(sum(map(len, texts)))
 
+    @contextmanager
+    def paying(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to a stage, and what an embedding endpoint bills in it."""
+        with self.stage(stage), paid_by(Payer(self._pay, self.budget)):
+            yield
+
+    def _pay(self, billed: Bill) -> None:
+        with self._lock:
+            self.embedding_tokens += billed.tokens
+            known = self.cost_usd is not None and billed.priced
+            self.cost_usd = (self.cost_usd or 0.0) + billed.usd if known else None
+
     def add(self, reply: Reply) -> None:
         """Count an LLM's reply."""
         with self._lock:
@@ -97,6 +113,7 @@ class Meter:
             completion_tokens=self.completion_tokens,
             cost_usd=self.cost_usd,
             recorded_calls=self.recorded_calls,
+            embedding_tokens=self.embedding_tokens,
             seconds=dict(self.seconds),
         )
 
@@ -134,7 +151,7 @@ class _MeteredEmbedder:
         return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
-        with self.meter.stage("embed"):
+        with self.meter.paying("embed"):
             rows = self.inner.embed(texts, kind=kind)
         self.meter.embedded(texts)
         return rows
@@ -145,7 +162,7 @@ class _MeteredTokenEmbedder(_MeteredEmbedder):
     inner: TokenEmbedder
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        with self.meter.stage("embed"):
+        with self.meter.paying("embed"):
             found = self.inner.embed_tokens(texts)
         self.meter.embedded(texts)
         return found
@@ -175,7 +192,7 @@ class _MeteredReranker:
         return self.inner.name
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        with self.meter.stage("rerank"):
+        with self.meter.paying("rerank"):
             return self.inner.score(query, texts)
 
 
@@ -184,7 +201,7 @@ class _MeteredLateReranker(_MeteredReranker):
     inner: LateReranker
 
     def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
-        with self.meter.stage("rerank"):
+        with self.meter.paying("rerank"):
             return self.inner.matches(query, texts)
 
 

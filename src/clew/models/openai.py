@@ -18,8 +18,11 @@ import numpy as np
 
 from clew.errors import BadReply, EndpointError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.prices import OPENAI_HOST, Price, list_price
+from clew.models.budget import Budget, Purchase, bill
+from clew.models.paying import Payer, payer
+from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
 from clew.models.replies import messages
+from clew.text import tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 _REPLY_BYTES, _TOKEN_BYTES = 1 << 18, 1 << 10  # of a chat's reply at the most: and each token
 _VECTOR_BYTES = 1 << 19  # of one vector at the most, as JSON
+_AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
 _V1 = re.compile(r"/v1/?\Z")
@@ -170,6 +174,7 @@ class OpenAIEmbeddings:
     expected_dimension: int | None = None
     query_prefix: str = ""  # as the model's card asks: "query: ", "search_query: "
     document_prefix: str = ""
+    prices: Mapping[str, Price] = field(default_factory=dict)
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     _seen: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -196,8 +201,10 @@ class OpenAIEmbeddings:
         prefix = self.query_prefix if kind == "query" else self.document_prefix
         inputs = [prefix + text or " " for text in texts]  # an empty input is refused by many
 
+        who = payer()  # in this thread; the jobs are in others
+
         def job(post: Post, first: int) -> NDArray[np.float32]:
-            rows = self._embed(post, inputs[first : first + _BATCH])
+            rows = self._embed(post, inputs[first : first + _BATCH], who)
             if keep is not None:
                 keep(first, rows)
             return rows
@@ -205,8 +212,26 @@ class OpenAIEmbeddings:
         firsts = range(0, len(inputs), _BATCH)
         return np.concatenate(self._endpoint.run(job, firsts, _BATCH * _VECTOR_BYTES))
 
-    def _embed(self, post: Post, batch: Sequence[str]) -> NDArray[np.float32]:
-        reply = post({"model": self.model, "input": batch})
+    @property
+    def price(self) -> Price | None:
+        """Dollars per million tokens of texts, and 0; None: not known."""
+        return self.prices.get(self.model) or embedding_price(self.model, self.base_url)
+
+    def _bought(self, post: Post, batch: Sequence[str], who: Payer | None) -> Any:  # noqa: ANN401
+        """Return the parsed reply to a request, paid for by whoever asks."""
+        body = {"model": self.model, "input": batch}
+        if who is None:
+            return post(body)
+        worst = sum(len(text.encode("utf-8", "replace")) + _AROUND for text in batch)
+        with Purchase(who.budget or Budget(), bill(worst, 0, self.price)) as purchase:
+            reply = post(body, on_lost=purchase.on_lost)
+            billed = bill(_embedded(reply, batch), 0, self.price)
+            purchase.settle(billed)
+        who.on_bill(billed)
+        return reply
+
+    def _embed(self, post: Post, batch: Sequence[str], who: Payer | None) -> NDArray[np.float32]:
+        reply = self._bought(post, batch, who)
         place = f"{self._endpoint.shown}, model {self.model}"
         try:
             rows = sorted(reply["data"], key=lambda item: item["index"])
@@ -236,6 +261,14 @@ class OpenAIEmbeddings:
         from clew.models.http import endpoint_of
 
         return endpoint_of(self, "embeddings")
+
+
+def _embedded(reply: Any, batch: Sequence[str]) -> int:  # noqa: ANN401 -- parsed JSON
+    """Return how many tokens were billed: those that are stated, at least half of our count."""
+    own = sum(map(tokens.count, batch))
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    stated = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return max(stated, own // 2) if isinstance(stated, int) else own
 
 
 def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON

@@ -20,13 +20,22 @@ LIST_PRICES: Mapping[str, Price] = {
     "gpt-4.1-nano": (0.10, 0.40),
     "gpt-4o": (2.50, 10.00),
     "gpt-4o-mini": (0.15, 0.60),
+    "text-embedding-3-large": (0.13, 0.0),
+    "text-embedding-3-small": (0.02, 0.0),
+    "text-embedding-ada-002": (0.10, 0.0),
 }
+_OWN = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 def list_price(model: str, base_url: str) -> Price | None:
     """Return what `model` costs at OpenAI; at any other address nobody knows."""
     at_openai = urlsplit(base_url).hostname == OPENAI_HOST
     return LIST_PRICES.get(model) if at_openai else None
+
+
+def embedding_price(model: str, base_url: str) -> Price | None:
+    """Return what an embedder costs: its list price, nothing on this machine."""
+    return FREE if urlsplit(base_url).hostname in _OWN else list_price(model, base_url)
 
 
 def parse_prices(text: str) -> dict[str, Price]:

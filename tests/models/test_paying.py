@@ -1,0 +1,133 @@
+"""What an embedding endpoint bills stands in the usage, in the ledger, and under the budget."""
+
+import gc
+import random
+import threading
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clew import testing
+from clew.api import open_index
+from clew.errors import BudgetSpent
+from clew.models import Models
+from clew.models.budget import Budget
+from clew.models.cache import CachedEmbedder
+from clew.models.cosine import Cosine
+from clew.models.metered import Meter, metered
+from clew.models.rules import RuleTagger
+from tests.models.server import Answer, serving
+
+pytest.importorskip("httpx2")
+
+from clew.models.openai import OpenAIEmbeddings
+
+DOCUMENTS = testing.small_documents()
+
+
+class Vectors:
+    """Answers with vectors of a text's own, and bills ten tokens a text; remembers what it gave."""
+
+    def __init__(self, *, states=True):
+        self.given, self.billed, self.states = [], 0, states
+        self._lock = threading.Lock()
+
+    def __call__(self, request):
+        texts = request.json["input"]
+        rows = [
+            {"index": i, "embedding": np.random.default_rng(_seed(text)).normal(size=8).tolist()}
+            for i, text in enumerate(texts)
+        ]
+        n_tokens = sum(len(text) // 2 + 1 for text in texts)
+        with self._lock:
+            self.given += texts
+            self.billed += n_tokens
+        usage = {"usage": {"prompt_tokens": n_tokens}} if self.states else {}
+        return Answer({"data": rows, **usage})
+
+
+def _seed(text):
+    return random.Random(text).getrandbits(32)  # noqa: S311 -- a test's
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving() as server:
+        yield server
+        gc.collect()
+
+
+def models_at(server, folder):
+    paid = OpenAIEmbeddings(base_url=server.url, model="e", prices={"e": (2.0, 0.0)})
+    embedder = CachedEmbedder(paid, folder.with_name("vectors.sqlite"))
+    return Models(embedder=embedder, tagger=RuleTagger(), reranker=Cosine(embedder))
+
+
+def test_embeddings_stand_in_the_usage_and_in_the_ledger(server, tmp_path):
+    """A write costs what the endpoint billed, and the same write again nothing."""
+    server.respond = vectors = Vectors()
+    with open_index(tmp_path / "i.clew", models=models_at(server, tmp_path / "i.clew")) as index:
+        usage = index.add(DOCUMENTS).usage
+        assert usage.embedding_tokens == vectors.billed - 5  # one asked for the dimension
+        assert usage.cost_usd == pytest.approx(usage.embedding_tokens * 2 / 1e6)
+        assert index.add(DOCUMENTS).usage.embedding_tokens == 0
+        assert index.spent().embedding_tokens == usage.embedding_tokens
+        assert index.show()["cost"]["embedding_tokens"] == usage.embedding_tokens
+        before = vectors.billed
+        found = index.search(testing.QUESTIONS[0], method="dense")
+        assert found.usage.embedding_tokens == vectors.billed - before > 0
+
+
+def test_embeddings_are_bounded(server, tmp_path):
+    """No run exceeds its budget, each goes on, and no text is paid for twice."""
+    server.respond = vectors = Vectors()
+    folder = tmp_path / "i.clew"
+    many = [
+        replace(each, id=f"{each.id}{i}", text=each.text.replace(". ", f" in part {i}. "))
+        for each in DOCUMENTS
+        for i in range(60)
+    ]
+    runs = 0
+    while runs < 40:
+        runs += 1
+        before = vectors.billed
+        with open_index(folder, models=models_at(server, folder)) as index:
+            with suppress(BudgetSpent):
+                index.add(many, budget=Budget(tokens=14_000))
+                break
+            assert vectors.billed - before <= 14_000 + 5
+    assert 1 < runs < 40, (vectors.billed, len(vectors.given))
+    texts = [text for text in vectors.given if text != "dimension"]
+    assert len(texts) == len(set(texts))
+
+
+def test_what_is_not_stated_is_counted(server, tmp_path):
+    """An endpoint that says no usage is charged by our own count."""
+    server.respond = Vectors(states=False)
+    meter = Meter()
+    embedder = metered(models_at(server, tmp_path / "i"), meter).embedder
+    embedder.embed(["Colin Archer built the Fram."], kind="document")
+    assert meter.embedding_tokens == 7
+
+
+def test_nobody_pays_where_nobody_said_so(server, tmp_path):
+    """An embedder by itself is as it was."""
+    server.respond = Vectors()
+    rows = models_at(server, tmp_path / "i").embedder.embed(["a", "b"], kind="query")
+    assert rows.shape == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("model", "url", "price"),
+    [
+        ("text-embedding-3-small", "https://api.openai.com/v1", (0.02, 0.0)),
+        ("nomic", "http://localhost:11434/v1", (0.0, 0.0)),
+        ("nomic", "https://example.org/v1", None),
+    ],
+)
+def test_prices_of_embedders(model, url, price):
+    """OpenAI's are listed, this machine's are nothing, others are not known."""
+    assert OpenAIEmbeddings(base_url=url, model=model).price == price
