@@ -227,7 +227,7 @@ def test_search_json_and_number_of_chunks(clew, shared_index):
 def test_a_budget_without_an_llm_is_noted(clew, command, budget):
     """It bounds nothing, and says so; with an LLM named there is nothing to say."""
     alone = clew(command, QUESTION, *budget, obj=finds())
-    assert alone.stderr == "clew: a budget limits an LLM, and there is none: --llm names one\n"
+    assert alone.stderr == "clew: without --llm the budget limits paid embeddings alone\n"
     assert alone.exit_code == 0
     assert not clew(command, QUESTION, *budget, "--llm", "local", obj=finds()).stderr
 
