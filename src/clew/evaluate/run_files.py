@@ -48,6 +48,7 @@ _ROW: Mapping[str, Types] = {
 }
 _USAGE: Mapping[str, Types] = {
     **dict.fromkeys(("llm_calls", "prompt_tokens", "completion_tokens", "recorded_calls"), int),
+    "embedding_tokens": int,
     "cost_usd": (int, float, _NOTHING),
     "seconds": dict,
 }
@@ -380,6 +381,7 @@ def _row(record: dict[str, Any], label: str, place: str) -> Row:
 def _usage(record: dict[str, Any] | None, place: str) -> Usage | None:
     if record is None:
         return None
+    record = {"embedding_tokens": 0, **record}  # which runs of before do not have
     _check_shape(record, _USAGE, place)
     _check_values(record["seconds"], (int, float), f"{place}, 'seconds'")
     return Usage(**record)
