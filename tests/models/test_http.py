@@ -428,7 +428,7 @@ def test_a_reply_that_drips_is_given_up(server, endpoint):
 
 
 def test_a_nest_of_brackets_is_no_json(server, endpoint):
-    """Neither as the body nor in the words of a model."""
+    """It is refused as such, and not by running out of stack."""
     server.respond = lambda _: Answer(b"[" * 50_000 + b"]" * 50_000)
     with pytest.raises(EndpointError, match="a reply that is not JSON"):
         send(endpoint(), {})
