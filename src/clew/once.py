@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -49,6 +50,11 @@ class Once(Generic[K]):
                 if len(self._values) > self._most:
                     self._values.popitem(last=False)
             return value
+
+
+def reading(source: Mapping[K, T], names: Iterable[K]) -> dict[K, Callable[[], T]]:
+    """Return what reads each of some values of a mapping, for `Lazily`."""
+    return {name: partial(source.__getitem__, name) for name in names}
 
 
 class Lazily(Mapping[K, T]):

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import threading
 import time
 
 import pytest
@@ -20,7 +19,7 @@ from clew.types import GRAPH, UNITS
 from tests.index.build import RECIPE, add, contents, scratch
 from tests.index.reads import reply_to
 from tests.models.faulty import Billing
-from tests.models.nursery import nursery
+from tests.models.nursery import nursery, until_done
 from tests.models.server import serving
 from tests.store.corpus import documents
 
@@ -110,16 +109,8 @@ def kill_many(folder, n, seed):
             target.mkdir()
             endpoint.ledger = Ledger(target / "calls.sqlite")
             server.respond = endpoint.respond
-            at_rest = threading.active_count()
             lives = [dice.uniform(0.01, LONGEST_LIFE_S) for _ in range(MOST_LIVES)]
-            for life_s in (*lives, 120.0):
-                status = live(server.url, target, life_s)
-                if not os.WIFSIGNALED(status):
-                    break
-                kills += 1
-                while threading.active_count() > at_rest:  # the server is busy for the dead
-                    time.sleep(0.005)
-            assert status == 0
+            kills += until_done(live, server.url, target, lives, 120.0)
             assert endpoint.repeated == 0
             assert left_by(target) == left_by(calm)
             twice += sum(endpoint.answered.values()) - len(endpoint.answered)

@@ -1,7 +1,10 @@
 """Runs in a child process that are killed at a chosen instant."""
 
+import os
 import subprocess
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,3 +51,20 @@ def nursery(module):
 
         yield live
         process.stdin.close()
+
+
+def until_done(live, url, path, lives, last_s):
+    """Let `run` live so many seconds at a time until it ends by itself; count the kills.
+
+    Its last life is of `last_s` seconds.
+    """
+    kills, at_rest = 0, threading.active_count()
+    for life_s in (*lives, last_s):
+        status = live(url, path, life_s)
+        if not os.WIFSIGNALED(status):
+            break
+        kills += 1
+        while threading.active_count() > at_rest:  # the server is still busy for the dead
+            time.sleep(0.005)
+    assert status == 0
+    return kills

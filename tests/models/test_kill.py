@@ -3,7 +3,6 @@
 import gc
 import os
 import random
-import threading
 import time
 
 import pytest
@@ -13,7 +12,7 @@ from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.openai import OpenAIChat
 from tests.models.faulty import SCHEMA, Billing, request_of
-from tests.models.nursery import nursery
+from tests.models.nursery import nursery, until_done
 from tests.models.server import serving
 
 pytest.importorskip("httpx2")
@@ -61,16 +60,8 @@ def campaign(server, live, ledger, seed, dice):
     """Kill and restart until all is done; return how often, and how many replies came twice."""
     billing = Watched(seed, slow_s=0.4, pause_s=0.005).watch(ledger)
     server.respond = billing.respond
-    kills, at_rest = 0, threading.active_count()
     lives = [dice.uniform(0.01, LONGEST_LIFE_S) for _ in range(MOST_LIVES)]
-    for life_s in (*lives, 60.0):
-        status = live(server.url, ledger.path, life_s)
-        if not os.WIFSIGNALED(status):
-            break
-        kills += 1
-        while threading.active_count() > at_rest:  # the server is still busy for the dead
-            time.sleep(0.005)
-    assert status == 0
+    kills = until_done(live, server.url, ledger.path, lives, 60.0)
     assert billing.repeated == 0
     return kills, sum(billing.answered.values()) - len(billing.answered)
 

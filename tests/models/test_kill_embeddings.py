@@ -4,7 +4,6 @@ import gc
 import os
 import random
 import threading
-import time
 from contextlib import closing
 
 import pytest
@@ -13,7 +12,7 @@ from clew import sqlite
 from clew.models.cache import CachedEmbedder, _key
 from clew.models.openai import OpenAIEmbeddings
 from clew.testing import HashEmbedder
-from tests.models.nursery import nursery
+from tests.models.nursery import nursery, until_done
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -75,16 +74,8 @@ def test_killed_at_some_instants(tmp_path):
         for campaign in range(3):
             path = tmp_path / f"{campaign}.sqlite"
             server.respond = (watching := Watching(path)).respond
-            at_rest, killed = threading.active_count(), 0
             lives = [dice.uniform(0.02, LONGEST_LIFE_S) for _ in range(MOST_LIVES)]
-            for life_s in (*lives, 60.0):
-                status = live(server.url, path, life_s)
-                if not os.WIFSIGNALED(status):
-                    break
-                killed += 1
-                while threading.active_count() > at_rest:  # the server is busy for the dead
-                    time.sleep(0.005)
-            assert status == 0
+            killed = until_done(live, server.url, path, lives, 60.0)
             assert watching.repeated == 0
             assert watching.given <= len(TEXTS) + killed * 4 * AT_ONCE
             kills += killed

@@ -9,7 +9,8 @@ from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits, parse
 from clew.readers import apart, read, read_graph
 from clew.types import Document
-from tests.readers.test_office import CONTENT, packed
+from tests.readers.test_office import CONTENT
+from tests.readers.writers import packed
 
 BOOK = packed({"content.xml": CONTENT})
 MANY = f"<p {f' {chr(97) * 30}=1' * 400}>ice"

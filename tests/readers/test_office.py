@@ -1,23 +1,13 @@
 """Slides, OpenDocument, RTF, spreadsheets, EPUB: what of a file is text, and what is refused."""
 
-import io
-import zipfile
-
 import pytest
 
 from clew.limits import ReadingLimits
 from clew.readers import read
+from tests.readers.writers import packed
 
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
 NAMES = f"xmlns:o='{OFFICE}:office:1.0' xmlns:t='{OFFICE}:text:1.0' xmlns:b='{OFFICE}:table:1.0'"
-
-
-def packed(parts):
-    sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as target:
-        for name, content in parts.items():
-            target.writestr(name, content)
-    return sink.getvalue()
 
 
 def slide(*lines):

@@ -26,7 +26,7 @@ from clew.generation.rows import (
     places,
     renumber,
 )
-from clew.once import Lazily
+from clew.once import Lazily, reading
 from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
@@ -95,9 +95,9 @@ def from_arrays(arrays: Table) -> Assembly:
             pair = name.removeprefix("link.").removesuffix(".indptr")
             a, _, b = pair.partition("-")
             links[a, b] = partial(_link, arrays, pair)
-    stored = _under(arrays, "stored.")
+    stored = under(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
-    return Assembly(stored, _under(arrays, "column."), Lazily(links), sizes)
+    return Assembly(stored, under(arrays, "column."), Lazily(links), sizes)
 
 
 def _link(arrays: Table, pair: str) -> csr_array:
@@ -115,9 +115,10 @@ def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) 
         raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
 
 
-def _under(arrays: Table, prefix: str) -> Table:
-    names = [name for name in arrays if name.startswith(prefix)]
-    return Lazily({n.removeprefix(prefix): partial(arrays.__getitem__, n) for n in names})
+def under(arrays: Table, prefix: str) -> Table:
+    """Return the arrays whose names have a prefix, by the rest of their names."""
+    read = reading(arrays, [name for name in arrays if name.startswith(prefix)])
+    return Lazily({name.removeprefix(prefix): one for name, one in read.items()})
 
 
 def assemble(

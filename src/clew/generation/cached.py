@@ -6,14 +6,13 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.derived import Earlier
 from clew.errors import DamagedIndex
-from clew.once import Lazily
+from clew.once import Lazily, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,4 +131,4 @@ class Recall:
 def _own(found: Arrays) -> Arrays:
     """Return the arrays as they were computed, without what they are of."""
     names = [name for name in found if name != _NUMBERING and not name.startswith(_INPUT)]
-    return Lazily({name: partial(found.__getitem__, name) for name in names})
+    return Lazily(reading(found, names))

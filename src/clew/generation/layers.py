@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingLayer
-from clew.once import Lazily, Once
+from clew.generation.assemble import under
+from clew.once import Lazily, Once, reading
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
@@ -18,7 +19,7 @@ from clew.text.names import title_span
 from clew.types import Document, Layer, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,12 +57,11 @@ class Parts:
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
         """Return the columns of one layer by their short names, each read when it is asked for."""
         if layer not in self._columns:
-            prefix, all_columns = f"{layer}.", self.assembly.columns
-            names = [name for name in all_columns if name.startswith(prefix)]
-            read = {n[len(prefix) :]: partial(all_columns.__getitem__, n) for n in names}
+            found = under(self.assembly.columns, f"{layer}.")
             if layer == "chunk":
-                read["number"] = partial(self.assembly.stored.__getitem__, "chunk")
-            self._columns[layer] = Lazily(read)
+                number = partial(self.assembly.stored.__getitem__, "chunk")
+                found = Lazily({**reading(found, found), "number": number})
+            self._columns[layer] = found
         return self._columns[layer]
 
     def document(self, row: int) -> Document:
@@ -508,7 +508,7 @@ def build(parts: Parts, recall: Recall) -> Snapshot:
     units = _Units(parts, "unit", size("unit.sentence"))
     links = parts.assembly.links
     if ("subchunk", "term") not in links:
-        whole = {pair: partial(links.__getitem__, pair) for pair in links}
+        whole = reading(links, links)
         links = Lazily({**whole, ("subchunk", "term"): whole["chunk", "term"]})
     layers: dict[str, Layer] = {
         "document": documents,
@@ -538,19 +538,16 @@ def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
     if "subchunk" in parts.assembly.stored:
         return _Ranges(parts, "subchunk", parts.assembly.size("subchunk"))
     own = {"chunk": partial(np.arange, len(chunks), dtype=np.int32)}
-    return _SameRanges(chunks, "subchunk", Lazily({**_of(chunks, chunks.columns), **own}))
+    return _SameRanges(
+        chunks, "subchunk", Lazily({**reading(chunks.columns, chunks.columns), **own})
+    )
 
 
 def _sentences(parts: Parts, units: _Units) -> _Ranges:
     """Return the distinct sentences; these are the units where an LLM made none."""
     if "sentence" in parts.assembly.stored:
         return _Ranges(parts, "sentence", parts.assembly.size("sentence"))
-    return _SameRanges(units, "sentence", Lazily(_of(units, ("chunk", "start", "end"))))
-
-
-def _of(layer: Layer, names: Iterable[str]) -> dict[str, Callable[[], NDArray[Any]]]:
-    """Return what reads columns of a layer."""
-    return {name: partial(layer.columns.__getitem__, name) for name in names}
+    return _SameRanges(units, "sentence", Lazily(reading(units.columns, ("chunk", "start", "end"))))
 
 
 def resolved(aliases: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ by itself.
 """
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +16,20 @@ from clew.layers.chunks import Chunks, Columns
 from clew.models import Embedder, TokenEmbedder
 from clew.types import TokenVectors
 
+D = TypeVar("D", bound=np.generic)
+
 _AT_ONCE = 64  # chunks
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
-class _Rows:
+class _Rows(Generic[D]):
     """Rows that come some at a time, end to end; nothing holds all of them twice."""
 
-    def __init__(self, dimension: int, dtype: type[np.generic]) -> None:
-        self._array: NDArray[np.generic] = np.zeros((0, dimension), dtype=dtype)
+    def __init__(self, dimension: int, dtype: type[D]) -> None:
+        self._array: NDArray[D] = np.zeros((0, dimension), dtype=dtype)
         self._n = 0
 
-    def add(self, rows: NDArray[np.generic]) -> None:
+    def add(self, rows: NDArray[D]) -> None:
         end = self._n + len(rows)
         if end > len(self._array):
             room = max(end, len(self._array) + (len(self._array) >> 2))
@@ -34,7 +37,7 @@ class _Rows:
         self._array[self._n : end] = rows
         self._n = end
 
-    def whole(self) -> NDArray[np.generic]:
+    def whole(self) -> NDArray[D]:
         self._array.resize((self._n, self._array.shape[1]), refcheck=False)
         return self._array
 
@@ -81,14 +84,14 @@ def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored: list[NDArray[np.int8]] = [np.zeros((0, embedder.dimension), dtype=np.int8)]
-    pooled: list[NDArray[np.float32]] = []
+    stored, pooled = _Rows(embedder.dimension, np.int8), _Rows(embedder.dimension, np.float32)
+    counts = []
     for begin in range(0, len(texts), _AT_ONCE):
         for tokens in embedder.embed_tokens(texts[begin : begin + _AT_ONCE]):
-            stored.append(_small(tokens.vectors))
-            pooled.append(tokens.pooled)
-    counts = np.asarray([len(each) for each in stored[1:]], dtype=np.int32)
-    return np.concatenate(stored), counts, _stacked(pooled, embedder.dimension)
+            stored.add(_small(tokens.vectors))
+            pooled.add(tokens.pooled[None])
+            counts.append(len(tokens.vectors))
+    return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
 
 
 def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
@@ -140,7 +143,3 @@ def _mean(tokens: TokenVectors, first: int, last: int) -> NDArray[np.float32]:
     mean = tokens.vectors[first:last].mean(axis=0, dtype=np.float64)
     length = float(np.linalg.norm(mean))
     return (mean / length).astype(np.float32) if length > 0 else tokens.pooled
-
-
-def _stacked(vectors: list[NDArray[np.float32]], dimension: int) -> NDArray[np.float32]:
-    return np.stack(vectors) if vectors else np.zeros((0, dimension), dtype=np.float32)

@@ -92,8 +92,12 @@ class Meter:
     def _pay(self, billed: Bill) -> None:
         with self._lock:
             self.embedding_tokens += billed.tokens
-            known = self.cost_usd is not None and billed.priced
-            self.cost_usd = (self.cost_usd or 0.0) + billed.usd if known else None
+            self._add_cost(billed.usd if billed.priced else None)
+
+    def _add_cost(self, usd: float | None) -> None:
+        """Add to what is known, and know nothing any more where that is not."""
+        known = self.cost_usd is not None and usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (usd or 0.0) if known else None
 
     def add(self, reply: Reply) -> None:
         """Count an LLM's reply."""
@@ -102,8 +106,7 @@ class Meter:
             self.prompt_tokens += reply.prompt_tokens
             self.completion_tokens += reply.completion_tokens
             self.recorded_calls += reply.recorded
-            known = self.cost_usd is not None and reply.cost_usd is not None
-            self.cost_usd = (self.cost_usd or 0.0) + (reply.cost_usd or 0.0) if known else None
+            self._add_cost(reply.cost_usd)
 
     def usage(self) -> Usage:
         """Return what was counted so far."""

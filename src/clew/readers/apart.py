@@ -36,6 +36,7 @@ class Apart:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._received: queue.Queue[Any] = queue.Queue(_AHEAD)
+        self._is_warm = False  # it has read something: it need not start and import first
 
     def read(self, file: File) -> Iterator[Document | Skipped]:
         """Yield what the reader of a file gives. Raises what it raises.
@@ -61,8 +62,6 @@ class Apart:
         finally:
             if not is_done:
                 self.close()
-
-    _is_warm = False
 
     def _started(self, file: File) -> subprocess.Popen[bytes]:
         if self._process is None:

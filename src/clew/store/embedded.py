@@ -272,15 +272,17 @@ class EmbeddedStore:
     def view(self) -> View:
         for _ in range(_ATTEMPTS - 1):
             with suppress(segments.MissingSegment):  # a compaction came between
-                return self._view()
-        return self._view()
+                return self.view_of()
+        return self.view_of()
 
-    def _view(self) -> FolderView:
+    def view_of(self, given: Sequence[Arrays] | None = None) -> FolderView:
+        """Return the newest generation, with the segments of the folder or with those `given`."""
         database = Database(self._folder)
         try:
             database.freeze()
-            found = [segments.read(self._path(each.name)) for each in database.segments()]
-            return FolderView(database, self._recipe, found)
+            if given is None:
+                given = [segments.read(self._path(each.name)) for each in database.segments()]
+            return FolderView(database, self._recipe, given)
         except BaseException:
             database.close()
             raise
@@ -295,12 +297,6 @@ class EmbeddedStore:
     def salvaged(self) -> Salvaged:
         """Return what can be read of a damaged database."""
         return self._database.salvaged()
-
-    def view_of(self, segments: Sequence[Arrays]) -> FolderView:
-        """Return the newest generation with other segments than those of the folder."""
-        database = Database(self._folder)
-        database.freeze()
-        return FolderView(database, self._recipe, segments)
 
     def _write_lock(self) -> None:
         if self._lock is None:

@@ -100,18 +100,17 @@ def _read(path: Path) -> _Part | None:
 def _unread(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
     """Return a stand-in for a segment of which nothing can be read, with the arrays of others."""
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
+    known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
         for name in schema.numbers(layer):
             arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
-        for count, wide in TABLES[layer].ragged.items():
-            for other in others:
-                if wide in other:
-                    arrays[f"{layer}.{count}"] = np.zeros(n, np.int32)
-                    arrays[wide] = np.zeros((0, *other[wide].shape[1:]), other[wide].dtype)
-        for other in others:
-            vectors = other.get(f"{layer}.vectors")
-            if vectors is not None:
-                arrays[f"{layer}.vectors"] = np.zeros((n, *vectors.shape[1:]), vectors.dtype)
+        wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
+        for name, n_rows in {f"{layer}.vectors": n, **wide}.items():
+            if name in known:
+                arrays[name] = np.zeros((n_rows, *known[name].shape[1:]), known[name].dtype)
+        for count, array in TABLES[layer].ragged.items():
+            if array in known:
+                arrays[f"{layer}.{count}"] = np.zeros(n, np.int32)
     return _Part(arrays, {name: [(0, len(array))] for name, array in arrays.items() if len(array)})
 
 
@@ -138,11 +137,8 @@ class _Lost:
             for count, wide in kind.ragged.items():
                 self._mark(layer, i, _mended_counts(part, f"{layer}.{count}", wide))
             self._mend_parents(layer, i)
-        parents = [
-            p.arrays[parent_column(layer)] for p in self.parts if _rows_of(layer) in p.arrays
-        ]
-        if parents:
-            self.rows[kind.above][np.concatenate(parents)[self.rows[layer]]] = True
+        parents = schema.concatenated([part.arrays for part in self.parts], parent_column(layer))
+        self.rows[kind.above][parents[self.rows[layer]]] = True
 
     def _mark(self, layer: str, i: int, spans: Spans) -> None:
         first = self.starts[layer][i]
