@@ -125,7 +125,7 @@ def compared(
     restart = dict.fromkeys(nodes.tolist(), 1.0)
     started = time.process_time()
     local = local_pagerank(
-        graph.adjacency, graph.degrees, restart, damping=DAMPING, residual=residual
+        graph.adjacency.__getitem__, graph.degrees, restart, damping=DAMPING, residual=residual
     )
     seconds = time.process_time() - started
     scores = np.zeros(len(exact))

@@ -15,13 +15,13 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.choice import Candidates, Shares, Wording, choose
 from clew.algo.fusion import min_max
-from clew.derived import Derived
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from clew.algo.links import Link
     from clew.types import Evidence, Hit, Path, Snapshot
 
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
@@ -135,10 +135,11 @@ def _candidates(
     The query names a chunk, or another chunk does, that has the entity of its title: by
     ln(1 + N / df) of that entity, as a share of the most that can be.
     """
-    titles = steps.chunk_titles(snapshot)[rows]
-    mentions = snapshot.get(_CHUNK_ENTITIES)[rows]
-    n, df = len(snapshot.layer("chunk")), snapshot.get(_ENTITY_COUNTS)
-    rare = np.log1p(n / np.maximum(df[titles.indices], 1)) / np.log1p(n)
+    chunks, n = np.asarray(rows, dtype=np.intp), len(snapshot.layer("chunk"))
+    titles = steps.chunk_titles(snapshot, chunks)
+    mentions = _mentions(steps.chunk_entities(snapshot), chunks)
+    df = _mentions(steps.entity_chunks(snapshot), titles.indices).sum(axis=1)
+    rare = np.log1p(n / np.maximum(df, 1)) / np.log1p(n)
     by_query = rare * np.isin(titles.indices, list(named))
     weighted, asked = (
         csr_array((each, titles.indices, titles.indptr), shape=titles.shape)
@@ -164,21 +165,11 @@ def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) 
     return Wording(weights=coverage.weights, tokens=tokens, vectors=vectors)
 
 
-def _chunk_entities(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n_chunks, n_entities) link of chunks to what they mention, each pair once."""
-    link = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
-    link.data[:] = 1.0
-    return link
-
-
-def _entity_counts(snapshot: Snapshot) -> NDArray[np.intp]:
-    """Return the (n_entities,) number of chunks that mention each."""
-    link = snapshot.get(_CHUNK_ENTITIES)
-    return np.bincount(link.indices, minlength=link.shape[1])
-
-
-_CHUNK_ENTITIES = Derived("entities of chunks", _chunk_entities)
-_ENTITY_COUNTS = Derived("chunks of entities", _entity_counts)
+def _mentions(link: Link, rows: NDArray[np.integer]) -> csr_array[Any, tuple[int, int]]:
+    """Return some rows of a link of chunks and entities, of 1 where the text mentions these."""
+    found = link.rows(rows)
+    ones = (found.data & steps.MENTIONED).astype(np.float64)
+    return csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
 
 def _repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
@@ -188,7 +179,7 @@ def _repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
     the shorter of two versions repeats the longer one, and both repeat each other where they hardly
     differ. No chunk repeats itself.
     """
-    terms = snapshot.link("chunk", "term")[rows]
+    terms = snapshot.linked("chunk", "term").rows(np.asarray(rows, dtype=np.intp))
     used, places = np.unique(terms.indices, return_inverse=True)
     shape = (len(rows), len(used))
     counts = csr_array((terms.data, places, terms.indptr), shape=shape).toarray()

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import block_array, csr_array, diags_array
+from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.pagerank import transition
+from clew.algo.pagerank import Local, local_pagerank
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
 from clew.types import Path, Snapshot, Step
@@ -24,27 +23,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.links import Link
     from clew.models import Models
+    from clew.steps.name_links import NameLinks
+
+    Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
 
 _MAX_STOPS = 3  # entities on a path
-_MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
-
-
-@dataclass(frozen=True, slots=True)
-class EntityGraph:
-    """Chunks, perhaps units, and entities as nodes, in this order."""
-
-    transition: csr_array  # (n, n)
-    chunk_entities: csr_array  # (n_chunks, n_entities)
-    entity_chunks: csr_array
-    entity_entities: csr_array  # (n_entities, n_entities), links between names
-    rarity: NDArray[np.float64]  # (n_entities,), ln(1 + N / df)
-    first_entity: int
-
-    @property
-    def n_chunks(self) -> int:
-        return int(self.chunk_entities.shape[0])
+# Weight below this share of a node's degree stays there: moves no chunk that matters. In small
+# graphs it goes on until nothing is left of it.
+_RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,80 +45,166 @@ class Links:
     names: bool = False  # links between entities whose names begin or end each other
 
 
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """The links of units, where they are nodes."""
+
+    chunks: Link
+    entities: Link
+    of_chunks: Link
+    of_entities: Link
+
+
+@dataclass(frozen=True, slots=True)
+class EntityGraph:
+    """Chunks, perhaps units, and entities as nodes, in this order.
+
+    A link to an entity weighs ln(1 + N / df), N chunks, df of them its. Edges are made for the
+    nodes that are asked for, and for no others.
+    """
+
+    wanted: Links
+    chunk_entities: Link  # (n_chunks, n_entities); the data say whether in text, title, or both
+    entity_chunks: Link
+    rarity: NDArray[np.float64]  # (n_entities,), ln(1 + N / df)
+    degrees: NDArray[np.float64]  # (n,) sums of the links' weights, without those of names
+    units: _Units | None  # where units are nodes
+    names: NameLinks | None
+
+    @property
+    def n_chunks(self) -> int:
+        return self.chunk_entities.shape[0]
+
+    @property
+    def first_entity(self) -> int:
+        return len(self.degrees) - len(self.rarity)
+
+    def edges(self, nodes: NDArray[np.intp]) -> csr_array[Any, tuple[int, int]]:
+        """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
+        n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
+        entities = nodes[first:] - self.first_entity
+        found = [
+            (0, self._of_chunks(nodes[:n_chunks])),
+            (n_chunks, self._of_units(nodes[n_chunks:first] - self.n_chunks)),
+            (first, self._of_entities(entities)),
+            (first, self._of_names(entities)),
+        ]
+        rows = np.concatenate([place + rows for place, (rows, _, _) in found])
+        columns, weights = (np.concatenate([each[i] for _, each in found]) for i in (1, 2))
+        some = weights > 0
+        shape = (len(nodes), len(self.degrees))
+        return csr_array((weights[some], (rows[some], columns[some])), shape=shape)
+
+    def near(self, restart: Mapping[int, float], damping: float) -> Local:
+        """Return the PageRank scores of nodes near to those that it starts from."""
+        residual = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING
+        return local_pagerank(self.edges, self.degrees, restart, damping=damping, residual=residual)
+
+    def best_chunks(
+        self, scores: Local, k: int, then: NDArray[np.float64] | None = None
+    ) -> list[int]:
+        """Return the `k` chunks of the highest scores, best first.
+
+        Where fewer have any, those follow that are best by the (n_chunks,) scores `then`, if given.
+        """
+        n = int(np.searchsorted(scores.nodes, self.n_chunks))
+        rows: list[int] = scores.nodes[top_k(scores.scores[:n], k)].tolist()
+        if then is not None and len(rows) < k:
+            rows = list(dict.fromkeys([*rows, *top_k(then, k).tolist()]))[:k]
+        return rows
+
+    def _of_chunks(self, chunks: NDArray[np.intp]) -> Edges:
+        found = self.chunk_entities.rows(chunks)
+        rows = np.repeat(np.arange(len(chunks)), np.diff(found.indptr))
+        weights = _worth(self.wanted)[found.data] * self.rarity[found.indices]
+        edges = rows, found.indices + self.first_entity, weights
+        if self.units is None:
+            return edges
+        units = self.units.of_chunks.rows(chunks)
+        more = np.repeat(np.arange(len(chunks)), np.diff(units.indptr))
+        return _joined(edges, (more, units.indices + self.n_chunks, units.data))
+
+    def _of_units(self, units: NDArray[np.intp]) -> Edges:
+        if self.units is None or not len(units):
+            return _no_edges()
+        chunks = self.units.chunks.rows(units)
+        rows = np.repeat(np.arange(len(units)), np.diff(chunks.indptr))
+        found = self.units.entities.rows(units)
+        more = np.repeat(np.arange(len(units)), np.diff(found.indptr))
+        weights = self.rarity[found.indices]
+        return _joined(
+            (rows, chunks.indices, chunks.data),
+            (more, found.indices + self.first_entity, weights),
+        )
+
+    def _of_entities(self, entities: NDArray[np.intp]) -> Edges:
+        found = self.entity_chunks.rows(entities)
+        rows = np.repeat(np.arange(len(entities)), np.diff(found.indptr))
+        edges = rows, found.indices, _worth(self.wanted)[found.data] * self.rarity[entities][rows]
+        if self.units is None:
+            return edges
+        units = self.units.of_entities.rows(entities)
+        more = np.repeat(np.arange(len(entities)), np.diff(units.indptr))
+        return _joined(edges, (more, units.indices + self.n_chunks, self.rarity[entities][more]))
+
+    def _of_names(self, entities: NDArray[np.intp]) -> Edges:
+        """Return the links between entities whose words begin or end another one's name.
+
+        A link weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
+        """
+        if self.names is None or not len(entities):
+            return _no_edges()
+        rows, others, shares = self.names.of(entities)
+        degrees = self.degrees[self.first_entity :]
+        least = np.minimum(degrees[entities[rows]], degrees[others])
+        return rows, others + self.first_entity, _NAME_SHARE * shares * least
+
+
+def _no_edges() -> Edges:
+    none = np.zeros(0, dtype=np.intp)
+    return none, none, np.zeros(0)
+
+
+def _joined(*edges: Edges) -> Edges:
+    rows, columns, weights = (np.concatenate(parts) for parts in zip(*edges, strict=True))
+    return rows, columns, weights
+
+
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return the graph of a snapshot with such links, built once."""
+    """Return the graph of a snapshot with such links."""
     return snapshot.get(_GRAPH, links)
 
 
 def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
-    """Return the graph; a link to an entity weighs ln(1 + N / df), N chunks, df of them its."""
-    chunk_units, unit_entities = snapshot.link("chunk", "unit"), snapshot.link("unit", "entity")
-    titles = steps.chunk_titles(snapshot) * wanted.title_weight
-    mentions = csr_array(chunk_units @ unit_entities)
-    mentions.data[:] = 1.0
-    links = csr_array(mentions + titles)
-    df = np.bincount(links.indices, minlength=links.shape[1])
-    rarity = np.log1p(links.shape[0] / np.maximum(df, 1))
-    weighted = diags_array(rarity)
-    links = csr_array(links @ weighted)
-    between = _name_links(snapshot, links) if wanted.names else _nothing(links.shape[1])
-    blocks: list[list[Any]]
+    forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
+    rarity = np.log1p(forth.shape[0] / np.maximum(back.counts, 1))
+    worth = _worth(wanted)
+    to_entities = _weighted(forth.whole, worth[forth.whole.data] * rarity[forth.whole.indices])
+    of_chunks = to_entities.sum(axis=1)
+    of_entities = rarity * _weighted(back.whole, worth[back.whole.data]).sum(axis=1)
+    of_units, units = np.zeros(0), None
     if wanted.unit_nodes:
-        units, named = csr_array(unit_entities @ weighted), csr_array(titles @ weighted)
-        blocks = [
-            [None, chunk_units, named],
-            [chunk_units.T, None, units],
-            [named.T, units.T, between],
-        ]
-    else:
-        blocks = [[None, links], [links.T, between]]
-    adjacency = csr_array(block_array(blocks))
-    first_entity = adjacency.shape[0] - links.shape[1]
-    return EntityGraph(transition(adjacency), links, links.T.tocsr(), between, rarity, first_entity)
+        pairs = (("unit", "chunk"), ("unit", "entity"), ("chunk", "unit"), ("entity", "unit"))
+        units = _Units(*(snapshot.linked(*pair) for pair in pairs))
+        of_chunks += units.of_chunks.whole.sum(axis=1)
+        of_units = units.chunks.whole.sum(axis=1) + units.entities.whole @ rarity
+        of_entities += rarity * units.of_entities.counts
+    degrees = np.concatenate([of_chunks, of_units, of_entities])
+    names = steps.name_links(snapshot) if wanted.names else None
+    return EntityGraph(wanted, forth, back, rarity, degrees, units, names)
+
+
+def _weighted(link: csr_array, weights: NDArray[np.float64]) -> csr_array[Any, tuple[int, int]]:
+    return csr_array((weights, link.indices, link.indptr), shape=link.shape)
+
+
+def _worth(wanted: Links) -> NDArray[np.float64]:
+    """Return the weight of each way to have an entity: none, in the text, as the title, both."""
+    mentioned = 0.0 if wanted.unit_nodes else 1.0
+    return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
 _GRAPH = Derived("the graph of chunks and entities", _build)
-
-
-def _nothing(n: int) -> csr_array[Any, tuple[int, int]]:
-    return csr_array((n, n))
-
-
-def _name_links(snapshot: Snapshot, links: csr_array) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n, n) symmetric links of entities whose words begin or end another one's name.
-
-    A name that does so for more than `_MOST_LONGER` others has no such link. A link weighs the
-    share of the longer name's words, divided by how many such names there are, times `_NAME_SHARE`
-    of the smaller of the two degrees.
-    """
-    layer = snapshot.layer("entity")
-    rows = np.flatnonzero(layer.columns["linkable"]).tolist()
-    keys = dict(zip(layer.ids(rows), rows, strict=True))
-    longer: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for key, row in keys.items():
-        for shorter, share in _ends(key):
-            if shorter in keys:
-                longer[keys[shorter]].append((row, share))
-    few = {row: found for row, found in longer.items() if len(found) <= _MOST_LONGER}
-    a = np.array([row for row, found in few.items() for _ in found], dtype=np.intp)
-    b = np.array([row for found in few.values() for row, _ in found], dtype=np.intp)
-    shares = np.array([share / len(found) for found in few.values() for _, share in found])
-    degrees = np.asarray(links.sum(axis=0)).ravel()
-    weights = _NAME_SHARE * shares * np.minimum(degrees[a], degrees[b])
-    n = links.shape[1]
-    one_way = csr_array((weights, (a, b)), shape=(n, n))
-    return csr_array(one_way + one_way.T)
-
-
-def _ends(key: str) -> Iterator[tuple[str, float]]:
-    """Yield the distinct beginnings and ends of a key in whole words, with their share of it."""
-    words = key.split()
-    ends = {
-        " ".join(part): len(part) / len(words)
-        for i in range(1, len(words))
-        for part in (words[:i], words[i:])
-    }
-    yield from ends.items()
 
 
 # -- where a question enters ----------------------------------------------------------------------
@@ -152,7 +227,7 @@ def seed_entities(
     ]
     seeds: Seeds = {link.row: (link.score, link.reason) for link in linked}
     named = frozenset(seeds)
-    units = snapshot.link("unit", "entity")
+    units = snapshot.linked("unit", "entity")
     rows, cosines = steps.nearest(snapshot, "unit", asked, n_units)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
@@ -163,17 +238,14 @@ def seed_entities(
 
 def restart_of(
     graph: EntityGraph, seeds: Seeds, hybrid: NDArray[np.float64], n_chunks: int, weight: float
-) -> NDArray[np.float64]:
-    """Return the (n,) weights of seed entities, and of the `n_chunks` best by (n_chunks,) scores.
+) -> dict[int, float]:
+    """Return the weights of seed entities, and of the `n_chunks` best by (n_chunks,) scores.
 
     A chunk weighs `weight` of its score.
     """
-    restart = np.zeros(graph.transition.shape[0])
-    for entity, (each, _) in seeds.items():
-        restart[graph.first_entity + entity] += each
-    for chunk in positive_top_k(hybrid, n_chunks):
-        restart[chunk] += weight * hybrid[chunk]
-    return restart
+    restart = {graph.first_entity + entity: each for entity, (each, _) in seeds.items()}
+    best = positive_top_k(hybrid, n_chunks).tolist()
+    return restart | {chunk: weight * float(hybrid[chunk]) for chunk in best}
 
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
@@ -191,11 +263,11 @@ def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
 class Spread:
     """How weight came to the nodes of a graph, for those who ask for a thread."""
 
-    influence: NDArray[np.float64]  # (n,)
+    influence: Local
     reasons: Mapping[int, str]  # why an entity is a seed, by its row
     # The chunk from which a walk went on to an entity, and the influence before it did.
     origins: Mapping[int, int] = field(default_factory=dict)
-    before: NDArray[np.float64] | None = None
+    before: Local | None = None
 
 
 def strongest_path(
@@ -207,8 +279,7 @@ def strongest_path(
     seen: set[int] = set()
     here = chunk
     while here >= 0 and len(seen) < _MAX_STOPS:
-        entities = influence[graph.first_entity :]
-        entity = _strongest(graph.chunk_entities, here, entities, seen)
+        entity = _strongest_entity(graph, here, influence, seen)
         if entity < 0:
             break
         seen.add(entity)
@@ -221,9 +292,9 @@ def strongest_path(
             backwards += _mentions(snapshot, origin, entity)
             here, influence = origin, spread.before
         else:
-            here = _strongest(graph.entity_chunks, entity, influence, {here})
+            here = _strongest_chunk(graph, entity, influence, {here})
     path = (Step(layer="query", id="", text=query), *_each_unit_once(reversed(backwards)))
-    return Path(path, float(spread.influence[chunk]))
+    return Path(path, float(spread.influence.of(np.array([chunk]))[0]))
 
 
 def _each_unit_once(steps_: Iterable[Step]) -> Iterator[Step]:
@@ -251,23 +322,38 @@ def _document(snapshot: Snapshot, chunk: int) -> int:
     return int(snapshot.layer("chunk").columns["document"][chunk])
 
 
+def _strongest_entity(graph: EntityGraph, chunk: int, influence: Local, leave_out: set[int]) -> int:
+    """Return the entity of a chunk that gives it most; -1 for none."""
+    found = graph.chunk_entities.rows(np.array([chunk]))
+    weights = _worth(replace(graph.wanted, unit_nodes=False))[found.data]
+    weights *= graph.rarity[found.indices]
+    return _strongest(
+        found.indices, weights * influence.of(graph.first_entity + found.indices), leave_out
+    )
+
+
+def _strongest_chunk(graph: EntityGraph, entity: int, influence: Local, leave_out: set[int]) -> int:
+    """Return the chunk with an entity that gives it most; -1 for none."""
+    chunks, kinds = graph.entity_chunks.entries(entity)
+    weights = _worth(replace(graph.wanted, unit_nodes=False))[kinds]
+    return _strongest(chunks, weights * influence.of(chunks), leave_out)
+
+
 def _strongest(
-    links: csr_array, row: int, influence: NDArray[np.float64], leave_out: set[int]
+    neighbours: NDArray[np.integer], given: NDArray[np.float64], leave_out: set[int]
 ) -> int:
     """Return the neighbour that gives most, link weight times influence; -1 for none."""
-    place = slice(links.indptr[row], links.indptr[row + 1])
-    neighbours = links.indices[place]
     kept = ~np.isin(neighbours, list(leave_out))
-    if not kept.any():
+    if not kept.any() or not given[kept].max() > 0:
         return -1
-    given = links.data[place][kept] * influence[neighbours[kept]]
-    if not given.max() > 0:
-        return -1
+    given = given[kept]
     return int(neighbours[kept][top_k(given / given.max(), 1)[0]])
 
 
 def _mentions(snapshot: Snapshot, chunk: int, entity: int) -> Sequence[Step]:
     """Return the first unit of the chunk that mentions the entity; none where its title does."""
-    chunk_units, entity_units = snapshot.link("chunk", "unit"), snapshot.link("entity", "unit")
-    both = np.intersect1d(neighbours(chunk_units, chunk), neighbours(entity_units, entity))
-    return [steps.unit_step(snapshot, int(unit), "mentions it") for unit in both[:1]]
+    units, entities = snapshot.linked("chunk", "unit"), snapshot.linked("unit", "entity")
+    for unit in units.row(chunk).tolist():
+        if entity in entities.row(unit):
+            return [steps.unit_step(snapshot, unit, "mentions it")]
+    return []

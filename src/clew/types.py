@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.derived import Arrays
+    from clew.algo.links import Link
+    from clew.derived import Arrays, Earlier
 
 T = TypeVar("T")
 
@@ -278,7 +279,7 @@ class Snapshot:
 
     document_layer: DocumentLayer
     layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term", "triple", ...
-    links: Mapping[tuple[str, str], csr_array]  # (n_a, n_b), weights > 0, sorted
+    links: Mapping[tuple[str, str], Link]  # (n_a, n_b), weights > 0
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
     generation: int = 0
     # Gives cached arrays from disk, or computed and then cached there; None without a store.
@@ -297,14 +298,21 @@ class Snapshot:
             have = ", ".join(self.layers)
             raise MissingLayer(f"this index has no {name!r} layer, only {have}") from None
 
-    def link(self, a: str, b: str) -> csr_array:
-        """Return the (n_a, n_b) link, or its transpose where it is kept the other way."""
+    def linked(self, a: str, b: str) -> Link:
+        """Return the (n_a, n_b) link, also where it is kept the other way.
+
+        Of its rows no more are read than those that are asked for.
+        """
         if (a, b) in self.links:
             return self.links[a, b]
         if (b, a) in self.links:
-            return self.get(_TRANSPOSED, b, a)
+            return self.get(_TURNED, a, b)
         have = ", ".join("-".join(pair) for pair in self.links)
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
+
+    def link(self, a: str, b: str) -> csr_array:
+        """Return all of the (n_a, n_b) link as a matrix."""
+        return self.linked(a, b).whole
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         return self.document_layer.documents(rows)
@@ -337,11 +345,35 @@ class Snapshot:
         return what.compute(self, *settings, **given)
 
 
-def _transposed(snapshot: Snapshot, a: str, b: str) -> csr_array:
-    return snapshot.links[a, b].transpose().tocsr()
+def _cached_link(a: str, b: str) -> CachedArrays:
+    """Return the declaration of a link that is kept the other way."""
+
+    def compute(snapshot: Snapshot) -> Arrays:
+        from clew.algo.links import as_arrays
+
+        return as_arrays(snapshot.links[b, a].whole.transpose().tocsr())
+
+    def update(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+        return compute(snapshot)
+
+    return CachedArrays(f"link-{a}-{b}", compute, update=update)
 
 
-_TRANSPOSED = Derived("a link the other way", _transposed)
+# Links that are kept the other way, and that questions go along.
+TURNED_LINKS = {
+    pair: _cached_link(*pair) for pair in (("entity", "unit"), ("unit", "chunk"), ("term", "chunk"))
+}
+
+
+def _turned(snapshot: Snapshot, a: str, b: str) -> Link:
+    from clew.algo.links import Link, as_link
+
+    if (a, b) in TURNED_LINKS:
+        return as_link(snapshot.get(TURNED_LINKS[a, b]))
+    return Link.of(snapshot.links[b, a].whole.transpose().tocsr())
+
+
+_TURNED = Derived("a link the other way", _turned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -65,7 +65,9 @@ def solved(adjacency, restart, damping):
 
 
 def local(adjacency, restart, **options):
-    return local_pagerank(adjacency, np.asarray(adjacency.sum(axis=1)), restart, **options)
+    return local_pagerank(
+        adjacency.__getitem__, np.asarray(adjacency.sum(axis=1)), restart, **options
+    )
 
 
 def spread(found, n):
@@ -270,4 +272,4 @@ def test_what_local_scores_refuse(restart, options, message):
 def test_every_node_needs_a_degree():
     """Degrees of another graph would be read where they are not."""
     with pytest.raises(InputError, match="2 nodes need as many degrees, but there are 3"):
-        local_pagerank(adjacency(2, [(0, 1)]), np.ones(3), {0: 1.0})
+        local_pagerank(adjacency(2, [(0, 1)]).__getitem__, np.ones(3), {0: 1.0})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.algo.links import Link
 from clew.models import Models
 from clew.testing import HashEmbedder
 from clew.text.analyze import terms
@@ -113,7 +114,9 @@ def snapshot(texts, mentions, vectors, *, dates=(), titles=None, unit_order=None
             len(words),
         ),
     }
-    return Snapshot(layers["document"], layers, links)
+    return Snapshot(
+        layers["document"], layers, {pair: Link.of(link) for pair, link in links.items()}
+    )
 
 
 def _link(pairs, n_a, n_b):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clew import sqlite, testing
+from clew.algo.links import check_link
 from clew.api import open_index
 from clew.errors import ClewError, DamagedIndex
-from clew.generation.assemble import check_link
 from clew.store import segments
 
 MODELS = testing.models(testing.HashTokenEmbedder())

@@ -1,14 +1,125 @@
-"""Read sparse links."""
+"""Sparse links between two layers, of which only the rows that are asked for are read."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Matrix = csr_array[Any, tuple[int, int]]
 
 
-def neighbours(link: "csr_array[Any, tuple[int, int]]", row: int) -> NDArray[np.integer]:
+def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:
     """Return the columns of the stored entries of a row; they ascend in a sorted link."""
+    if isinstance(link, Link):
+        return link.row(row)
     return link.indices[link.indptr[row] : link.indptr[row + 1]]
+
+
+def expanded(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return every number from firsts[i] to before lasts[i], behind its i."""
+    lengths = lasts - firsts
+    groups = np.repeat(np.arange(len(lengths)), lengths)
+    ends = np.cumsum(lengths)
+    return groups, np.arange(len(groups)) - (ends - lengths - firsts)[groups]
+
+
+class Ranges(Protocol):
+    """Gives an array of which some ranges are going to be read, and no others."""
+
+    def __call__(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Link:
+    """A sparse (n_a, n_b) link, the entries of each row by ascending columns."""
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
+    indices: Ranges  # the column of each entry
+    data: Ranges  # the weight of each entry
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Link:
+        """Return a matrix in memory as a link."""
+        n_a, n_b = matrix.shape
+        return cls((n_a, n_b), matrix.indptr, lambda *_: matrix.indices, lambda *_: matrix.data)
+
+    def row(self, row: int) -> NDArray[np.integer]:
+        """Return the columns of the entries of a row, ascending."""
+        start, stop = self.indptr[row], self.indptr[row + 1]
+        return self.indices(start[None], stop[None])[start:stop]
+
+    def entries(self, row: int) -> tuple[NDArray[np.integer], NDArray[Any]]:
+        """Return the columns of the entries of a row, ascending, and their weights."""
+        start, stop = self.indptr[row], self.indptr[row + 1]
+        data = self.data(start[None], stop[None])[start:stop]
+        return self.row(row), data
+
+    def rows(self, rows: NDArray[np.integer]) -> Matrix:
+        """Return the (len(rows), n_b) matrix of some rows. O(entries of these)."""
+        rows = np.asarray(rows, dtype=np.intp)
+        starts, stops = self.indptr[rows], self.indptr[rows + 1]
+        _, places = expanded(starts, stops)
+        indices = self.indices(starts, stops)[places]
+        data = self.data(starts, stops)[places]
+        indptr = np.concatenate([[0], np.cumsum(stops - starts)]).astype(indices.dtype)
+        check_link(indices, indptr, len(rows), self.shape[1])
+        return csr_array((data, indices, indptr), shape=(len(rows), self.shape[1]))
+
+    @property
+    def counts(self) -> NDArray[np.integer]:
+        """The (n_a,) number of entries of each row."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def whole(self) -> Matrix:
+        """The whole link as a matrix."""
+        ends = self.indptr[:1], self.indptr[-1:]
+        indices, data = self.indices(*ends), self.data(*ends)
+        check_link(indices, self.indptr, *self.shape)
+        return csr_array((data, indices, self.indptr), shape=self.shape, copy=False)
+
+
+def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
+    """Raise DamagedIndex where a link's indices leave its bounds: compiled code trusts them."""
+    sound = len(indptr) == n_a + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
+    sound = sound and bool(np.all(indptr[1:] >= indptr[:-1]))
+    if not sound or (len(indices) and not 0 <= indices.min() <= indices.max() < n_b):
+        raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
+
+
+def as_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
+    """Return a link as arrays by name, to be cached."""
+    parts = {name: getattr(link, name) for name in ("indptr", "indices", "data")}
+    return {**parts, "shape": np.asarray(link.shape)}
+
+
+def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> Link:
+    """Return the link that `as_arrays` gave arrays of; its rows are read when they are asked for.
+
+    `prefix` stands before the arrays' names.
+    """
+    n_a, n_b = arrays[f"{prefix}shape"].tolist()
+    indptr = arrays[f"{prefix}indptr"]
+    return Link(
+        (n_a, n_b), indptr, ranges(arrays, f"{prefix}indices"), ranges(arrays, f"{prefix}data")
+    )
+
+
+def ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> Ranges:
+    """Return what gives an array; where the mapping can, only ranges that are read are checked."""
+    reach = getattr(arrays, "reach", None)
+    if reach is None:
+        return lambda *_: arrays[name]
+    return lambda starts, stops: np.asarray(reach(name, starts, stops))

@@ -1,13 +1,18 @@
 """Spread weight from seeds over a graph, over all of it or over what lies near them."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,19 @@ class Local:
     nodes: NDArray[np.intp]  # (m,) ascending
     scores: NDArray[np.float64]  # (m,) >= 0, their sum is 1 - error
     error: float
+
+    def of(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the (len(nodes),) scores of some nodes."""
+        places = np.minimum(np.searchsorted(self.nodes, nodes), max(len(self.nodes) - 1, 0))
+        if not len(self.nodes):
+            return np.zeros(len(nodes))
+        return np.where(self.nodes[places] == nodes, self.scores[places], 0.0)
+
+    def mixed(self, other: Local, share: float) -> Local:
+        """Return the sum of `share` of these scores and the rest of another restart's."""
+        nodes = np.union1d(self.nodes, other.nodes)
+        scores = share * self.of(nodes) + (1 - share) * other.of(nodes)
+        return Local(nodes, scores, share * self.error + (1 - share) * other.error)
 
 
 def transition(adjacency: csr_array) -> csr_array:
@@ -73,7 +91,7 @@ def personalized_pagerank(
 
 
 def local_pagerank(
-    adjacency: csr_array,
+    edges: Callable[[NDArray[np.intp]], csr_array],
     degrees: NDArray[np.float64],
     restart: Mapping[int, float],
     *,
@@ -82,8 +100,9 @@ def local_pagerank(
 ) -> Local:
     """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
 
-    `adjacency` is (n, n) and symmetric with weights > 0, `degrees` (n,) the sums of its rows,
-    `restart` the weights of nodes, >= 0 and at least one > 0.
+    `edges` gives the (m, n) rows of m nodes, ascending, of the symmetric matrix of weights > 0;
+    `degrees` (n,) are the sums of its rows, or less for nodes with other edges too. `restart` has
+    the weights of nodes, >= 0 and at least one > 0.
 
     Forward push (Andersen, Chung and Lang 2006, "Local graph partitioning using PageRank vectors",
     section 3, without lazy steps): of the weight that has come to it, a node keeps 1 - `damping`
@@ -97,9 +116,7 @@ def local_pagerank(
     Raises InputError for an empty restart or one outside the graph, a damping outside [0, 1), a
     residual that is not above 0, or where the degrees do not match.
     """
-    n = adjacency.shape[0]
-    if len(degrees) != n:
-        raise InputError(f"{n} nodes need as many degrees, but there are {len(degrees)}")
+    n = len(degrees)
     if not residual > 0:
         raise InputError(f"the residual must be above 0, but is {residual:g}")
     nodes = np.array(sorted(restart), dtype=np.intp)
@@ -118,10 +135,12 @@ def local_pagerank(
         weights = waiting[pushing]
         scores[pushing] += (1 - damping) * weights
         waiting[pushing] = 0
-        edges = csr_array(adjacency[pushing])
-        ends = edges.indices
-        passed = np.repeat(damping * weights / degrees[pushing], np.diff(edges.indptr))
-        np.add.at(waiting, ends, passed * edges.data)
+        found = edges(pushing)
+        if found.shape != (len(pushing), n):
+            raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {n}")
+        ends, sums = found.indices, found.sum(axis=1)
+        passed = np.repeat(damping * weights / sums, np.diff(found.indptr))
+        np.add.at(waiting, ends, passed * found.data)
         reached[ends] = True
         pushing = np.unique(ends[waiting[ends] > residual * degrees[ends]])
     nodes = np.flatnonzero(reached)

@@ -12,9 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from clew.errors import DamagedIndex
+from clew.algo.links import Link, as_arrays, as_link
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
@@ -63,7 +62,7 @@ class Assembly:
 
     stored: Mapping[str, Rows]
     columns: Mapping[str, NDArray[Any]]
-    links: Mapping[tuple[str, str], csr_array]
+    links: Mapping[tuple[str, str], Link]
     sizes: Mapping[str, int] = field(default_factory=dict)  # of `stored`, where that is not read
 
     def size(self, layer: str) -> int:
@@ -81,38 +80,22 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), found in assembly.links.items():
-        for part in ("indptr", "indices", "data"):
-            arrays[f"link.{a}-{b}.{part}"] = getattr(found, part)
-        arrays[f"link.{a}-{b}.shape"] = np.asarray(found.shape)
+        parts = as_arrays(found.whole)
+        arrays |= {f"link.{a}-{b}.{name}": part for name, part in parts.items()}
     return arrays
 
 
 def from_arrays(arrays: Table) -> Assembly:
     """Return the assembly that `to_arrays` gave arrays of; each is read when it is asked for."""
-    links = {}
+    found = {}
     for name in arrays:
         if name.startswith("link.") and name.endswith(".indptr"):
-            pair = name.removeprefix("link.").removesuffix(".indptr")
-            a, _, b = pair.partition("-")
-            links[a, b] = partial(_link, arrays, pair)
+            prefix = name.removesuffix("indptr")
+            a, _, b = prefix.removeprefix("link.").removesuffix(".").partition("-")
+            found[a, b] = partial(as_link, arrays, prefix)
     stored = under(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
-    return Assembly(stored, under(arrays, "column."), Lazily(links), sizes)
-
-
-def _link(arrays: Table, pair: str) -> csr_array:
-    parts = [arrays[f"link.{pair}.{part}"] for part in ("data", "indices", "indptr")]
-    n_a, n_b = arrays[f"link.{pair}.shape"].tolist()
-    check_link(parts[1], parts[2], n_a, n_b)
-    return csr_array(tuple(parts), shape=(n_a, n_b), copy=False)
-
-
-def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
-    """Raise DamagedIndex where a link's indices leave its bounds: compiled code trusts them."""
-    sound = len(indptr) == n_a + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
-    sound = sound and bool(np.all(indptr[1:] >= indptr[:-1]))
-    if not sound or (len(indices) and not 0 <= indices.min() <= indices.max() < n_b):
-        raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
+    return Assembly(stored, under(arrays, "column."), Lazily(found), sizes)
 
 
 def under(arrays: Table, prefix: str) -> Table:
@@ -169,7 +152,7 @@ def assemble(
 
     n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
     titled = np.flatnonzero(titles >= 0)
-    links = {
+    matrices = {
         ("chunk", "unit"): link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
         ("unit", "entity"): link(
             mentions["unit"], mentions["entity"], len(units.chunk), n_entities
@@ -185,6 +168,7 @@ def assemble(
             columns["occurrence.strength"],
         ),
     }
+    links = {pair: Link.of(matrix) for pair, matrix in matrices.items()}
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],
@@ -351,14 +335,14 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
     """
     if not units.made:
         ranges = Ranges.of(table, "sentence", units.sentence, units.chunk)
-        return Assembly({}, {}, {("sentence", "term"): postings.sentence_terms(ranges)})
+        return Assembly({}, {}, {("sentence", "term"): Link.of(postings.sentence_terms(ranges))})
     first, _ = first_of_equal(table["sentence.key"][live.rows["sentence"]])
     rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
     ranges = Ranges.of(table, "sentence", rows, chunk)
     return Assembly(
         {"sentence": rows},
         ranges.columns("sentence"),
-        {("sentence", "term"): postings.sentence_terms(ranges)},
+        {("sentence", "term"): Link.of(postings.sentence_terms(ranges))},
     )
 
 
@@ -369,7 +353,9 @@ def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Ass
     n_tokens = {"subchunk.n_tokens": table["subchunk.n_tokens"][rows]}
     found = postings.subchunk_terms(ranges, live.above["count"], terms)
     return Assembly(
-        {"subchunk": rows}, ranges.columns("subchunk") | n_tokens, {("subchunk", "term"): found}
+        {"subchunk": rows},
+        ranges.columns("subchunk") | n_tokens,
+        {("subchunk", "term"): Link.of(found)},
     )
 
 

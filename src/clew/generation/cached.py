@@ -6,13 +6,15 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
+from clew.algo.links import ranges
 from clew.derived import Earlier
 from clew.errors import DamagedIndex
-from clew.once import Lazily, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +43,16 @@ class Sound(Mapping[str, "NDArray[Any]"]):
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._read(lambda found: found[name])
+
+    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of which no more than the rows from `starts` to `stops` may be sound."""
+        return self._read(lambda found: ranges(found, name)(starts, stops))
+
+    def _read(self, wanted: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
         found = self._found
         try:
-            return found[name]
+            return wanted(found)
         except DamagedIndex as error:
             with self._lock:
                 if self._found is found:
@@ -52,7 +61,7 @@ class Sound(Mapping[str, "NDArray[Any]"]):
                         error,
                     )
                     self._found = self._again()
-            return self._found[name]
+            return wanted(self._found)
 
     def __contains__(self, name: object) -> bool:
         return name in self._found
@@ -81,8 +90,18 @@ class Recall:
             return self._computed(snapshot, what, given)
         found = self.cache.load(what.name, self.view.generation)
         if found is not None:
-            return _own(Sound(found, lambda: self._cached(snapshot, what, given)))
-        return _own(self._cached(snapshot, what, given))
+            again = partial(self._again, ref(snapshot), what, given)
+            return _Own(Sound(found, again))
+        return _Own(self._cached(snapshot, what, given))
+
+    def _again(
+        self, snapshot: ref[Snapshot], what: CachedArrays, given: Mapping[str, Any]
+    ) -> Arrays:
+        """Compute damaged arrays again. They do not keep open what they were computed from."""
+        alive = snapshot()
+        if alive is None:
+            raise DamagedIndex(f"what is cached as {what.name!r} is damaged: open the index again")
+        return self._cached(alive, what, given)
 
     def _cached(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         """Compute arrays and cache them, with what they are of."""
@@ -119,7 +138,7 @@ class Recall:
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return Earlier(_own(found), rows, frozenset(unchanged))
+        return Earlier(_Own(found), rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
@@ -128,7 +147,21 @@ class Recall:
         return self.stored[layer]
 
 
-def _own(found: Arrays) -> Arrays:
-    """Return the arrays as they were computed, without what they are of."""
-    names = [name for name in found if name != _NUMBERING and not name.startswith(_INPUT)]
-    return Lazily(reading(found, names))
+class _Own(Mapping[str, "NDArray[Any]"]):
+    """Arrays as they were computed, without what they are of."""
+
+    def __init__(self, found: Arrays) -> None:
+        self._found = found
+        self._names = [n for n in found if n != _NUMBERING and not n.startswith(_INPUT)]
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._found[name]
+
+    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+        return ranges(self._found, name)(starts, stops)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

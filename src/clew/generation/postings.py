@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.links import expanded
 from clew.generation.rows import link, places
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Postings:
         titled = ~np.isin(keys, own_keys)
         firsts = np.searchsorted(subchunks.chunk, chunks[titled])
         lasts = np.searchsorted(subchunks.chunk, chunks[titled], side="right")
-        pairs, below = _expanded(firsts, lasts)
+        pairs, below = expanded(firsts, lasts)
         inside, own_terms = self._inside(subchunks)
         rows = np.concatenate([inside, below])
         found = np.concatenate([own_terms, terms[titled][pairs]])
@@ -80,16 +81,8 @@ class Postings:
         ascending = self.chunk * _FAR + self.start
         firsts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.start)
         lasts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.end)
-        rows, postings = _expanded(firsts, lasts)
+        rows, postings = expanded(firsts, lasts)
         return rows, self.term[postings]
 
 
 _FAR = 2**31  # beyond every character of a document
-
-
-def _expanded(firsts: Rows, lasts: Rows) -> tuple[Rows, Rows]:
-    """Return every number from firsts[i] to before lasts[i], behind its i."""
-    lengths = lasts - firsts
-    groups = np.repeat(np.arange(len(lengths)), lengths)
-    ends = np.cumsum(lengths)
-    return groups, np.arange(len(groups)) - (ends - lengths - firsts)[groups]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from clew import steps
-from clew.algo.pagerank import personalized_pagerank
-from clew.algo.topk import top_k
 from clew.entity_graph import (
     Links,
     Spread,
@@ -27,14 +27,13 @@ from clew.types import Evidence, Limits, Snapshot
 if TYPE_CHECKING:
     from clew.models import Models
 
-_TOLERANCE = 1e-5  # of all weight: moves no chunk that matters
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRank:
     """Spread from seeds; chunks that many short threads reach come first."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -52,20 +51,18 @@ class PageRank:
         seeds, _, notes = seed_entities(snapshot, models, asked, self.anchored_units)
         hybrid = steps.hybrid_scores(snapshot, asked)
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
-        if not restart.any():
+        if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, "pagerank", self.chunks, notes)
-        influence = personalized_pagerank(
-            graph.transition, restart, damping=self.damping, tolerance=_TOLERANCE
-        )
-        rows = top_k(influence[: graph.n_chunks], self.chunks)
+        influence = graph.near(restart, self.damping)
+        rows = graph.best_chunks(influence, self.chunks, hybrid)
         reasons = {entity: reason for entity, (_, reason) in seeds.items()}
         spread = Spread(influence=influence, reasons=reasons)
         return Evidence(
             query=query,
             method="pagerank",
-            hits=steps.hits(snapshot, rows, influence[rows]),
-            paths=tuple(strongest_path(snapshot, query, graph, spread, int(row)) for row in rows),
+            hits=steps.hits(snapshot, rows, influence.of(np.array(rows, dtype=np.intp))),
+            paths=tuple(strongest_path(snapshot, query, graph, spread, row) for row in rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
         )

@@ -13,10 +13,8 @@ import numpy as np
 from clew import steps
 from clew.algo.choice import Shares
 from clew.algo.fusion import min_max
-from clew.algo.links import neighbours
-from clew.algo.pagerank import personalized_pagerank
-from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, Chosen, choose_chunks
+from clew.derived import Derived
 from clew.entity_graph import (
     EntityGraph,
     Links,
@@ -36,9 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.pagerank import Local
     from clew.models import Models
 
-_TOLERANCE = 1e-4  # of all weight: moves no chunk that matters
 _LEAST = 1e-12  # influence whose logarithm is taken
 
 
@@ -47,6 +45,7 @@ class Walk:
     """PageRank that chooses what it found as a set, and walks on from the first of it."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
+    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS, steps.NAME_PARTS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -81,14 +80,14 @@ class Walk:
         seeds, named, notes = seed_entities(snapshot, models, asked, self.anchored_units)
         hybrid = steps.hybrid_scores(snapshot, asked)
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
-        if not restart.any():
+        if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, "walk", self.chunks, notes)
-        words = self.hybrid * _sameness(snapshot) * hybrid
+        words = self.hybrid * snapshot.get(_SAMENESS) * hybrid
         chooser = _Chooser(snapshot, steps.Coverage(snapshot, asked), graph, named, words, self)
         spread, chosen = self._walked(graph, restart, seeds, chooser)
-        more = top_k(spread.influence[: graph.n_chunks], self.chunks + len(chosen.rows))
-        rows = list(dict.fromkeys([*chosen.rows, *more.tolist()]))[: self.chunks]
+        more = graph.best_chunks(spread.influence, self.chunks + len(chosen.rows), hybrid)
+        rows = list(dict.fromkeys([*chosen.rows, *more]))[: self.chunks]
         return Evidence(
             query=query,
             method="walk",
@@ -99,42 +98,46 @@ class Walk:
         )
 
     def _walked(
-        self, graph: EntityGraph, restart: NDArray[np.float64], seeds: Seeds, chooser: _Chooser
+        self, graph: EntityGraph, restart: Mapping[int, float], seeds: Seeds, chooser: _Chooser
     ) -> tuple[Spread, Chosen]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
-        restart = restart / restart.sum()
-        first = self._influence(graph, restart)
+        first = graph.near(restart, self.damping)
         reasons = {entity: reason for entity, (_, reason) in seeds.items()}
         spread = Spread(influence=first, reasons=reasons, before=first)
         chosen = chooser.choose(first)
         for _ in range(self.legs):
             onward, origins = self._onward(graph, chosen.rows[: self.followed], seeds)
-            if not onward.any():
+            if not any(onward.values()):
                 break
-            share = self.onward * onward / onward.sum() + (1 - self.onward) * restart
-            new = self.onward * self._influence(graph, share) + (1 - self.onward) * first
+            share = _shared(onward, restart, self.onward)
+            new = graph.near(share, self.damping).mixed(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
             chosen = chooser.choose(new)
         return spread, chosen
 
-    def _influence(self, graph: EntityGraph, restart: NDArray[np.float64]) -> NDArray[np.float64]:
-        return personalized_pagerank(
-            graph.transition, restart, damping=self.damping, tolerance=_TOLERANCE
-        )
-
     def _onward(
         self, graph: EntityGraph, chunks: Sequence[int], seeds: Seeds
-    ) -> tuple[NDArray[np.float64], Mapping[int, int]]:
-        """Return the (n,) weights of the entities of chunks, and the first chunk with each."""
-        weights = np.zeros(graph.transition.shape[0])
+    ) -> tuple[Mapping[int, float], Mapping[int, int]]:
+        """Return the weights of the entities of chunks, and the first chunk with each."""
+        weights: dict[int, float] = {}
         origins: dict[int, int] = {}
         for place, chunk in enumerate(chunks, 1):
-            entities = neighbours(graph.chunk_entities, chunk)
-            old = np.array([self.known if e in seeds else 1.0 for e in entities.tolist()])
-            weights[graph.first_entity + entities] += graph.rarity[entities] * old / place
-            for entity in entities.tolist():
+            entities = graph.chunk_entities.row(chunk)
+            for entity, rarity in zip(entities.tolist(), graph.rarity[entities], strict=True):
+                node, old = graph.first_entity + entity, self.known if entity in seeds else 1.0
+                weights[node] = weights.get(node, 0.0) + float(rarity) * old / place
                 origins.setdefault(entity, chunk)
         return weights, origins
+
+
+def _shared(a: Mapping[int, float], b: Mapping[int, float], share: float) -> dict[int, float]:
+    """Return `share` of the weights of one restart and the rest of another's, both as shares."""
+    parts = ((a, share / sum(a.values())), (b, (1 - share) / sum(b.values())))
+    mixed: dict[int, float] = {}
+    for weights, factor in parts:
+        for node, weight in weights.items():
+            mixed[node] = mixed.get(node, 0.0) + factor * weight
+    return mixed
 
 
 def _sameness(snapshot: Snapshot) -> float:
@@ -142,9 +145,14 @@ def _sameness(snapshot: Snapshot) -> float:
 
     Where a title is that of a whole book, names lead less far than words.
     """
-    titles = steps.chunk_titles(snapshot)
-    n_titles = len(np.unique(titles.indices))
-    return max(0.0, 1 - 2 * n_titles / max(titles.shape[0], 1))
+    titles = snapshot.linked("document", "entity").rows(
+        np.unique(snapshot.layer("chunk").columns["document"])
+    )
+    n_titles, n_chunks = len(np.unique(titles.indices)), len(snapshot.layer("chunk"))
+    return max(0.0, 1 - 2 * n_titles / max(n_chunks, 1))
+
+
+_SAMENESS = Derived("how little titles tell chunks apart", _sameness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +166,10 @@ class _Chooser:
     words: NDArray[np.float64]  # (n_chunks,) worth of each by its hybrid score
     method: Walk
 
-    def choose(self, influence: NDArray[np.float64]) -> Chosen:
-        rows = top_k(influence[: self.graph.n_chunks], self.method.candidates).tolist()
-        prior = min_max(np.log(np.maximum(influence[rows], _LEAST))) + self.words[rows]
+    def choose(self, influence: Local) -> Chosen:
+        rows = self.graph.best_chunks(influence, self.method.candidates)
+        scores = influence.of(np.array(rows, dtype=np.intp))
+        prior = min_max(np.log(np.maximum(scores, _LEAST))) + self.words[rows]
         method = self.method
         shares = Shares(gain=method.gain, residual=method.residual, named=method.named)
         return choose_chunks(self.snapshot, self.coverage, rows, prior, self.named, shares)

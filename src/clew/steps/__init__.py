@@ -20,6 +20,8 @@ from clew.steps.linking import (
     same_names,
     similar_entities,
 )
+from clew.steps.mentions import MENTIONED, MENTIONS, TITLED, chunk_entities, entity_chunks
+from clew.steps.name_links import NAME_PARTS, name_links
 from clew.steps.neighbours import (
     KEYWORDS,
     NEIGHBOURS,
@@ -31,9 +33,9 @@ from clew.steps.neighbours import (
 )
 from clew.steps.relevance import Coverage, Relevance
 from clew.steps.scores import (
+    LEXICAL,
     Query,
     beside_hybrid,
-    bm25,
     chunk_titles,
     cosines_of,
     dense_scores,
@@ -46,26 +48,33 @@ from clew.steps.scores import (
 
 __all__ = [
     "KEYWORDS",
+    "LEXICAL",
+    "MENTIONED",
+    "MENTIONS",
+    "NAME_PARTS",
     "NEIGHBOURS",
     "SKETCHES",
+    "TITLED",
     "Coverage",
     "Linked",
     "Query",
     "Relevance",
     "apparatus_behind",
     "beside_hybrid",
-    "bm25",
+    "chunk_entities",
     "chunk_graph",
     "chunk_ranks",
     "chunk_step",
     "chunk_titles",
     "cosines_of",
     "dense_scores",
+    "entity_chunks",
     "entity_step",
     "hits",
     "hybrid_scores",
     "keyword_lengths",
     "lexical_scores",
+    "name_links",
     "named_entities",
     "near_rows",
     "nearest",

@@ -10,7 +10,6 @@ import numpy as np
 
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
-from clew.derived import Derived
 from clew.models import Models, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.text.analyze import term_spans, terms
@@ -63,7 +62,7 @@ class Coverage:
     def _lexical(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         of_words = self._words.rows
         if layer == "chunk":
-            link = self._snapshot.link("chunk", "term")[list(rows)]
+            link = self._snapshot.linked("chunk", "term").rows(np.asarray(rows))
             has = [set(neighbours(link, i).tolist()) for i in range(len(rows))]
         else:
             texts = self._snapshot.layer(layer).texts(rows)
@@ -109,7 +108,8 @@ class Coverage:
     def _words(self) -> _Words:
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
-        df, n_chunks = self._snapshot.get(_DF), len(self._snapshot.layer("chunk"))
+        df = self._snapshot.linked("term", "chunk").counts
+        n_chunks = len(self._snapshot.layer("chunk"))
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
         counts = np.array([df[row] if row >= 0 else 0 for row in rows], dtype=np.float64)
         return _Words(
@@ -117,14 +117,6 @@ class Coverage:
             rows,
             np.log1p(n_chunks / (counts + 1)),
         )
-
-
-def _document_frequencies(snapshot: Snapshot) -> NDArray[np.intp]:
-    link = snapshot.link("chunk", "term")
-    return np.bincount(link.indices, minlength=link.shape[1])
-
-
-_DF = Derived("chunks of terms", _document_frequencies)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from clew.algo.bm25 import bm25_scores, bm25_weights
+from clew.algo.bm25 import bm25_scores
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.topk import top_k
-from clew.derived import Derived
+from clew.derived import CachedArrays
 from clew.models import Models, gives_tokens
 from clew.text.analyze import terms
-from clew.types import Snapshot, TokenVectors
+from clew.types import TURNED_LINKS, Snapshot, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from clew.derived import Arrays
 
 
 _BLOCK_ROWS = 2**16  # whose vectors are read at once
@@ -86,7 +88,8 @@ def cosines_of(
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     """Return the (n_chunks,) BM25 scores; a query term counts once."""
     known = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
-    return bm25_scores(bm25(snapshot), known)
+    lengths = np.asarray(snapshot.get(LENGTHS)["lengths"])
+    return bm25_scores(snapshot.linked("term", "chunk"), lengths, known)
 
 
 def term_rows(snapshot: Snapshot, text: str) -> list[int]:
@@ -94,16 +97,13 @@ def term_rows(snapshot: Snapshot, text: str) -> list[int]:
     return snapshot.layer("term").rows(list(dict.fromkeys(terms(text))))
 
 
-def bm25(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
-    """Return the snapshot's BM25 weights, computed once."""
-    return snapshot.get(_BM25)
+def _lengths(snapshot: Snapshot) -> Arrays:
+    counts = snapshot.link("chunk", "term")
+    return {"lengths": np.asarray(counts.sum(axis=1), dtype=np.float64)}
 
 
-def _bm25(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
-    return bm25_weights(snapshot.link("chunk", "term"))
-
-
-_BM25 = Derived("BM25 weights", _bm25)
+LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",))
+LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
 def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:
@@ -123,7 +123,13 @@ def beside_hybrid(found: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[
     return reciprocal_rank_fusion((own, hybrid), constant=0)
 
 
-def chunk_titles(snapshot: Snapshot) -> csr_array[Any, tuple[int, int]]:
-    """Return the (n_chunks, n_entities) link of chunks to the entity that their title names."""
+def chunk_titles(
+    snapshot: Snapshot, chunks: NDArray[np.integer] | None = None
+) -> csr_array[Any, tuple[int, int]]:
+    """Return the (n, n_entities) link of chunks to the entity that their title names.
+
+    Of all chunks, or of those in some rows.
+    """
     documents = snapshot.layer("chunk").columns["document"]
-    return csr_array(snapshot.link("document", "entity")[documents])
+    wanted = documents if chunks is None else documents[chunks]
+    return snapshot.linked("document", "entity").rows(wanted)

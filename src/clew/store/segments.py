@@ -176,6 +176,18 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._check(name, start * width, stop * width)
         return array[start:stop]
 
+    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of which only the blocks with rows from `starts` to `stops` are sound."""
+        array = self._unchecked(name)
+        if len(self._checked[name]) < len(self._entries[name]["sums"]):
+            width = array.nbytes // len(array) if len(array) else 0
+            some = stops > starts
+            firsts, lasts = starts[some] * width // _BLOCK, (stops[some] * width - 1) // _BLOCK
+            for span in np.unique(firsts.astype(np.int64) << 32 | lasts).tolist():
+                first, last = divmod(span, 1 << 32)
+                self._check(name, first * _BLOCK, min((last + 1) * _BLOCK, array.nbytes))
+        return array
+
     def zeroed(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
         """Return an array, and which of its rows are damaged: a copy with zeros there."""
         array = self._unchecked(name)

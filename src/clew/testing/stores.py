@@ -528,7 +528,7 @@ def contents(snapshot: Snapshot, *, vectors: bool = True) -> dict[str, Any]:
             held[name]["tokens"] = [_bytes(layer.tokens(row)) for row in rows]
         except MissingLayer as error:
             held[name]["missing"] = str(error)
-    for pair, link in snapshot.links.items():
+    for pair, link in ((pair, each.whole) for pair, each in snapshot.links.items()):
         held["-".join(pair)] = [link.shape, *map(_bytes, (link.indptr, link.indices, link.data))]
     return held
 
@@ -571,7 +571,7 @@ def check_consistent(snapshot: Snapshot) -> None:
         assert len(pointers) == _n(snapshot, name)
         assert pointers.max(initial=-1) < _n(snapshot, target)
         assert pointers.min(initial=0) >= (-1 if column == "title_entity" else 0)
-    for (a, b), link in snapshot.links.items():
+    for (a, b), link in ((pair, each.whole) for pair, each in snapshot.links.items()):
         assert link.shape == (_n(snapshot, a), _n(snapshot, b))
         assert link.indices.max(initial=-1) < link.shape[1]
         assert np.all(np.diff(link.indptr) >= 0)

@@ -39,7 +39,7 @@ def influence_of(
             graph.transition, restart, damping=damping, tolerance=_TOLERANCE
         )
     near = local_pagerank(
-        graph.adjacency,
+        graph.adjacency.__getitem__,
         graph.degrees,
         dict.fromkeys(terminals, 1.0),
         damping=damping,
