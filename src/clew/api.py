@@ -341,7 +341,7 @@ class Index:
         with self._billed("add", store, meter):
             with meter.stage("read"):
                 paths, read = _paths(source), set[str]()
-                gone = origins.gone(store.hashes(), roots, paths)
+                gone = origins.gone(store.hashes(), roots, paths) if paths else []
                 report = index.add(
                     store,
                     items,
@@ -354,7 +354,7 @@ class Index:
                     progress=progress,
                 )
                 report.left_out = selection.counts()
-                if not report.stopped:
+                if paths and not report.stopped:
                     report.gone = origins.gone(
                         store.hashes(), roots, paths, selection, read, report.skipped
                     )

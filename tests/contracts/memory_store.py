@@ -63,8 +63,9 @@ class MemoryStore:
     def generation(self):
         return self._kept.state.generation
 
-    def hashes(self):
-        return {d.id: content for d, content, live in self._kept.state.documents if live}
+    def hashes(self, ids=None):
+        found = {d.id: content for d, content, live in self._kept.state.documents if live}
+        return found if ids is None else {i: found[i] for i in ids if i in found}
 
     def unnamed(self, keys):
         state = self._kept.state

@@ -34,7 +34,7 @@ def expanded(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], N
     return groups, np.arange(len(groups)) - (ends - lengths - firsts)[groups]
 
 
-class Ranges(Protocol):
+class ReadRanges(Protocol):
     """Gives an array of which some ranges are going to be read, and no others."""
 
     def __call__(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]: ...
@@ -46,8 +46,8 @@ class Link:
 
     shape: tuple[int, int]
     indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
-    indices: Ranges  # the column of each entry
-    data: Ranges  # the weight of each entry
+    indices: ReadRanges  # the column of each entry
+    data: ReadRanges  # the weight of each entry
 
     @classmethod
     def of(cls, matrix: Matrix) -> Link:
@@ -117,7 +117,7 @@ def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> Link:
     )
 
 
-def ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> Ranges:
+def ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
     """Return what gives an array; where the mapping can, only ranges that are read are checked."""
     reach = getattr(arrays, "reach", None)
     if reach is None:

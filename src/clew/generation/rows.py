@@ -55,6 +55,9 @@ def _size_column(layer: str) -> str:
     return "document.title_entity" if layer == "document" else parent_column(layer)
 
 
+_DENSE = 8  # times as many numbers as rows: above that they are sorted
+
+
 def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
     """Return the stored rows whose parent is one of `parents`, in the parents' order.
 
@@ -78,11 +81,27 @@ def _last_of_equal(keys: Rows) -> Rows:
 
 def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return where each distinct key first stands, in that order, and each row's group."""
+    if (
+        keys.dtype.kind == "i"
+        and len(keys)
+        and keys.min() >= 0
+        and keys.max() <= _DENSE * len(keys)
+    ):
+        return _first_of_rows(keys)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return first[order].astype(np.int64), rank[inverse]
+
+
+def _first_of_rows(rows: Rows) -> tuple[Rows, Rows]:
+    """Do so for numbers that are not much above how many there are, without sorting them."""
+    found = np.empty(int(rows.max()) + 1, dtype=np.int64)
+    found[rows[::-1]] = np.arange(len(rows))[::-1]  # of equal numbers the last one written stays
+    first = np.flatnonzero(found[rows] == np.arange(len(rows)))
+    found[rows[first]] = np.arange(len(first))
+    return first, found[rows]
 
 
 def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:

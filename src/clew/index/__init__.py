@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from clew import generation
 from clew.derived import CachedArrays
@@ -32,6 +33,7 @@ from clew.text.chunking import Chunking
 from clew.types import Batch, Document, Scalar, Skipped, Value
 
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
+_FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
 LATE, SEPARATE = "late", "separate"
@@ -132,7 +134,7 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         progress.settle(document_ids)
         told(len(document_ids))
 
-    known = store.hashes()
+    known = _Known(store)
     read = set() if read is None else read
     stop = stop or Stop()
     restated: dict[str, tuple[Document, str]] = {}
@@ -157,6 +159,30 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         report.restated = list(restated)
     report.stopped = stop.is_asked
     return report
+
+
+class _Known:
+    """The content hashes of documents as they were before: a few are looked up, of many all."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._few: dict[str, str | None] = {}
+
+    def get(self, document_id: str) -> str | None:
+        """Return the hash of a document that is there, None for another one."""
+        if document_id in self._few:
+            return self._few[document_id]
+        if len(self._few) < _FEW:
+            self._few[document_id] = self._store.hashes([document_id]).get(document_id)
+            return self._few[document_id]
+        return self._all.get(document_id)
+
+    def __contains__(self, document_id: str) -> bool:
+        return self.get(document_id) is not None
+
+    @cached_property
+    def _all(self) -> Mapping[str, str]:
+        return self._store.hashes()
 
 
 def _embedding(batch: Iterable[tuple[Document, str]], recipe: Mapping[str, Scalar]) -> float:
@@ -237,7 +263,7 @@ def chunking(recipe: Mapping[str, Scalar]) -> Chunking:
 def _changed(
     items: Iterable[Document | Skipped],
     store: Store,
-    known: Mapping[str, str],
+    known: _Known,
     report: AddReport,
     tell: Tell,
     seen: set[str],
@@ -265,7 +291,7 @@ def _changed(
         elif document.id in known and (refused := owners.refuse(document)):
             report.skipped.append(refused)
             tell([document.id])
-        elif rows_hash(known.get(document.id, "")) == rows_hash(content):
+        elif rows_hash(known.get(document.id) or "") == rows_hash(content):
             restated[document.id] = replace(document, text=""), content
             tell([document.id])
         elif _has_words(document):
@@ -299,7 +325,8 @@ def _not_renamed(
         return
     for group in batches(documents):
         store.lock()  # what is read of the store now stays so
-        known, old = store.hashes(), dict[str, list[str]]()
+        known = store.hashes([*gone, *(document.id for document, _ in group)])
+        old = dict[str, list[str]]()
         for each in gone:
             if each in known:
                 old.setdefault(rows_hash(known[each]), []).append(each)

@@ -29,11 +29,8 @@ def places(store: Store, folder: Path) -> dict[str, Path]:
 
     A root that moved together with the index is found by the way from one to the other.
     """
-    noted = store.note(NOTE)
-    if not noted:
-        return _of_sources(store)
     found = {}
-    for name, place in noted.items():
+    for name, place in store.note(NOTE).items():
         beside = Path(os.path.normpath(folder.resolve() / place["relative"]))
         found[name] = beside if place["relative"] and beside.exists() else Path(place["path"])
     return found
@@ -49,22 +46,6 @@ def remember(store: Store, folder: Path, roots: Mapping[str, Path]) -> None:
         noted[name] = {"path": str(place), "relative": relative}
     if noted != store.note(NOTE):
         store.set_note(NOTE, noted)
-
-
-def _of_sources(store: Store) -> dict[str, Path]:
-    """Return the roots of an index that remembers none, from one document below each."""
-    with closing(store.view()) as view:
-        rows: dict[str, int] = {}
-        for document_id, row in view.live_documents():
-            rows.setdefault(document_id.partition("/")[0], row)
-        found = {}
-        for name, document in zip(rows, view.documents(list(rows.values())), strict=True):
-            path, below = Path(document.source), document.id.split("/")[1:]
-            if document.source and list(path.parts[len(path.parts) - len(below) :]) == below:
-                root = path.parents[len(below) - 1] if below else path
-                if root.exists():
-                    found[name] = root.resolve()
-    return found
 
 
 def gone(

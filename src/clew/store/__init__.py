@@ -112,8 +112,8 @@ class Store(Protocol):
         """How many commits there have been."""
         ...
 
-    def hashes(self) -> Mapping[str, str]:
-        """Return the content hash of every live document by its id."""
+    def hashes(self, ids: Sequence[str] | None = None) -> Mapping[str, str]:
+        """Return the content hash of every live document by its id, or of some that are live."""
         ...
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:

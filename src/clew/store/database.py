@@ -387,9 +387,17 @@ class Database:
         )
         return rows
 
-    def hashes(self) -> dict[str, str]:
-        """Return the content hash of each live document by id."""
-        return dict(self._all("SELECT id, hash FROM document WHERE live"))
+    def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """Return the content hash of each live document by id, or of some of them."""
+        if ids is None:
+            return dict(self._all("SELECT id, hash FROM document WHERE live"))
+        found: dict[str, str] = {}
+        for part in _parts(list(ids)):
+            found |= self._all(
+                f"SELECT id, hash FROM document WHERE live AND id IN ({_marks(part)})",
+                part,
+            )
+        return found
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         """Return the documents in `rows`, in that order; their texts are empty without `texts`."""

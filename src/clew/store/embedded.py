@@ -123,8 +123,8 @@ class EmbeddedStore:
         """The newest generation that is committed; no write that goes on makes this wait."""
         return int(self._seen_by_readers.meta("generation"))
 
-    def hashes(self) -> Mapping[str, str]:
-        return self._database.hashes()
+    def hashes(self, ids: Sequence[str] | None = None) -> Mapping[str, str]:
+        return self._database.hashes(ids)
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
         named = self._database.named(keys)
