@@ -109,17 +109,6 @@ def test_an_index_moves_with_its_documents(here):
         assert index.add("elsewhere/docs").report.n_unchanged == 1
 
 
-def test_an_index_that_remembers_no_roots(here):
-    """One of an earlier version has them from the sources of its documents."""
-    here("p1/docs/deep/index.md", "Ada came.")
-    here("p2/docs/deep/index.md", "Bo left.")
-    with opened() as index:
-        index.add("p1/docs")
-        index._existing().set_note("roots", {})  # noqa: SLF001 -- as an earlier version left it
-        index.add("p2/docs")
-        assert sorted(texts(index)) == ["docs/deep/index.md", "p2/docs/deep/index.md"]
-
-
 def test_records_of_two_files(here):
     """A record does not replace that of another file, while that is there; it is named."""
     here("a.jsonl", '{"id": "n1", "text": "Ada came."}\n')
