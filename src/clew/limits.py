@@ -19,6 +19,7 @@ class ReadingLimits:
     """Bounds on one document, or on the file that it is read from. Each may be raised."""
 
     file_bytes: int = 1 << 30  # of a file that is read whole
+    received_bytes: int = 1 << 26  # of a web page, or of standard input
     unpacked_bytes: int = 1 << 28  # all parts of an Office file or a book together
     unpacked_ratio: int = 200  # of a gzip file of triples: its size unpacked to its own
     records: int = 1_000_000  # documents of one table or mailbox

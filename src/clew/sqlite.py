@@ -8,6 +8,7 @@ become one needs a checksum of its own.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from contextlib import contextmanager, suppress
@@ -35,14 +36,17 @@ _HAS_CHECKSUMS = 1  # `user_version` of a file that was made with them
 _lock = threading.Lock()
 
 
-def connect(path: Path, *, wait: float, is_immutable: bool = False) -> Connection:
+def connect(path: Path, *, wait: float) -> Connection:
     """Open a database, which is made where it is not there; `wait` seconds for other processes.
 
-    An immutable one is of a folder that may not be written and that nobody writes.
+    One that may not be written, or whose folder may not, is read as it is. Raises StoreError where
+    it cannot be: it may not be read, or the newest commits are in a file beside it that only SQLite
+    can take over, by writing.
     """
     with _lock:
         _load()
-    if is_immutable:
+    if not may_be_written(path):
+        _check_readable(path)
         address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return Connection(address, flags=flags, vfs=_VFS)
@@ -53,6 +57,24 @@ def connect(path: Path, *, wait: float, is_immutable: bool = False) -> Connectio
     with suppress(Error):  # what is wrong is told where it is read
         connection.reserve_bytes("main", _CHECKSUM)
     return connection
+
+
+def may_be_written(path: Path) -> bool:
+    """Say whether a database, there or not, may be written: SQLite needs its folder too."""
+    return os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
+
+
+def _check_readable(path: Path) -> None:
+    if not path.exists():
+        raise StoreError(f"{path.parent} may not be written: ask its owner to allow it, or copy it")
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} may not be read: ask its owner to allow it")
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"{path.parent} may not be written, and {log.name} holds commits that have to be taken "
+            f"over first: let its owner open it once, or copy the folder"
+        )
 
 
 def mark(connection: Connection) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
+from clew.limits import ReadingLimits
 from clew.readers import inputs
 from clew.types import Skipped
 
@@ -84,13 +85,13 @@ def test_pages(site, path, name, data):
         ("/picture", "is of the type image/png, which no reader takes"),
         ("/round", "was answered with status 302"),
         ("/away", "was answered with status 302"),
-        ("/big", "has more than 0 MB"),
+        ("/big", "has more than 60,000 bytes: --limit received_bytes=240000 reads it"),
     ],
 )
-def test_pages_that_are_refused(site, path, reason, monkeypatch):
+def test_pages_that_are_refused(site, path, reason):
     """Each with a reason; nothing else than a web page is ever opened."""
-    monkeypatch.setattr(inputs, "MAX_BYTES", 60_000)
-    with inputs.fetched(inputs.located(site + path)) as found:
+    few = ReadingLimits(received_bytes=60_000)
+    with inputs.fetched(inputs.located(site + path), few) as found:
         assert isinstance(found, Skipped)
         assert found.source == site + path
         assert found.reason.startswith(reason)
@@ -163,11 +164,11 @@ def test_standard_input(data, name, suffix, path):
         assert file.path.read_bytes() == data
 
 
-def test_standard_input_has_a_limit(monkeypatch):
+def test_standard_input_has_a_limit():
     """A stream without end is no document."""
-    monkeypatch.setattr(inputs, "MAX_BYTES", 10)
+    few = ReadingLimits(received_bytes=10)
     with (
-        pytest.raises(InputError, match="standard input has more than"),
-        inputs.received(inputs.StandardInput(), io.BytesIO(b"a" * 11)),
+        pytest.raises(InputError, match="standard input has more than 10 bytes: --limit received"),
+        inputs.received(inputs.StandardInput(), io.BytesIO(b"a" * 11), few),
     ):
         pass

@@ -12,6 +12,9 @@ import pytest
 from clew import testing
 from clew.api import open_index
 from clew.errors import StoreError
+from clew.models.ledger import Cost, Ledger
+from clew.store.opening import named_in
+from clew.types import Usage
 
 MODELS = testing.models()
 NOBODY = 65_534
@@ -128,6 +131,29 @@ def test_a_folder_that_may_be_read_alone(tmp_path, monkeypatch):
     with open_index(tmp_path / "i.clew", models=MODELS) as index:
         assert index.search("Who built the Comet?").hits
         assert len(index.documents()) == 12
+
+
+def test_the_ledger_of_a_folder_that_may_be_read_alone(tmp_path, monkeypatch):
+    """What is recorded is found; a request that would be paid for and not kept is not made."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    ledger.bill(Cost(kind="add", before=0, generation=1, usage=Usage()))
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    assert [cost.kind for cost in ledger.costs()] == ["add"]
+    with pytest.raises(StoreError, match="readonly"):
+        ledger.bill(Cost(kind="add", before=1, generation=2, usage=Usage()))
+    with pytest.raises(StoreError, match="none may not be written: ask its owner"):
+        Ledger(tmp_path / "none" / "calls.sqlite").costs()
+
+
+def test_a_folder_whose_files_may_not_be_looked_at(tmp_path, monkeypatch):
+    """A folder without the right to enter it is told in a sentence."""
+
+    def refused(*_given, **_named):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(StoreError, match="i.clew may not be read: ask its owner to allow it"):
+        named_in(tmp_path / "i.clew")
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):

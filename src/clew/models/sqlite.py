@@ -155,6 +155,8 @@ class DatabaseFile:
     def _prepare(self, database: Connection) -> None:
         """Make the tables of a new file; refuse one that another program made."""
         sqlite.check(database, self.path)
+        if not sqlite.may_be_written(self.path):  # the tables are there, or nothing is
+            return
         if _owner(database) != self.application_id:
             self._make(database)
         # Lets others read while one writes. Refused while another has the file open: the next

@@ -140,7 +140,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
     progress = progress or Progress()
     said = partial(replace, columns=columns or Columns(), limits=limits)
-    all_files = _files(named, roots, selection, progress)
+    all_files = _files(named, roots, selection, progress, limits)
     read_in = (said(each) if isinstance(each, File) else each for each in all_files)
     return _distinct(read_in, progress, times=times)
 
@@ -150,6 +150,7 @@ def _files(
     roots: Roots | None,
     selection: Selection | None,
     progress: Progress,
+    limits: ReadingLimits,
 ) -> Iterator[File | Skipped]:
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
     found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
@@ -157,10 +158,10 @@ def _files(
     yield from found
     for each in named:
         if isinstance(each, Page):
-            with inputs.fetched(each) as page:
+            with inputs.fetched(each, limits) as page:
                 yield page
         elif isinstance(each, StandardInput):
-            with inputs.received(each) as file:
+            with inputs.received(each, limits=limits) as file:
                 yield file
 
 

@@ -34,11 +34,11 @@ from urllib.request import (
 )
 
 from clew.errors import InputError, UnreadableSource
+from clew.limits import LIMITS, ReadingLimits
 from clew.readers.walk import File
 from clew.types import Skipped
 
 STDIN = "-"
-MAX_BYTES = 64 << 20  # of a page, or of standard input
 _WAIT_S, _PAGE_S = 15, 120  # without a byte, and for a whole page
 _MAX_REDIRECTS = 5
 _PIECE = 1 << 16
@@ -112,11 +112,13 @@ def located(given: str | Path) -> Path | Page | StandardInput:
 
 
 @contextmanager
-def received(given: StandardInput, stream: BinaryIO | None = None) -> Iterator[File]:
+def received(
+    given: StandardInput, stream: BinaryIO | None = None, limits: ReadingLimits = LIMITS
+) -> Iterator[File]:
     """Give what standard input holds as a file."""
-    data = (stream or sys.stdin.buffer).read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise InputError(f"standard input has more than {MAX_BYTES >> 20} MB: name a file")
+    data = (stream or sys.stdin.buffer).read(limits.received_bytes + 1)
+    if len(data) > limits.received_bytes:
+        raise InputError(f"standard input has {limits.more_than('received_bytes', 'bytes')}")
     suffix = given.suffix or Path(given.name).suffix or _beginning(data)
     with TemporaryDirectory(prefix="clew-") as folder:
         path = Path(folder) / f"{Path(given.name).stem}{suffix}"
@@ -129,11 +131,11 @@ def _beginning(data: bytes) -> str:
 
 
 @contextmanager
-def fetched(page: Page) -> Iterator[File | Skipped]:
+def fetched(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipped]:
     """Give a page as a file whose id is its address, or why it cannot be had."""
     with TemporaryDirectory(prefix="clew-") as folder:
         try:
-            data, suffix = _fetch(page.address)
+            data, suffix = _fetch(page.address, limits)
         except UnreadableSource as error:
             yield Skipped(source=error.source, reason=error.reason)
             return
@@ -143,7 +145,7 @@ def fetched(page: Page) -> Iterator[File | Skipped]:
         yield File(path=path, id=page.address, source=page.address, named=True)
 
 
-def _fetch(address: str) -> tuple[bytes, str]:
+def _fetch(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
     """Return the bytes of a page and the suffix of its format."""
     opener = OpenerDirector()
     for kind in (
@@ -160,7 +162,7 @@ def _fetch(address: str) -> tuple[bytes, str]:
         with opener.open(request, timeout=_WAIT_S) as reply:
             if reply.status != 200:
                 raise UnreadableSource(address, f"was answered with status {reply.status}")
-            data = _read(address, reply)
+            data = _read(address, reply, limits)
             return _as_utf8(data, reply.headers), _suffix(address, reply.headers)
     except HTTPError as error:
         raise UnreadableSource(address, f"was answered with status {error.code}") from None
@@ -170,14 +172,14 @@ def _fetch(address: str) -> tuple[bytes, str]:
         raise UnreadableSource(address, f"cannot be fetched: {error}") from None
 
 
-def _read(address: str, reply: HTTPResponse) -> bytes:
+def _read(address: str, reply: HTTPResponse, limits: ReadingLimits) -> bytes:
     ends = time.monotonic() + _PAGE_S
     pieces, size = [], 0
     while piece := reply.read(_PIECE):
         pieces.append(piece)
         size += len(piece)
-        if size > MAX_BYTES:
-            raise UnreadableSource(address, f"has more than {MAX_BYTES >> 20} MB")
+        if size > limits.received_bytes:
+            raise UnreadableSource(address, f"has {limits.more_than('received_bytes', 'bytes')}")
         if time.monotonic() > ends:
             raise UnreadableSource(address, f"did not come within {_PAGE_S} seconds")
     return b"".join(pieces)

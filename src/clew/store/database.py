@@ -7,7 +7,6 @@ is the only commit point of an index.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,34 +86,10 @@ def is_blank(path: Path) -> bool:
     except PermissionError as error:
         raise StoreError(f"{path.parent} may not be read: ask its owner to allow it") from error
     try:
-        with closing(_connected(path)) as connection:
+        with closing(sqlite.connect(path, wait=_BUSY_S)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
     except sqlite.Error:
         return False  # opening it will say what is wrong
-
-
-def _connected(path: Path) -> sqlite.Connection:
-    """Return a connection, one that writes nothing where the folder may not be written."""
-    is_written = os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
-    if not is_written:
-        _check_readable(path)
-    return sqlite.connect(path, wait=_BUSY_S, is_immutable=not is_written)
-
-
-def _check_readable(path: Path) -> None:
-    """Raise StoreError where a database that may not be written cannot be read as it is.
-
-    That is where it may not be read, or where the newest commits are in a file beside it that only
-    SQLite can take over, by writing.
-    """
-    if not os.access(path, os.R_OK):
-        raise StoreError(f"{path} may not be read: ask its owner to allow it")
-    log = path.with_name(f"{path.name}-wal")
-    if log.exists() and log.stat().st_size:
-        raise StoreError(
-            f"{path.parent} may not be written, and {log.name} holds commits that have to be taken "
-            f"over first: let its owner open it once, or copy the folder"
-        )
 
 
 class Database:
@@ -132,7 +107,7 @@ class Database:
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
         with _explained(self.path):
-            self._connection = _connected(self.path)
+            self._connection = sqlite.connect(self.path, wait=_BUSY_S)
         self._finalizer = weakref.finalize(self, self._connection.close)
         self._finalizer.atexit = False
         try:

@@ -91,5 +91,7 @@ def named_in(folder: Path) -> str | None:
         return path.read_text(encoding="utf-8").strip() or None
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError as error:
+        raise StoreError(f"{folder} may not be read: ask its owner to allow it") from error
     except (OSError, UnicodeDecodeError) as error:
         raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error
