@@ -49,6 +49,8 @@ def build(index: clew.Index) -> None:
         f"{added.n_documents} documents, {added.n_chunks} chunks, of which "
         f"{len(added.report.added)} documents are new, in {added.usage.total_seconds:.1f} s"
     )
+    damages = index.check()
+    print(*damages or ["Every byte of it is as it was written (clew check)."], sep="\n")
 
 
 def ask(index: clew.Index, question: str, expected: str) -> None:

@@ -1,6 +1,7 @@
 """What a document may take is bounded, each bound is told, and what lies below it is read."""
 
 import gzip
+import sys
 import time
 
 import pytest
@@ -141,6 +142,16 @@ def test_what_ends_the_process_is_told(write, monkeypatch):
     skipped, last = read(["docs"])
     assert skipped.reason.startswith("ended the process that read it")
     assert last.text == TEXT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process has no limit of memory there")
+def test_a_string_that_does_not_fit_into_memory(tmp_path):
+    """A string of 200 MB in a Parquet file of some kilobytes is told as what it is."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "big.parquet"
+    parquet.write_table(pa.table({"text": ["x" * 200_000_000]}), path, compression="zstd")
+    [skipped] = read([path], limits=ReadingLimits(memory_bytes=800_000_000))
+    assert skipped.reason.startswith("takes more than 800,000,000 bytes of memory: --limit memory")
 
 
 def test_the_process_ends_with_the_iteration(write):

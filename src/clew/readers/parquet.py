@@ -38,6 +38,8 @@ def _rows(file: File) -> Iterator[dict[str, object]]:
             schema = pa.schema([_in_microseconds(column) for column in columns])
             for batch in table.iter_batches(batch_size=_BATCH_ROWS):
                 yield from batch.cast(schema, safe=False).to_pylist()
+        except pa.ArrowMemoryError:
+            raise MemoryError from None  # the process may take no more: that is its limit
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             # pyarrow raises a bare OSError for damage too; ValueError for values Python cannot hold
             reason = " ".join(str(error).split())[:120]
