@@ -61,6 +61,8 @@ def connect(path: Path, *, wait: float) -> Connection:
 
 def may_be_written(path: Path) -> bool:
     """Say whether a database, there or not, may be written: SQLite needs its folder too."""
+    if not path.parent.exists():
+        return True  # SQLite will say what is wrong
     return os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
 
 
