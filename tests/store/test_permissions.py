@@ -141,8 +141,8 @@ def test_the_ledger_of_a_folder_that_may_be_read_alone(tmp_path, monkeypatch):
     assert [cost.kind for cost in ledger.costs()] == ["add"]
     with pytest.raises(StoreError, match="readonly"):
         ledger.bill(Cost(kind="add", before=1, generation=2, usage=Usage()))
-    with pytest.raises(StoreError, match="none may not be written: ask its owner"):
-        Ledger(tmp_path / "none" / "calls.sqlite").costs()
+    with pytest.raises(StoreError, match="may not be written: ask its owner"):
+        Ledger(tmp_path / "none.sqlite").costs()
 
 
 def test_a_folder_whose_files_may_not_be_looked_at(tmp_path, monkeypatch):
