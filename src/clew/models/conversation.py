@@ -197,22 +197,24 @@ class Conversation:
     def _buy(self, request: Request, stop: threading.Event) -> Turn:
         if self.budget is None:
             return self._ask(request, stop, None)
-        with Purchase(self.budget, self._worst(request), stop) as purchase:
+        given = self.chat.count_tokens(request.prompt, request.turns)
+        with Purchase(self.budget, self._worst(request, given), stop) as purchase:
             turn = self._ask(request, stop, purchase.on_lost)
-            purchase.settle(self._charged(request, turn))
+            purchase.settle(self._charged(request, turn, given))
         return turn
 
-    def _charged(self, request: Request, turn: Turn) -> Bill | None:
-        """Return what a reply counts for in the budget: its bill, but not below our own count.
+    def _charged(self, request: Request, turn: Turn, given: int | None) -> Bill | None:
+        """Return what a reply counts for in the budget: its bill, but not less than we count.
 
-        No tokenizer is known that makes less than half as many tokens as ours of a usual text.
+        `given`: the tokens of the prompt where the chat counts them itself.
         """
         billed = self._bill(turn)
         if billed is None:
             return None
-        said = messages(request.prompt, request.turns, in_words=False)
-        given = sum(tokens.count(part["content"]) for part in said) // 2
-        own = bill(given, tokens.count(turn.text) // 2, self.price)
+        if given is None:
+            said = messages(request.prompt, request.turns, in_words=False)
+            given = sum(tokens.at_least(part["content"]) for part in said)
+        own = bill(given, tokens.at_least(turn.text), self.price)
         return replace(billed, tokens=max(billed.tokens, own.tokens), usd=max(billed.usd, own.usd))
 
     def _ask(self, request: Request, stop: threading.Event, on_lost: OnLost | None) -> Turn:
@@ -220,10 +222,9 @@ class Conversation:
         turn = self.chat.ask(request.prompt, request.turns, stop=stop, on_lost=on_lost)
         return replace(turn, seconds=time.perf_counter() - began)
 
-    def _worst(self, request: Request) -> Bill:
-        """Return the most that a request can cost."""
+    def _worst(self, request: Request, given: int | None) -> Bill:
+        """Return the most that a request can cost, where its prompt has `given` tokens."""
         prompt = request.prompt
-        given = self.chat.count_tokens(prompt, request.turns)
         given = _at_most(prompt, request.turns) if given is None else given
         taken = prompt.max_tokens
         if self.repairs == 0 and prompt.schema is not None:  # then the model asks again by itself

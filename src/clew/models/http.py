@@ -16,7 +16,8 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cached_property, partial
@@ -34,6 +35,7 @@ except ImportError as error:
 _log = logging.getLogger(__name__)
 
 Post = Callable[..., Any]  # a request body, and `on_lost`, to the parsed reply
+Watch = Callable[[Any], None]  # told of each event of a stream; raises TooMuch to cut it off
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -44,6 +46,7 @@ _GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
 _RETRIED = frozenset({429, 500, 502, 503, _GATEWAY_TIME_OUT})
 _NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
 _OLLAMA_PORT = 11434
+_EVENTS, _FIELD, _DONE = "text/event-stream", b"data:", b"[DONE]"
 _SHOWN = 200  # characters of a server's message
 _SECRET = 8  # characters of a key at least: a shorter one is a placeholder, and maybe a word
 
@@ -60,8 +63,12 @@ _HINTS = {
 }
 
 
-class _TooMuch(Exception):
+class TooMuch(Exception):  # noqa: N818 -- not for users: a _Fault is made of it
     """A reply is longer, or takes longer, than any that was asked for."""
+
+
+class _BrokenOff(Exception):  # noqa: N818 -- a _Fault is made of it
+    """A stream of events ended before all of the reply was there."""
 
 
 class Refused(EndpointError):
@@ -143,10 +150,12 @@ class Endpoint:
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
         most_bytes: int = MOST_BYTES,
+        watch: Watch | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.
 
-        A reply of more than `most_bytes` is cut off there, and is none.
+        A reply of more than `most_bytes` is cut off there, and is none. Of one that is streamed
+        as events the list of these is returned, and `watch` is told of each as it comes.
         `on_lost` is told of each attempt that was sent and brought no answer, and whether another
         follows. Raises Refused, EndpointError, and Stopped where `stop` is set before an attempt.
         """
@@ -156,7 +165,7 @@ class Endpoint:
         for attempt in range(1, self.attempts + 1):
             if stop.is_set():
                 raise Stopped
-            reply = self._try(content, most_bytes)
+            reply = self._try(content, most_bytes, watch)
             if not isinstance(reply, _Fault):
                 return reply
             if reply.unreached and not self._reached.is_set():
@@ -206,19 +215,15 @@ class Endpoint:
         except (httpx2.RequestError, ValueError, RecursionError):
             return None
 
-    def _try(self, content: bytes, most_bytes: int) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-        received = self._received(content, most_bytes)
+    def _try(self, content: bytes, most_bytes: int, watch: Watch | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+        received = self._received(content, most_bytes, watch)
         if isinstance(received, _Fault):
             return received
         self._reached.set()
         status, headers, body = received
         if 200 <= status < 300:
-            try:
-                return json.loads(body)
-            except (ValueError, RecursionError):
-                hint = "check that the base URL is that of the API"
-                return _Fault("a reply that is not JSON", hint, lost=True)
-        said = self._short(_message(body))
+            return _parsed(body) if isinstance(body, bytes) else body
+        said = self._short(_message(body)) if isinstance(body, bytes) else ""
         reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
         if status in _RETRIED:
             hint = _HINTS.get(status, "try again later")
@@ -228,17 +233,28 @@ class Endpoint:
         raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
 
     def _received(
-        self, content: bytes, most_bytes: int
-    ) -> tuple[int, Mapping[str, str], bytes] | _Fault:
-        """Send a request; return the status, the headers and the body of the reply."""
-        try:
+        self, content: bytes, most_bytes: int, watch: Watch | None
+    ) -> tuple[int, Mapping[str, str], bytes | list[Any]] | _Fault:
+        """Send a request; return the status, the headers and the body, or events, of the reply."""
+        whole_s = _WHOLE * self.timeout_s
+
+        def exchange() -> tuple[int, Mapping[str, str], bytes | list[Any]]:
             with self._client.stream("POST", self._url, content=content) as response:
-                body = self._body(response, most_bytes)
-                return response.status_code, response.headers, body
-        except _TooMuch as error:
+                pieces = _bounded(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
+                kind = response.headers.get("content-type", "")
+                if watch is not None and response.is_success and kind.startswith(_EVENTS):
+                    return response.status_code, response.headers, _events(pieces, watch)
+                return response.status_code, response.headers, b"".join(pieces)
+
+        try:
+            return _within(whole_s, exchange)
+        except TooMuch as error:
             self._reached.set()
             hint = "check the server, or the base URL; it may have been billed"
             return _Fault(str(error), hint, lost=True, is_final=True)
+        except _BrokenOff as error:
+            self._reached.set()
+            return _Fault(str(error), "try again later", lost=True)
         except httpx2.ConnectTimeout:
             return _Fault(_NO_CONNECTION, self._start, unreached=True)
         except httpx2.TimeoutException as error:
@@ -249,18 +265,6 @@ class Endpoint:
             reason = self._short(str(error)) or type(error).__name__
             unreached = isinstance(error, httpx2.ConnectError)
             return _Fault(reason, self._start, lost=_was_sent(error), unreached=unreached)
-
-    def _body(self, response: httpx2.Response, most_bytes: int) -> bytes:
-        """Return what is received of a reply. Raises _TooMuch at the first byte too many."""
-        ends = time.monotonic() + _WHOLE * self.timeout_s
-        body = bytearray()
-        for piece in response.iter_bytes():  # unpacked, where it came packed
-            body += piece
-            if len(body) > most_bytes:
-                raise _TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
-            if time.monotonic() > ends:
-                raise _TooMuch(f"no whole reply within {_WHOLE * self.timeout_s:g} s")
-        return bytes(body)
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
         """Return the asked-for wait, or an exponential one; both with jitter and under the cap."""
@@ -307,6 +311,77 @@ class Endpoint:
         client = httpx2.Client(headers=headers, timeout=timeout, limits=limits)
         weakref.finalize(self, client.close)
         return client
+
+
+def _within(seconds: float, ask: Callable[[], Result]) -> Result:
+    """Return what `ask` gives. Raises TooMuch where it takes longer, and leaves it behind then.
+
+    The time-out of a client starts anew with each byte, also among the headers, so a server that
+    drips is only ended by a clock of our own.
+    """
+    found: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="clew-request", daemon=True).start()
+    try:
+        return found.result(seconds)
+    except TimeoutError:
+        raise TooMuch(f"no whole reply within {seconds:g} s") from None
+
+
+def _bounded(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
+    """Yield what is received of a reply. Raises TooMuch at the first byte too many, and late."""
+    received = 0
+    for piece in pieces:  # unpacked, where it came packed
+        received += len(piece)
+        if received > most_bytes:
+            raise TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
+        if time.monotonic() > ends:  # nobody waits for it any more
+            raise TooMuch("no whole reply in time")
+        yield piece
+
+
+def _events(pieces: Iterable[bytes], watch: Watch) -> list[Any]:
+    """Return the JSON of the events of a stream, up to the one that says that it is done.
+
+    Raises _BrokenOff where that does not come, or an event is no JSON.
+    """
+    events: list[Any] = []
+    for data in _data(pieces):
+        if data == _DONE:
+            return events
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            raise _BrokenOff("a stream with an event that is not JSON") from None
+        if isinstance(event, dict) and event.get("error"):
+            raise _BrokenOff("a stream that ended in an error")
+        watch(event)
+        events.append(event)
+    raise _BrokenOff("a stream that broke off")
+
+
+def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the data of server-sent events, a line each as chat completions have them."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line[len(_FIELD) :].strip() for line in lines if line.startswith(_FIELD))
+    if rest.startswith(_FIELD):
+        yield rest[len(_FIELD) :].strip()
+
+
+def _parsed(body: bytes) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        hint = "check that the base URL is that of the API"
+        return _Fault("a reply that is not JSON", hint, lost=True)
 
 
 def _was_sent(error: httpx2.RequestError) -> bool:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _REPLY_BYTES, _TOKEN_BYTES = 1 << 18, 1 << 10  # of a chat's reply at the most: and each token
 _VECTOR_BYTES = 1 << 19  # of one vector at the most, as JSON
+_SLACK = 16  # tokens beyond what was asked for, such as marks of a template
+_STREAM = "stream"
 _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
@@ -80,11 +82,16 @@ class OpenAIChat:
     ) -> Turn:
         from clew.models.http import Refused
 
+        most = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
         while True:
             body = self._body(prompt, turns)
+            if on_lost is not None and _STREAM not in self._lacks:  # what comes is paid for
+                body |= {_STREAM: True, "stream_options": {"include_usage": True}}
+            watch = _Watched(prompt.max_tokens)
             try:
-                most = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
-                found = self._endpoint.post(body, stop=stop, on_lost=on_lost, most_bytes=most)
+                found = self._endpoint.post(
+                    body, stop=stop, on_lost=on_lost, most_bytes=most, watch=watch
+                )
                 return self._read(found)
             except Refused as refusal:
                 lacking = _lacking(refusal, body)
@@ -129,7 +136,12 @@ class OpenAIChat:
 
     def _read(self, reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
         try:
-            return read_completion(reply)
+            if not isinstance(reply, list):
+                return read_completion(reply)
+            turn = read_completion(_joined(reply))
+            if turn.prompt_tokens is None:  # it is stated where nothing is streamed
+                self._lacks.add(_STREAM)
+            return turn
         except (KeyError, IndexError, TypeError, AttributeError):
             raise BadReply(
                 f"{self._endpoint.shown}, model {self.model}: the reply is no chat completion."
@@ -217,6 +229,11 @@ class OpenAIEmbeddings:
         """Dollars per million tokens of texts, and 0; None: not known."""
         return self.prices.get(self.model) or embedding_price(self.model, self.base_url)
 
+    @property
+    def _is_counted(self) -> bool:
+        """Say whether the model's tokens are known exactly: OpenAI's are `cl100k_base`."""
+        return list_price(self.model, self.base_url) is not None
+
     def _bought(self, post: Post, batch: Sequence[str], who: Payer | None) -> Any:  # noqa: ANN401
         """Return the parsed reply to a request, paid for by whoever asks."""
         body = {"model": self.model, "input": batch}
@@ -225,7 +242,7 @@ class OpenAIEmbeddings:
         worst = sum(len(text.encode("utf-8", "replace")) + _AROUND for text in batch)
         with Purchase(who.budget or Budget(), bill(worst, 0, self.price)) as purchase:
             reply = post(body, on_lost=purchase.on_lost)
-            billed = bill(_embedded(reply, batch), 0, self.price)
+            billed = bill(_embedded(reply, batch, exact=self._is_counted), 0, self.price)
             purchase.settle(billed)
         who.on_bill(billed)
         return reply
@@ -263,12 +280,63 @@ class OpenAIEmbeddings:
         return endpoint_of(self, "embeddings")
 
 
-def _embedded(reply: Any, batch: Sequence[str]) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return how many tokens were billed: those that are stated, at least half of our count."""
-    own = sum(map(tokens.count, batch))
+def _embedded(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON
+    """Return how many tokens count as billed: those that are stated, but not fewer than we count.
+
+    `exact`: the model's tokens are those that we count.
+    """
     usage = reply.get("usage") if isinstance(reply, dict) else None
     stated = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return max(stated, own // 2) if isinstance(stated, int) else own
+    if exact or not isinstance(stated, int):
+        return max(sum(map(tokens.count, batch)), stated if isinstance(stated, int) else 0)
+    return max(stated, sum(map(tokens.at_least, batch)))
+
+
+class _Watched:
+    """Adds up a reply while it streams, and cuts it off where it is longer than was asked for."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self._most = max_tokens + _SLACK
+        self._text = ""
+        self._looked = 0  # characters that were counted
+
+    def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON
+        from clew.models.http import TooMuch
+
+        delta = _delta(event)
+        said = (words for name, words in delta.items() if name != "role")  # a model's thoughts, too
+        self._text += "".join(words for words in said if isinstance(words, str))
+        if len(self._text) < self._looked + self._most:  # so it is counted some times in all
+            return
+        self._looked = len(self._text)
+        if tokens.at_least(self._text) > self._most:
+            raise TooMuch(f"a reply of more than {self._most:,} tokens, which was cut off")
+
+
+def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
+    """Return what an event of a stream adds to the reply, nothing where it has no such part."""
+    try:
+        delta = event["choices"][0]["delta"]
+    except (KeyError, IndexError, TypeError):
+        return {}  # the last one has the usage alone
+    return delta if isinstance(delta, dict) else {}
+
+
+def _joined(events: Sequence[Any]) -> dict[str, Any]:
+    """Return the chat completion that the events of a stream are the parts of."""
+    message: dict[str, str] = {"content": "", "refusal": ""}
+    reason, usage, choices = None, None, 0
+    for event in events:
+        delta = _delta(event)
+        for name in message:
+            message[name] += _plain(delta.get(name))
+        if event.get("choices"):
+            choices += 1
+            reason = event["choices"][0].get("finish_reason") or reason
+        usage = event.get("usage") or usage
+    if not choices:
+        raise KeyError("choices")
+    return {"choices": [{"message": message, "finish_reason": reason}], "usage": usage}
 
 
 def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
@@ -287,10 +355,14 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
 
 def _text(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
     """Return the words of a message: a string, or a list of parts; without a model's thoughts."""
-    if isinstance(content, list):
-        content = "".join(str(part["text"]) for part in content if part.get("text"))
-    text = _THOUGHTS.sub("", content or "").strip()
+    text = _THOUGHTS.sub("", _plain(content)).strip()
     return text.encode("utf-8", "replace").decode()
+
+
+def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
+    if isinstance(content, list):
+        return "".join(str(part["text"]) for part in content if part.get("text"))
+    return content or ""
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- parsed JSON
@@ -306,6 +378,7 @@ def _lacking(refusal: Refused, body: Mapping[str, object]) -> str:
         "response_format": ("response_format", "json_schema"),
         "max_tokens": ("max_completion_tokens",),  # the new name, which some models insist on
         "temperature": ("temperature",),
+        _STREAM: ("stream",),
     }
     if refusal.status not in {400, 422}:
         return ""

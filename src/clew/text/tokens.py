@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NAME = "cl100k_base"
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _EDGE = re.compile(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
 
 
@@ -28,6 +29,17 @@ def _encoding() -> "tiktoken.Encoding":
 def count(text: str) -> int:
     """Return how many tokens `text` has. Markers such as <|endoftext|> are plain text."""
     return len(_encoding().encode(text, disallowed_special=()))
+
+
+def at_least(text: str) -> int:
+    """Return how many tokens `text` has for any model, at the least.
+
+    Half of our own count of what is ASCII, and one for eight other characters: `o200k_base`, whose
+    tokens are the longest that were looked at, has 1.4 times as many or more in 114 languages,
+    while its count is down to a fifth of `cl100k_base`'s in those with scripts of their own.
+    """
+    others = sum(len(run) for run in _NOT_ASCII.findall(text))
+    return count(_NOT_ASCII.sub(" ", text)) // 2 + others // 8
 
 
 def starts(text: str) -> NDArray[np.int64]:
