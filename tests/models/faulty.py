@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from clew.models import Prompt, Turn
 from clew.models.ledger import Request
 from clew.text import tokens
-from tests.models.server import Answer
+from tests.models.server import EVENTS, Answer, streamed
 
 SCHEMA = {
     "type": "object",
@@ -62,9 +62,12 @@ class Billing:
         if not fault:
             self.answered[key] += 1
         delay_s = self.slow_s if fault == "slow" else self.pause_s
-        content = json.dumps(reply).encode()
+        content, headers = json.dumps(reply).encode(), {}
+        if body.get("stream"):
+            content, headers = streamed(reply), EVENTS
         spoiled = {"no JSON": b"<html>", "cut short": content[:40]}.get(fault, content)
-        return Answer(spoiled, missing_bytes=10 if fault == "hung up" else 0, delay_s=delay_s)
+        missing = 10 if fault == "hung up" else 0
+        return Answer(spoiled, headers=headers, missing_bytes=missing, delay_s=delay_s)
 
     def fault(self, key, attempt):
         dice = random.Random(f"{self.seed} {key.hex()} {attempt}")  # noqa: S311 -- a test's
@@ -85,7 +88,7 @@ class Billing:
         n_prompt = dice.randint(n_bytes // 4 + 1, n_bytes)
         n_taken = body["max_tokens"]
         if finish != "length":
-            n_taken = max(dice.randint(1, n_taken), tokens.count(text) // 2)
+            n_taken = max(dice.randint(1, n_taken), tokens.at_least(text))
         usage = {"prompt_tokens": n_prompt, "completion_tokens": n_taken}
         message = {"role": "assistant", "content": text}
         return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}

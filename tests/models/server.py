@@ -21,6 +21,7 @@ class Answer:
     delay_s: float = 0.0
     drip_s: float = 0.0  # between two bytes of the body
     missing_bytes: int = 0  # promised by Content-Length and never sent
+    head_drip_s: float = 0.0  # between two bytes of the headers
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,25 @@ class _Quiet(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
+
+
+def streamed(completion: Mapping[str, Any], size: int = 5) -> bytes:
+    """Give a chat completion as the events of a stream, `size` characters in each."""
+    [choice] = completion["choices"]
+    text = choice["message"]["content"]
+    deltas: list[dict[str, str]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": text[i : i + size]} for i in range(0, len(text), size)]
+    events: list[Any] = [{"choices": [{"delta": each, "finish_reason": None}]} for each in deltas]
+    events.append({"choices": [{"delta": {}, "finish_reason": choice["finish_reason"]}]})
+    if "usage" in completion:
+        events.append({"choices": [], "usage": completion["usage"]})
+    return b"".join(b"data: %s\n\n" % json.dumps(each).encode() for each in events) + _END
+
+
+_END = b"data: [DONE]\n\n"
+
+
 def _drops(content: bytes) -> Iterator[bytes]:
     return (content[i : i + 1] for i in range(len(content)))
 
@@ -91,6 +111,11 @@ def serving() -> Iterator[Server]:
             body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body)
             content = body if isinstance(body, bytes) else body.encode()
             try:
+                if answer.head_drip_s:
+                    for piece in _drops(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000):
+                        self.wfile.write(piece)
+                        self.wfile.flush()
+                        time.sleep(answer.head_drip_s)
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)

@@ -182,7 +182,7 @@ class Moody:
         if dice.random() < 0.1:
             return dice.choice([EndpointError("gone"), BadReply("?"), PromptRefused("no")])
         text = dice.choice(['{"echo": "x"}', "Nobile, I think", ""])
-        billed = (dice.randint(30, 90), dice.randint(5, 9)) if dice.random() < 0.9 else ()
+        billed = (90, dice.randint(8, 9)) if dice.random() < 0.9 else ()
         return Turn(text, "" if text else "the reply is empty", *billed)
 
 

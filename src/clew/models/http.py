@@ -63,11 +63,11 @@ _HINTS = {
 }
 
 
-class TooMuch(Exception):  # noqa: N818 -- not for users: a _Fault is made of it
+class TooMuch(Exception):
     """A reply is longer, or takes longer, than any that was asked for."""
 
 
-class _BrokenOff(Exception):  # noqa: N818 -- a _Fault is made of it
+class _BrokenOff(Exception):
     """A stream of events ended before all of the reply was there."""
 
 
@@ -186,7 +186,9 @@ class Endpoint:
     def reach(self) -> None:
         """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
         try:
-            self._client.get(self._url)
+            self._get()
+        except TooMuch:
+            return  # it is there, and slow
         except httpx2.TimeoutException as error:
             if not isinstance(error, httpx2.ConnectTimeout):
                 return  # it is there, and slow
@@ -210,10 +212,13 @@ class Endpoint:
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the JSON that a GET of the address gives, None where it gives none."""
         try:
-            response = self._client.get(self._url)
+            response = self._get()
             return json.loads(response.content) if response.is_success else None
-        except (httpx2.RequestError, ValueError, RecursionError):
+        except (TooMuch, httpx2.RequestError, ValueError, RecursionError):
             return None
+
+    def _get(self) -> httpx2.Response:
+        return _within(_WHOLE * self.timeout_s, lambda: self._client.get(self._url))
 
     def _try(self, content: bytes, most_bytes: int, watch: Watch | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
         received = self._received(content, most_bytes, watch)
@@ -372,8 +377,8 @@ def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
         yield from (line[len(_FIELD) :].strip() for line in lines if line.startswith(_FIELD))
-    if rest.startswith(_FIELD):
-        yield rest[len(_FIELD) :].strip()
+    if rest.strip() == _FIELD + b" " + _DONE:  # the end of a line may be missing there
+        yield _DONE
 
 
 def _parsed(body: bytes) -> Any:  # noqa: ANN401 -- JSON or a _Fault

@@ -1,0 +1,198 @@
+"""A reply that is paid for is streamed, so that one longer than was asked for is cut off."""
+
+import json
+import time
+
+import pytest
+
+from clew.errors import BadReply, BudgetSpent, EndpointError
+from clew.models import Prompt
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation
+from clew.models.ledger import Ledger
+from tests.models.server import EVENTS, Answer, serving, streamed
+
+pytest.importorskip("httpx2")
+
+from clew.models.openai import OpenAIChat
+
+WORDS = "The Fram was built by Colin Archer — in Larvik, 1892. Nordpolhavet 北極."
+USAGE = {"prompt_tokens": 9, "completion_tokens": 30}
+
+
+class Asked:
+    """What a server answers to completions; anything else it lacks."""
+
+    def __init__(self, server):
+        self._server, self.url = server, server.url
+        self.respond = lambda _: Answer(completion())
+        server.respond = lambda each: self.respond(each) if each.json else Answer({}, 404)
+
+    @property
+    def requests(self):
+        return [each for each in self._server.requests if each.json]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving() as server:
+        yield Asked(server)
+
+
+def completion(text=WORDS, usage=USAGE):
+    reply = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+    return reply | ({"usage": usage} if usage else {})
+
+
+def conversation(server, budget=None, **options):
+    chat = OpenAIChat(base_url=server.url, model="m", attempts=2, sleep=lambda _: None, **options)
+    return Conversation(chat, budget=budget or Budget(tokens=10_000))
+
+
+def asked(max_tokens=60):
+    return [Prompt(user="Who built the Fram?", max_tokens=max_tokens)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_a_streamed_reply_is_the_same(server, size):
+    """Its text, its usage and its key in the ledger are those of one that came whole."""
+    server.respond = lambda request: (
+        Answer(streamed(completion(), size), headers=EVENTS)
+        if request.json.get("stream")
+        else Answer(completion())
+    )
+    [reply] = conversation(server).complete(asked())
+    assert server.requests[-1].json["stream_options"] == {"include_usage": True}
+    [whole] = OpenAIChat(base_url=server.url, model="m").complete(asked())
+    assert "stream" not in server.requests[-1].json  # nobody bounds it
+    assert reply == whole
+    assert reply.text == WORDS
+
+
+def test_a_streamed_reply_is_recorded_as_any_other(server, tmp_path):
+    """What was asked for with a budget is not asked for again without one."""
+    server.respond = lambda _: Answer(streamed(completion()), headers=EVENTS)
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    chat = OpenAIChat(base_url=server.url, model="m")
+    for budget in (Budget(tokens=10_000), None):
+        [reply] = Conversation(chat, ledger=ledger, budget=budget).complete(asked())
+        assert reply.text == WORDS
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("words", ["so and so and ", "极地探险船", "ధ్రువ యాత్ర "])
+def test_a_reply_longer_than_was_asked_for_is_cut_off(server, words):
+    """The connection ends long before all of it came, the worst case counts, and nothing follows."""
+    text = words * 2_000
+    server.respond = lambda _: Answer(streamed(completion(text), 1), headers=EVENTS)
+    budget = Budget(tokens=10_000)
+    with pytest.raises(EndpointError, match="more than 76 tokens, which was cut off"):
+        conversation(server, budget).complete(asked() * 3)
+    assert len(server.requests) == 1
+    assert budget.lost_tokens == budget.spent_tokens > 60
+
+
+@pytest.mark.parametrize("words", ["so and so and ", "极地探险船", "ధ్రువ యాత్ర ", "Հայաստան "])
+def test_no_reply_that_was_asked_for_is_cut_off(server, words):
+    """A tokenizer with long tokens takes a fifth of ours for some scripts: it is believed."""
+    text = words * (600 // len(words))
+    server.respond = lambda _: Answer(streamed(completion(text)), headers=EVENTS)
+    [reply] = conversation(server).complete(asked(150))
+    assert reply.text == text.strip()
+
+
+def test_an_endpoint_that_refuses_to_stream(server):
+    """It is asked plainly, then and from then on."""
+
+    def respond(request):
+        if "stream" in request.json:
+            return Answer({"error": {"message": "unknown field: stream_options"}}, 400)
+        return Answer(completion())
+
+    server.respond = respond
+    talk = conversation(server)
+    for _ in range(2):
+        assert talk.complete(asked())[0].text == WORDS
+    assert [("stream" in each.json) for each in server.requests] == [True, False, False]
+
+
+def test_an_endpoint_that_streams_no_usage(server):
+    """The first reply counts as its worst case, and the others are not streamed."""
+    server.respond = lambda request: (
+        Answer(streamed(completion(usage=None)), headers=EVENTS)
+        if "stream" in request.json
+        else Answer(completion())
+    )
+    budget = Budget(tokens=10_000)
+    talk = conversation(server, budget)
+    talk.complete(asked())
+    assert budget.lost_tokens > 60
+    before = budget.spent_tokens
+    talk.complete(asked())
+    assert budget.spent_tokens == before + 39
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "broke off"),
+        (lambda whole: whole.replace(b"data: [DONE]\n\n", b""), "broke off"),
+        (lambda whole: b'data: {"error": {"message": "overloaded"}}\n\n' + whole, "an error"),
+        (lambda whole: b"data: {\n\n" + whole, "not JSON"),
+        (lambda _: b"", "broke off"),
+    ],
+)
+def test_a_stream_that_breaks_off_is_asked_for_again(server, spoil, reason):
+    """As any reply that was lost: it may have been billed."""
+    whole = streamed(completion())
+    bodies = [whole, spoil(whole)]
+    server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
+    budget = Budget(tokens=10_000)
+    [reply] = conversation(server, budget).complete(asked())
+    assert reply.text == WORDS
+    assert budget.spent_tokens == budget.lost_tokens + 39 > 39
+    server.respond = lambda _: Answer(spoil(whole), headers=EVENTS)
+    with pytest.raises(EndpointError, match=reason):
+        conversation(server).complete(asked())
+
+
+def test_other_line_ends_comments_and_shapes(server):
+    """CRLF, comments, names of events and a role alone are read; other JSON is no completion."""
+    events = streamed(completion()).replace(b"\n", b"\r\n")
+    server.respond = lambda _: Answer(b": hello\r\nevent: x\r\n" + events, headers=EVENTS)
+    assert conversation(server).complete(asked())[0].text == WORDS
+    for odd in (b"[]", b"3", b'{"choices": 3}', b'{"choices": [{"delta": {"content": 3}}]}'):
+        body = b"data: " + odd + b"\n\ndata: [DONE]\n\n"
+        server.respond = lambda _, body=body: Answer(body, headers=EVENTS)
+        with pytest.raises(BadReply, match="no chat completion"):
+            conversation(server).complete(asked())
+
+
+def test_headers_that_drip_are_given_up(server):
+    """The time-out of the client starts anew with each byte; the whole exchange has one, too."""
+    server.respond = lambda _: Answer(completion(), head_drip_s=0.02)
+    began = time.monotonic()
+    with pytest.raises(EndpointError, match=r"no whole reply within 0\.5 s"):
+        conversation(server, timeout_s=0.1).complete(asked())
+    assert time.monotonic() - began < 5
+
+
+def test_a_budget_ends_with_the_reply_that_was_cut_off(server, tmp_path):
+    """What came before it is kept."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    budget = Budget(tokens=600)
+
+    def respond(request):
+        text = WORDS if "1" in request.json["messages"][-1]["content"] else "so " * 9_000
+        return Answer(streamed(completion(text)), headers=EVENTS)
+
+    server.respond = respond
+    chat = OpenAIChat(base_url=server.url, model="m", concurrency=1)
+    prompts = [Prompt(user=str(i), max_tokens=60) for i in (1, 2, 3)]
+    with pytest.raises((EndpointError, BudgetSpent)):
+        Conversation(chat, ledger=ledger, budget=budget).complete(prompts)
+    assert budget.spent_tokens <= 600
+    assert len(server.requests) == 2
+    server.respond = lambda request: pytest.fail(json.dumps(request.json))
+    assert Conversation(chat, ledger=ledger).complete(prompts[:1])[0].text == WORDS
