@@ -65,13 +65,14 @@ if TYPE_CHECKING:
     from clew.export import Exported
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
-    from clew.index.plan import Plan
+    from clew.index.plan import EmbeddingEstimate, Plan
     from clew.index.repair import Repaired
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
     from clew.readers.walk import Columns
     from clew.store import Store
     from clew.store.check import Damage
+    from clew.text.chunking import Chunking
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -712,7 +713,19 @@ class Index:
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
             self._make_folder()  # of the ledger
-        return plan.plan(corpus, llm, memory, core=core, n_probes=probe)
+        found = plan.plan(corpus, llm, memory, core=core, n_probes=probe)
+        return replace(found, embedding=self._plan_vectors(documents, chunking))
+
+    def _plan_vectors(
+        self, documents: Sequence[Document], chunking: Chunking
+    ) -> EmbeddingEstimate | None:
+        """Return what the vectors of those documents would cost that are not here as they are."""
+        from clew.index import plan
+
+        store = self._existing() if self._exists() else None
+        known = store.hashes([document.id for document in documents]) if store else {}
+        new = [each for each in documents if index.has_new_rows(each, known.get(each.id))]
+        return plan.embedding(new, chunking, self.models, store)
 
     @checked
     def search(
@@ -1056,7 +1069,9 @@ class Index:
         if self._store is not None or self._exists():
             recipe = self._existing().recipe
         chosen = loading.from_recipe(self._specs, recipe)
-        models = self._given or loading.load_models(chosen, cache=self.folder / _EMBEDDINGS)
+        models = self._given or loading.load_models(
+            chosen, cache=self.folder / _EMBEDDINGS, prices=self._prices
+        )
         if models.llm is not None:
             llm = recorded(models.llm, self._ledger, prices=self._prices)
             models = replace(models, llm=llm)

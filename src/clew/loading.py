@@ -48,18 +48,20 @@ class Specs:
         arguments.check(given, dict.fromkeys(given, arguments.TEXT))
 
 
-def load_models(specs: Specs, *, cache: Path | None = None) -> Models:
+def load_models(
+    specs: Specs, *, cache: Path | None = None, prices: Mapping[str, Price] | None = None
+) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
-    Paid embeddings are cached in `cache`; the LLM is as `load_llm` makes it. Raises InputError
-    for a spec that names nothing.
+    Paid embeddings are cached in `cache`, and `prices` say what models cost; the LLM is as
+    `load_llm` makes it. Raises InputError for a spec that names nothing.
     """
-    embedder = load_embedder(specs.embedder or "minilm", cache=cache)
+    embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices)
     return Models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
-        llm=load_llm(specs.llm) if specs.llm else None,
+        llm=load_llm(specs.llm, prices=prices) if specs.llm else None,
     )
 
 
@@ -73,7 +75,9 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     )
 
 
-def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
+def load_embedder(
+    spec: str, *, cache: Path | None = None, prices: Mapping[str, Price] | None = None
+) -> Embedder:
     """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
     if kind == "minilm":
@@ -95,7 +99,10 @@ def load_embedder(spec: str, *, cache: Path | None = None) -> Embedder:
         from clew.models.openai import OpenAIEmbeddings
 
         paid = OpenAIEmbeddings(
-            base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url)
+            base_url=url or OPENAI_URL,
+            model=name,
+            api_key_env=_key_variable(url),
+            prices=prices or {},
         )
         return CachedEmbedder(paid, cache) if cache else paid
     if (brought := plugins.find("embedders", kind)) is not None:

@@ -84,8 +84,17 @@ def streamed(completion: Mapping[str, Any], size: int = 5) -> bytes:
 _END = b"data: [DONE]\n\n"
 
 
-def _drops(content: bytes) -> Iterator[bytes]:
-    return (content[i : i + 1] for i in range(len(content)))
+_SLOW_HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000
+
+
+def _dripping(content: bytes, pause_s: float) -> Iterator[bytes]:
+    """Yield content as it is, or a byte at a time."""
+    if not pause_s:
+        yield content
+        return
+    for i in range(len(content)):
+        yield content[i : i + 1]
+        time.sleep(pause_s)
 
 
 @contextmanager
@@ -111,24 +120,21 @@ def serving() -> Iterator[Server]:
             body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body)
             content = body if isinstance(body, bytes) else body.encode()
             try:
-                if answer.head_drip_s:
-                    for piece in _drops(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000):
-                        self.wfile.write(piece)
-                        self.wfile.flush()
-                        time.sleep(answer.head_drip_s)
+                self.drip(_SLOW_HEAD if answer.head_drip_s else b"", answer.head_drip_s)
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(content) + answer.missing_bytes))
                 self.end_headers()
-                for piece in _drops(content) if answer.drip_s else (content,):
-                    self.wfile.write(piece)
-                    self.wfile.flush()
-                    time.sleep(answer.drip_s)
+                self.drip(content, answer.drip_s)
             except ConnectionError:  # the client did not wait
                 self.close_connection = True
-            if answer.missing_bytes:
-                self.close_connection = True
+            self.close_connection |= answer.missing_bytes > 0
+
+        def drip(self, content, pause_s):
+            for piece in _dripping(content, pause_s):
+                self.wfile.write(piece)
+                self.wfile.flush()
 
         def log_message(self, *_):
             """Say nothing."""

@@ -1,23 +1,31 @@
 """What an embedding endpoint bills stands in the usage, in the ledger, and under the budget."""
 
 import gc
+import json
 import random
+import re
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import clew
 from clew import testing
 from clew.api import open_index
+from clew.cli import main
 from clew.errors import BudgetSpent
+from clew.loading import Specs
 from clew.models import Models
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
 from clew.models.cosine import Cosine
 from clew.models.metered import Meter, metered
 from clew.models.rules import RuleTagger
+from clew.text import tokens
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -131,3 +139,83 @@ def test_nobody_pays_where_nobody_said_so(server, tmp_path):
 def test_prices_of_embedders(model, url, price):
     """OpenAI's are listed, this machine's are nothing, others are not known."""
     assert OpenAIEmbeddings(base_url=url, model=model).price == price
+
+
+def spec(server):
+    return f"openai:e@{server.url}"
+
+
+def opened(server, folder):
+    return clew.open(folder, specs=Specs(embedder=spec(server)), prices={"e": (2.0, 0.0)})
+
+
+def counting(server):
+    """Let a server bill what cl100k_base counts."""
+    vectors = Vectors()
+
+    def respond(request):
+        answer = vectors(request)
+        n_tokens = sum(map(tokens.count, request.json["input"]))
+        return replace(answer, body=answer.body | {"usage": {"prompt_tokens": n_tokens}})
+
+    server.respond = respond
+    return vectors
+
+
+def test_a_plan_says_what_vectors_cost(server, tmp_path):
+    """To the token and the dollar; nothing is asked for, and nothing written."""
+    vectors = counting(server)
+    folder = tmp_path / "i.clew"
+    with opened(server, folder) as index:
+        planned = index.plan(DOCUMENTS).embedding
+        assert not vectors.given
+        assert not folder.exists()
+        usage = index.add(DOCUMENTS).usage
+        assert (planned.model, planned.n_texts) == ("e", len(vectors.given) - 1 + planned.n_known)
+        assert planned.tokens == usage.embedding_tokens > 100
+        assert planned.cost_usd == usage.cost_usd == pytest.approx(planned.tokens * 2 / 1e6)
+        again = index.plan(DOCUMENTS).embedding
+        assert (again.n_texts, again.tokens, again.cost_usd) == (0, 0, 0)
+
+
+def test_a_plan_for_documents_that_change(server, tmp_path):
+    """What is kept of them costs nothing; the rest costs what it says."""
+    counting(server)
+    changed = [replace(each, text=f"{each.text} Nansen went north.") for each in DOCUMENTS]
+    with opened(server, tmp_path / "i.clew") as index:
+        index.add(DOCUMENTS)
+        planned = index.plan(changed).embedding
+        assert planned.n_known > len(DOCUMENTS)
+        assert planned.tokens == index.add(changed).usage.embedding_tokens > 0
+
+
+def test_what_one_has_no_price_for(server, tmp_path):
+    """Its tokens are known; who embeds here is billed by nobody."""
+    counting(server)
+    elsewhere = Specs(embedder="openai:e@http://vectors.invalid/v1")
+    with clew.open(tmp_path / "i.clew", specs=elsewhere) as index:
+        planned = index.plan(DOCUMENTS).embedding
+        assert planned.tokens > 100
+        assert planned.cost_usd is None
+    with clew.open(tmp_path / "j.clew", models=testing.models()) as index:
+        assert index.plan(DOCUMENTS).embedding is None
+
+
+def test_the_price_of_an_embedder_on_the_command_line(server, tmp_path, monkeypatch):
+    """It is in the plan, in what a run says that it cost, and under a budget in dollars."""
+    counting(server)
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("Ada Lovelace met Charles Babbage. He built engines.")
+
+    def run(*arguments):
+        return CliRunner().invoke(main, [*arguments, "--embedder", spec(server)])
+
+    told = run("plan", "notes.txt", "--price", "e=2,0").output
+    assert re.search(r"Vectors by e of chunks, sentences and\s+names come on top", told)
+    assert "for ~0.000" in told
+    bounded = ("index", "notes.txt", "--price", "e=1000,0", "--budget-usd")
+    spent = run(*bounded, "0.001")
+    assert spent.exit_code == 4, spent.output
+    assert "the budget of $0.0010 leaves no room" in spent.output
+    done = json.loads(run(*bounded, "1", "--json").stdout)["usage"]
+    assert done["cost_usd"] == pytest.approx(done["embedding_tokens"] / 1000)

@@ -83,7 +83,7 @@ def test_a_streamed_reply_is_recorded_as_any_other(server, tmp_path):
 
 @pytest.mark.parametrize("words", ["so and so and ", "极地探险船", "ధ్రువ యాత్ర "])
 def test_a_reply_longer_than_was_asked_for_is_cut_off(server, words):
-    """The connection ends long before all of it came, the worst case counts, and nothing follows."""
+    """The connection ends long before all came, the worst case counts, and nothing follows."""
     text = words * 2_000
     server.respond = lambda _: Answer(streamed(completion(text), 1), headers=EVENTS)
     budget = Budget(tokens=10_000)

@@ -25,7 +25,7 @@ from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
 from clew.text.counted import counted
 
 if TYPE_CHECKING:
-    from clew.index.plan import CostEstimate, Plan
+    from clew.index.plan import CostEstimate, EmbeddingEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
 
@@ -126,11 +126,26 @@ def _lines(found: Plan) -> Iterator[str]:
             f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply: this model"
             f" may not be up to it."
         )
+    if found.embedding is not None:
+        notes.append(_vectors(found.embedding))
     if whole.cost_usd is None:
         notes.append("The price is not known: give it with --price MODEL=IN,OUT.")
     if whole.seconds is None:
         notes.append("The time is not known before some calls were made: try --probe 5.")
     yield from (dim(wrapped(note)) for note in notes)
+
+
+def _vectors(found: EmbeddingEstimate) -> str:
+    price = "at a price that is not known: give it with --price MODEL=IN,0"
+    if found.cost_usd is not None:
+        price = f"for ~{found.cost_usd:,.4f} dollars"
+    texts = counted(found.n_texts - found.n_known, "text")
+    known = f"; {found.n_known:,} others cost nothing" if found.n_known else ""
+    return (
+        f"Vectors by {one_line(found.model)} of chunks, sentences and names come on top:"
+        f" ~{found.tokens:,} tokens of {texts} {price}{known}. Vectors of what an LLM will find"
+        f" are not in this."
+    )
 
 
 def _head() -> tuple[str, ...]:

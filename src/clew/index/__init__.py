@@ -379,6 +379,13 @@ def rows_hash(content: str) -> str:
 _AND = "-"
 
 
+def has_new_rows(document: Document, content: str | None) -> bool:
+    """Say whether a document has rows to make where the index has the hash `content` of it."""
+    document = _encodable(document)
+    same = content is not None and rows_hash(content) == rows_hash(content_hash(document))
+    return _has_words(document) and not same
+
+
 def _hash(values: object) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 

@@ -7,6 +7,7 @@ plan says from what.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew import steps
+from clew import index, steps
 from clew.algo.knn import core_of, core_size
 from clew.display import Shown
 from clew.errors import InputError
@@ -26,10 +27,11 @@ from clew.index.choose import (
     to_ask,
 )
 from clew.index.extract import completed
-from clew.layers import chunks, graph_extraction, relations, units
+from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
 from clew.layers.packing import packs_of
 from clew.layers.salient import hints
 from clew.layers.selection import chosen, chunk_values
+from clew.models import is_priced
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
 from clew.text import tokens
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.choose import Memory
-    from clew.models import Prompt, Reply
+    from clew.models import Models, Prompt, Reply
+    from clew.store import Store
     from clew.text.chunking import Chunking
     from clew.types import Document, Snapshot
 
@@ -72,6 +75,17 @@ class CostEstimate(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EmbeddingEstimate(Shown):
+    """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
+
+    model: str
+    n_texts: int
+    n_known: int  # texts of these that cost nothing: they came before, or stand there twice
+    tokens: int  # of the others, counted by `cl100k_base`
+    cost_usd: float | None  # None: the price is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Shown):
     """What each setting would cost on one corpus with one model."""
 
@@ -86,6 +100,7 @@ class Plan(Shown):
     n_probed: int = 0  # calls that were made to estimate from
     n_useless: int = 0  # of these
     estimates: tuple[CostEstimate, ...]
+    embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,40 @@ def corpus(
     n_tokens = np.asarray([window.n_tokens for window in cut.windows], dtype=np.int64)
     texts = [text for text, _ in cut.titled_texts()]
     return PlanCorpus(len(documents), texts, n_tokens, terms=terms)
+
+
+def embedding(
+    documents: Sequence[Document],
+    chunking: Chunking,
+    models: Models,
+    store: Store | None = None,
+) -> EmbeddingEstimate | None:
+    """Return what the vectors of new documents would cost, None where nobody bills them.
+
+    Names that have a vector in `store` cost nothing.
+    """
+    embedder = models.embedder
+    if not is_priced(embedder):
+        return None
+    texts: list[str] = []
+    named: dict[str, None] = {}
+    for batch in index.batches((document, "") for document in documents):
+        cut = chunks.cut([document for document, _ in batch], chunking)
+        texts += itertools.chain.from_iterable(vectors.separate_texts(cut).values())
+        _, found_terms = terms.count_columns(cut)
+        mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
+        named |= dict.fromkeys(keys[i] for i in entities.nameable(mentioned, len(keys)))
+    keys = list(named)
+    texts += [keys[i] for i in store.unnamed(keys)] if store else keys
+    unpaid = embedder.unpaid(texts, kind="document")
+    n_tokens = sum(map(tokens.count, unpaid))
+    return EmbeddingEstimate(
+        model=embedder.name,
+        n_texts=len(texts),
+        n_known=len(texts) - len(unpaid),
+        tokens=n_tokens,
+        cost_usd=cost_usd(embedder.price, n_tokens, 0),
+    )
 
 
 def ranked(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:

@@ -95,23 +95,27 @@ def ragged_tokens(
 
 
 def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
-    """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens.
+    """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens."""
+    texts = separate_texts(chunks)
+    return {name: embedder.embed(each, kind="document") for name, each in texts.items()}
+
+
+def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
+    """Return the texts that are embedded by themselves, by the column of their vectors.
 
     Chunks and sub-chunks are read behind their document's title.
     """
-    texts = [
-        chunks.documents[d].text[start:end]
-        for d, window in zip(chunks.owners, chunks.windows, strict=True)
-        for start, end in window.sentences
-    ]
-    titled = [text for text, _ in chunks.titled_texts()]
-    columns: Columns = {
-        "chunk.vectors": embedder.embed(titled, kind="document"),
-        "sentence.vectors": embedder.embed(texts, kind="document"),
+    texts = {
+        "chunk.vectors": [text for text, _ in chunks.titled_texts()],
+        "sentence.vectors": [
+            chunks.documents[d].text[start:end]
+            for d, window in zip(chunks.owners, chunks.windows, strict=True)
+            for start, end in window.sentences
+        ],
     }
     if chunks.parts is not None:
-        columns["subchunk.vectors"] = embedder.embed(chunks.titled_parts(), kind="document")
-    return columns
+        texts["subchunk.vectors"] = chunks.titled_parts()
+    return texts
 
 
 def name_columns(entities: Sequence[int], keys: Sequence[str], embedder: Embedder) -> Columns:

@@ -87,6 +87,24 @@ def is_paid(embedder: Embedder) -> TypeGuard[PaidEmbedder]:
     return "keep" in signature(embedder.embed).parameters
 
 
+class PricedEmbedder(Embedder, Protocol):
+    """An embedder that can say beforehand what texts would cost."""
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """Dollars per million tokens of texts, and 0; None: not known."""
+        ...
+
+    def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
+        """Return those of the texts that would be paid for; ask for none of them."""
+        ...
+
+
+def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
+    """Say whether an embedder can say what texts would cost."""
+    return hasattr(embedder, "unpaid")
+
+
 class CheckedEmbedder(Embedder, Protocol):
     """An embedder that can say what it lacks before it is needed."""
 

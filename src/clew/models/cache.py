@@ -12,7 +12,8 @@ import numpy as np
 
 from clew import sqlite
 from clew.errors import StoreError
-from clew.models import Embedder, Kind, is_paid
+from clew.models import Embedder, Kind, is_paid, is_priced
+from clew.models.prices import FREE, Price
 from clew.models.sqlite import DatabaseFile, mending
 
 if TYPE_CHECKING:
@@ -75,6 +76,19 @@ class CachedEmbedder:
                 )
             rows[row] = np.frombuffer(stored[key], dtype="<f4")
         return rows
+
+    @property
+    def price(self) -> Price | None:
+        return self._embedder.price if is_priced(self._embedder) else FREE
+
+    def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
+        """Return those of the texts that are not in the file, each once; make no file."""
+        if not is_priced(self._embedder):
+            return []
+        by_key = {_key(self.name, kind, text): text for text in texts}
+        stored = self._load(list(by_key)) if self._file.path.exists() else {}
+        new = [text for key, text in by_key.items() if key not in stored]
+        return self._embedder.unpaid(new, kind=kind)
 
     def _embed(self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind) -> None:
         """Save the vectors of new texts, each as soon as it is received where that can be told.

@@ -210,7 +210,7 @@ class OpenAIEmbeddings:
         """Return a unit row for each text; `keep` is told of rows as soon as they are received."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        prefix = self.query_prefix if kind == "query" else self.document_prefix
+        prefix = self._prefix(kind)
         inputs = [prefix + text or " " for text in texts]  # an empty input is refused by many
 
         who = payer()  # in this thread; the jobs are in others
@@ -228,6 +228,14 @@ class OpenAIEmbeddings:
     def price(self) -> Price | None:
         """Dollars per million tokens of texts, and 0; None: not known."""
         return self.prices.get(self.model) or embedding_price(self.model, self.base_url)
+
+    def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
+        """Return all texts, as they are asked for: nothing is remembered here."""
+        prefix = self._prefix(kind)
+        return [prefix + text for text in texts]
+
+    def _prefix(self, kind: Kind) -> str:
+        return self.query_prefix if kind == "query" else self.document_prefix
 
     @property
     def _is_counted(self) -> bool:
