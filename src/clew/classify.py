@@ -197,7 +197,7 @@ class _LabelNames:
     owners: NDArray[np.int64]  # (m,), the label of each
     n_labels: int
 
-    def fit(self, text: NDArray[np.generic]) -> NDArray[np.float64]:
+    def fit(self, text: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return how well each name is met by a text of (t, d) vectors, (n_labels,) mean cosines.
 
         Late interaction with the name as the query: for each of its tokens the best of the text's.
@@ -246,7 +246,7 @@ def _read(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[
     return [vector[None] for vector in embedder.embed(texts, kind=kind)]
 
 
-def _stored(snapshot: Snapshot, document: int) -> NDArray[np.generic]:
+def _stored(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
     """Return the (t, d) vectors that the index has of a document: tokens', else its chunks'."""
     layer = snapshot.layer("chunk")
     owners = layer.columns["document"]  # ascending

@@ -149,7 +149,8 @@ class Signs:
 
     @cached_property
     def _cosines(self) -> NDArray[np.float32]:
-        return self._snapshot.layer("chunk").vectors[self._rows] @ self._asked.vector
+        rows: NDArray[np.float32] = self._snapshot.layer("chunk").vectors[self._rows]
+        return rows @ self._asked.vector
 
     @property
     def _nearest(self) -> NDArray[np.float32]:

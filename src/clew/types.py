@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from clew.algo.coding import Vectors
     from clew.algo.links import Link
     from clew.derived import Arrays, Earlier
 
@@ -234,8 +235,11 @@ class Layer(Protocol):
         ...
 
     @property
-    def vectors(self) -> NDArray[np.float32]:
-        """(n, d) unit rows; raises MissingLayer where this kind has none."""
+    def vectors(self) -> Vectors:
+        """(n, d) unit rows, nearly; raises MissingLayer where this kind has none.
+
+        They are read when rows of them are asked for.
+        """
         ...
 
     @property
@@ -243,8 +247,8 @@ class Layer(Protocol):
         """Numbers about each row by name, each (n,): a chunk's document, start, end, ..."""
         ...
 
-    def tokens(self, row: int) -> NDArray[np.int8]:
-        """Return a chunk's or unit's stored token vectors, (n, d) of length 127."""
+    def tokens(self, row: int) -> NDArray[np.float32]:
+        """Return a chunk's or unit's stored token vectors, (n, d) nearly of length one."""
         ...
 
 

@@ -93,7 +93,7 @@ class MemoryStore:
         first = Counter(document=len(state.documents))
         for segment in state.segments:
             first.update(schema.counts(segment))
-        arrays = schema.placed(batch, rows, first)
+        arrays = schema.placed(batch, rows, first, self.recipe)
         for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
             for chunk in arrays["extraction.chunk"][arrays["extraction.kind"] == number].tolist():
                 self._kept.work[kind].pop(chunk, None)

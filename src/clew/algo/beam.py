@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.coding import Vectors
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 
@@ -45,7 +46,7 @@ class UnitGraph:
 
     unit_entities: csr_array
     entity_units: csr_array
-    vectors: NDArray[np.floating]
+    vectors: Vectors
 
     def entities_of(self, unit: int) -> list[int]:
         """Return the entities that a unit mentions."""

@@ -15,11 +15,14 @@ from scipy.sparse import csr_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_BLOCK_BYTES = 2**26
+    from clew.algo.coding import Vectors
+
+_BLOCK_BYTES = 2**28
+_AT_ONCE = 16_384  # vectors that are read at once
 
 
 def keyword_lengths(
-    sentence_terms: csr_array, vectors: NDArray[np.floating], *, block: int = _BLOCK_BYTES
+    sentence_terms: csr_array, vectors: Vectors, *, block: int = _BLOCK_BYTES
 ) -> NDArray[np.float32]:
     """Return (n_terms,): the length of the sum of the vectors of each term's sentences.
 
@@ -36,7 +39,7 @@ def updated_lengths(
     earlier_sentences: NDArray[np.integer],
     earlier_terms: NDArray[np.integer],
     sentence_terms: csr_array,
-    vectors: NDArray[np.floating],
+    vectors: Vectors,
     *,
     block: int = _BLOCK_BYTES,
 ) -> NDArray[np.float32]:
@@ -75,7 +78,7 @@ def keyword_cosines(
     return cosines
 
 
-def _lengths(by_term: csr_array, vectors: NDArray[np.floating], block: int) -> NDArray[np.float32]:
+def _lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np.float32]:
     """Return (m,): the length of the sum of the vectors that each row of `by_term` names."""
     rows, places = np.unique(by_term.indices, return_inverse=True)
     shape = len(by_term.indptr) - 1, len(rows)
@@ -83,7 +86,18 @@ def _lengths(by_term: csr_array, vectors: NDArray[np.floating], block: int) -> N
     width = max(1, block // (8 * max(1, sum(shape))))
     squares = np.zeros(shape[0])
     for start in range(0, vectors.shape[1], width):
-        sums = member @ vectors[rows, start : start + width].astype(np.float64, order="C")
+        sums = member @ _columns(vectors, rows, start, width)
         for dimension in sums.T:
             squares += dimension * dimension
     return np.sqrt(squares).astype(np.float32)
+
+
+def _columns(
+    vectors: Vectors, rows: NDArray[np.integer], start: int, width: int
+) -> NDArray[np.float64]:
+    """Return some columns of rows, which are read some at a time."""
+    columns = np.empty((len(rows), min(width, vectors.shape[1] - start)))
+    for first in range(0, len(rows), _AT_ONCE):
+        block = slice(first, first + _AT_ONCE)
+        columns[block] = vectors[rows[block]][:, start : start + width]
+    return columns

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.coding import Vectors
 from clew.algo.nearest import nearest
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.sharing import sharing_most
@@ -22,7 +23,7 @@ EXACT_UP_TO = 20_000
 
 def knn_graph(
     terms: csr_array,
-    vectors: NDArray[np.floating],
+    vectors: Vectors,
     k: int,
     *,
     excluded: NDArray[np.integer] | None = None,

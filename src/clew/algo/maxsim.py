@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 
 def best_matches(
-    query: NDArray[np.float32], texts: Sequence[NDArray[np.generic]]
+    query: NDArray[np.float32], texts: Sequence[NDArray[np.float32]]
 ) -> NDArray[np.float32]:
     """Return (n, m): for each of n texts, the best match of each of the (m, d) `query` tokens.
 
-    A text is (t, d) token vectors, float of length one or int8 of length 127; one without tokens
-    matches nothing (zeros).
+    A text is (t, d) token vectors of length one; one without tokens matches nothing (zeros).
     """
     lengths = np.array([len(text) for text in texts], dtype=np.intp)
     best = np.zeros((len(texts), len(query)), dtype=np.float32)
@@ -24,8 +23,7 @@ def best_matches(
     if not full or not len(query):
         return best
     tokens = np.concatenate([texts[i] for i in full])
-    scale = np.float32(1 / 127) if tokens.dtype == np.int8 else np.float32(1)
-    similarity = (tokens.astype(np.float32) @ query.T) * scale
+    similarity = tokens @ query.T
     starts = np.concatenate([[0], np.cumsum(lengths[full])[:-1]])
     best[full] = np.maximum.reduceat(similarity, starts, axis=0)
     return best

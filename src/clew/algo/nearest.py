@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.coding import Vectors
+
     Pairs = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 _VISITED = 32  # cells
@@ -30,20 +32,19 @@ _AT_ONCE = 8_192  # vectors that are compared with the means, or with a cell
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
 
 
-def nearest(
-    vectors: NDArray[np.floating], h: int, taken: csr_array, *, exact: bool
-) -> NDArray[np.intp]:
+def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> NDArray[np.intp]:
     """Return (n, h): the `h` nearest by cosine of each of the (n, d) unit `vectors`, best first.
 
     A row gets none of the columns that the (n, n) `taken` has in it, and -1 where no more are
     left. Of equal ones the first comes first. `exact` compares all pairs, O(n² d); else each is
     compared with those in 32 of 2 √n cells, O(n^1.5 d), and some are missed.
     """
+    whole = np.asarray(vectors) if exact else None
     compared = _all_pairs(len(vectors)) if exact else visits(vectors)
     chosen = np.full((len(vectors), h), -1, dtype=np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
     for rows, columns in compared:
-        others = vectors if len(columns) == len(vectors) else vectors[columns]
+        others = vectors[columns] if whole is None else whole
         scores = np.round(vectors[rows] @ others.T, DECIMALS)
         taken_rows, taken_columns = taken[rows].nonzero()
         places = np.searchsorted(columns, taken_columns)
@@ -82,7 +83,7 @@ def _all_pairs(n: int) -> Pairs:
         yield np.arange(start, min(start + size, n)), np.arange(n)
 
 
-def visits(vectors: NDArray[np.floating]) -> Pairs:
+def visits(vectors: Vectors) -> Pairs:
     """Yield rows and the columns to compare them with, ascending: those of a cell near them all.
 
     Each row comes with each of its cells once.
@@ -102,9 +103,7 @@ def visits(vectors: NDArray[np.floating]) -> Pairs:
             yield visitors[start : start + _AT_ONCE], columns
 
 
-def _clustered(
-    vectors: NDArray[np.floating], n_cells: int
-) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+def _clustered(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
     """Return the (n_cells, d) unit centres of cells, and the (n,) cell of each vector."""
     shuffled = np.random.default_rng(0).permutation(len(vectors))
     sample = vectors[shuffled[: _SAMPLE * n_cells]]
@@ -123,7 +122,7 @@ def _clustered(
 
 
 def _nearest_centres(
-    vectors: NDArray[np.floating], centres: NDArray[np.floating], size: int
+    vectors: Vectors, centres: NDArray[np.floating], size: int
 ) -> NDArray[np.int64]:
     """Return (n, size): the centres nearest to each vector, unordered; of equal ones the first."""
     size = min(size, len(centres))

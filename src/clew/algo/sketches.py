@@ -18,6 +18,8 @@ from clew.algo.topk import DECIMALS, top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.algo.coding import Vectors
+
     Found = tuple[NDArray[np.intp], NDArray[np.float64]]  # rows and their cosines, best first
 
 EXACT_UP_TO = 100_000  # rows; of more, comparing all takes too long (benchmarks/sketches.py)
@@ -37,7 +39,7 @@ class Sketches:
     codes: NDArray[np.int8]  # (n, p)
 
 
-def sketched(vectors: NDArray[np.float32]) -> Sketches:
+def sketched(vectors: Vectors) -> Sketches:
     """Return sketches of the (n, d) `vectors`, n > 0, with at most 128 axes. O(n d)."""
     chosen = np.random.default_rng(0).permutation(len(vectors))[:_SAMPLE]
     sample = vectors[np.sort(chosen)]
@@ -52,15 +54,18 @@ def sketched(vectors: NDArray[np.float32]) -> Sketches:
     return Sketches(np.ascontiguousarray(axes.T) * np.float32(step), codes)
 
 
-def digest(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+def digest(vectors: Vectors) -> NDArray[np.uint8]:
     """Return 16 bytes that are others where vectors are."""
-    data = np.ascontiguousarray(vectors).reshape(-1).view(np.uint8).data
-    return np.frombuffer(hashlib.blake2b(data, digest_size=16).digest(), dtype=np.uint8)
+    found = hashlib.blake2b(digest_size=16)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.ascontiguousarray(vectors[start : start + _BLOCK])
+        found.update(block.reshape(-1).view(np.uint8).data)
+    return np.frombuffer(found.digest(), dtype=np.uint8)
 
 
 def search(
     sketches: Sketches,
-    vectors: NDArray[np.float32],
+    vectors: Vectors,
     queries: NDArray[np.float32],
     k: int,
     *,
@@ -93,7 +98,7 @@ def _scores(sketches: Sketches, queries: NDArray[np.float32]) -> NDArray[np.floa
 
 
 def search_all(
-    vectors: NDArray[np.float32],
+    vectors: Vectors,
     queries: NDArray[np.float32],
     k: int,
     *,

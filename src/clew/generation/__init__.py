@@ -78,7 +78,7 @@ def compact(store: Store) -> None:
     """
     store.lock()
     with closing(store.view()) as view:
-        live = compaction.compacted(view.segments, _live(view))
+        live = compaction.compacted(view.segments, _live(view), view.recipe)
     store.rewrite(live)  # with no reader of ours, who would keep dead text on disk
 
 

@@ -6,6 +6,7 @@ by first occurrence, so the bytes do not depend on how the index came about.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from clew.store.segments import Blocks
 from clew.types import DATE, REFERENCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.generation.rows import Live, Rows
     from clew.store.schema import Segment
+    from clew.types import Scalar
 
     Table = Mapping[str, NDArray[Any]]
     Arrays = dict[str, NDArray[Any] | Blocks]
@@ -29,8 +31,13 @@ if TYPE_CHECKING:
 _BLOCK_ROWS = 4096
 
 
-def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
-    """Return the live `documents` (stored rows in id order) of `segments` as one segment."""
+def compacted(
+    segments: Sequence[Segment], documents: Rows, recipe: Mapping[str, Scalar]
+) -> Compacted:
+    """Return the live `documents` (stored rows in id order) of `segments` as one segment.
+
+    Vectors that are not coded as the `recipe` says, as of an index of format 6, are so then.
+    """
     table = schema.table(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)
@@ -41,8 +48,9 @@ def compacted(segments: Sequence[Segment], documents: Rows) -> Compacted:
     arrays: Arrays = {"document.title_entity": titles.astype(np.int32)}
     for layer in schema.TABLES:
         arrays |= _columns(segments, table, live, layer, new)
-        arrays |= _wide(segments, layer, live.rows[layer])
-    named = _names(segments, entities, _nameable(table, live, new["entity"], titles))
+        arrays |= _wide(segments, layer, live.rows[layer], recipe)
+    nameable = _nameable(table, live, new["entity"], titles)
+    named = _names(segments, entities, nameable, recipe)
     rows = np.asarray(named.get("name.entity", ())).tolist()
     return Compacted(arrays | named, documents, live.rows["chunk"], entities, terms, rows)
 
@@ -82,19 +90,21 @@ def _columns(
     return arrays
 
 
-def _wide(segments: Sequence[Segment], layer: str, rows: Rows) -> Arrays:
+def _wide(
+    segments: Sequence[Segment], layer: str, rows: Rows, recipe: Mapping[str, Scalar]
+) -> Arrays:
     """Return a layer's live vectors, and the arrays of which each row has a range."""
     arrays: Arrays = {}
     name = f"{layer}.vectors"
     if schema.TABLES[layer].vectors and any(name in segment for segment in segments):
-        arrays[name] = _gathered([s[name] for s in segments if name in s], rows)
+        arrays[name] = _gathered(segments, name, rows, recipe)
     for count, wide in schema.TABLES[layer].ragged.items():
         if any(wide in segment for segment in segments):
             lengths = schema.concatenated(segments, f"{layer}.{count}").astype(np.int64)
             arrays[f"{layer}.{count}"] = lengths[rows].astype(np.int32)
             ends = np.cumsum(lengths)
             ranges = np.stack([ends[rows] - lengths[rows], ends[rows]], axis=1)
-            arrays[wide] = _ranges([s[wide] for s in segments if wide in s], ranges)
+            arrays[wide] = _ranges(segments, wide, ranges, recipe)
     return arrays
 
 
@@ -110,7 +120,9 @@ def _nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
     return np.flatnonzero(named)
 
 
-def _names(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> Arrays:
+def _names(
+    segments: Sequence[Segment], entities: Rows, wanted: Rows, recipe: Mapping[str, Scalar]
+) -> Arrays:
     """Return the name vectors of those of `entities` (stored rows) that are `wanted`."""
     parts = [s for s in segments if "name.entity" in s]
     if not parts:
@@ -121,30 +133,43 @@ def _names(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> Arrays:
     named = wanted[place[entities[wanted]] >= 0]
     return {
         "name.entity": named.astype(np.int32),
-        "name.vectors": _gathered([s["name.vectors"] for s in parts], place[entities[named]]),
+        "name.vectors": _gathered(parts, "name.vectors", place[entities[named]], recipe),
     }
 
 
-def _gathered(parts: Sequence[NDArray[Any]], rows: Rows) -> Blocks:
-    """Return `rows` of the parts put end to end."""
-    return _ranges(parts, np.stack([rows, rows + 1], axis=1))
+def _gathered(
+    segments: Sequence[Segment], name: str, rows: Rows, recipe: Mapping[str, Scalar]
+) -> Blocks:
+    """Return `rows` of an array of the segments put end to end."""
+    return _ranges(segments, name, np.stack([rows, rows + 1], axis=1), recipe)
 
 
-def _ranges(parts: Sequence[NDArray[Any]], ranges: NDArray[np.int64]) -> Blocks:
-    """Return the row ranges of the parts put end to end; no range crosses a part's end."""
-    n = int((ranges[:, 1] - ranges[:, 0]).sum())
-    return Blocks((n, *parts[0].shape[1:]), parts[0].dtype, _pieces(parts, ranges))
+def _ranges(
+    segments: Sequence[Segment],
+    name: str,
+    ranges: NDArray[np.int64],
+    recipe: Mapping[str, Scalar],
+) -> Blocks:
+    """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
+    parts = [segment[name] for segment in segments if name in segment]
+    code = partial(schema.in_codes, name, recipe=recipe)
+    empty, n = code(parts[0][:0]), int((ranges[:, 1] - ranges[:, 0]).sum())
+    return Blocks((n, *empty.shape[1:]), empty.dtype, _pieces(parts, ranges, code))
 
 
-def _pieces(parts: Sequence[NDArray[Any]], ranges: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
+def _pieces(
+    parts: Sequence[NDArray[Any]],
+    ranges: NDArray[np.int64],
+    code: Callable[[NDArray[Any]], NDArray[Any]],
+) -> Iterator[NDArray[Any]]:
     ends = np.cumsum([len(part) for part in parts])
     owners = np.searchsorted(ends, ranges[:, 0], side="right")
     starts = ends - [len(part) for part in parts]
     for begin in range(0, len(ranges), _BLOCK_ROWS):
         block = slice(begin, begin + _BLOCK_ROWS)
         runs = _runs(ranges[block], owners[block])
-        pieces = [parts[owner][a - starts[owner] : b - starts[owner]] for owner, a, b in runs]
-        yield np.concatenate(pieces or [parts[0][:0]])
+        pieces = [code(parts[owner][a - starts[owner] : b - starts[owner]]) for owner, a, b in runs]
+        yield np.concatenate(pieces or [code(parts[0][:0])])
 
 
 def _runs(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo import coding
 from clew.errors import MissingLayer
 from clew.generation.assemble import under
+from clew.generation.vectors import StoredVectors
 from clew.once import Lazily, Once, reading
+from clew.store import schema
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.coding import Vectors
     from clew.generation.assemble import Assembly
     from clew.generation.cached import Recall
     from clew.generation.rows import Rows
@@ -79,28 +83,32 @@ class Parts:
         live = self.view.live_documents()
         return {name: places[stored] for name, stored in live if stored in places}
 
-    def gather(self, name: str, rows: Rows) -> NDArray[np.float32]:
-        """Return the vectors in stored `rows`; mapped, not copied, when they are one segment."""
-        parts = [s[name].view(np.float32) for s in self.view.segments if name in s]
+    def stored_vectors(self, name: str) -> list[NDArray[Any]]:
+        """Return the arrays of a name that the segments have."""
+        parts = [segment[name] for segment in self.view.segments if name in segment]
         if not parts:
             layer = name.partition(".")[0]
             raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
-        ends = np.cumsum([len(part) for part in parts])
-        if len(parts) == 1 and len(rows) == ends[0] and _is_identity(rows):
-            return parts[0]
-        out = np.empty((len(rows), parts[0].shape[1]), dtype=np.float32)
-        owner = np.searchsorted(ends, rows, side="right")
-        for i, part in enumerate(parts):
-            mine = owner == i
-            out[mine] = part[rows[mine] - (ends[i] - len(part))]
-        return out
+        return parts
 
-    def tokens(self, layer: str, row: int) -> NDArray[np.int8]:
+    def vectors(self, arrays: Sequence[NDArray[Any]], rows: Rows) -> StoredVectors:
+        """Return the vectors in `rows` of arrays end to end, zero for -1."""
+        bits = schema.bits("chunk.vectors", self.view.recipe)
+        return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
+
+    def gather(self, name: str, rows: Rows) -> StoredVectors:
+        """Return the vectors in stored `rows`, zero for -1."""
+        return self.vectors(self.stored_vectors(name), rows)
+
+    def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         """Return the stored token vectors of a stored chunk or statement."""
-        array = self.ragged(layer, "n_stored").row(row)
+        found = self.ragged(layer, "n_stored")
+        array = found.row(row)
         if array is None:
             raise MissingLayer("this index was built without token vectors")
-        return array.view(np.int8)
+        if array.dtype == np.int8:  # of an index of format 6: of length 127
+            return np.asarray(array / np.float32(127), dtype=np.float32)
+        return coding.decoded(array, self.dimension, schema.bits(found.name, self.view.recipe))
 
     def text(self, layer: str, count: str, row: int) -> str:
         """Return a text that is kept with a stored row; `count` names the column of its length."""
@@ -163,13 +171,13 @@ class _StoredLayer:
         return self._columns
 
     @cached_property
-    def vectors(self) -> NDArray[np.float32]:
+    def vectors(self) -> Vectors:
         return self._vectors()
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         raise MissingLayer(f"the layer {self._name!r} has no vectors")
 
-    def tokens(self, row: int) -> NDArray[np.int8]:
+    def tokens(self, row: int) -> NDArray[np.float32]:
         raise MissingLayer(f"the layer {self._name!r} has no token vectors (row {row})")
 
 
@@ -241,7 +249,7 @@ class _Ranges(_StoredLayer):
         owners = self._parts.columns("chunk")["document"][self._columns["chunk"]]
         return np.asarray(owners, dtype=np.int32)
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         stored = self._parts.assembly.stored[self._name]
         return self._parts.gather(f"{self._name}.vectors", stored)
 
@@ -254,12 +262,12 @@ class _SameRanges(_Ranges):
         self._columns = columns
         self._same = same
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         return self._same.vectors
 
 
 class _Chunks(_Ranges):
-    def tokens(self, row: int) -> NDArray[np.int8]:
+    def tokens(self, row: int) -> NDArray[np.float32]:
         return self._parts.tokens("chunk", int(self._parts.assembly.stored["chunk"][row]))
 
 
@@ -287,20 +295,17 @@ class _Units(_Ranges):
         )
         return int(found[0]) if len(found) else -1
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         written = self._parts.assembly.stored["unit.sentence"]
         if self._ranged.all():
             return self._parts.gather("sentence.vectors", written)
-        made = ~self._ranged
-        statements = self._parts.gather("statement.vectors", self._statements[made])
-        vectors = np.empty((len(self), statements.shape[1]), dtype=np.float32)
-        vectors[made] = statements
-        if not made.all():
-            sentences = self._parts.gather("sentence.vectors", written[self._ranged])
-            vectors[self._ranged] = sentences
-        return vectors
+        sentences = self._parts.stored_vectors("sentence.vectors") if self._ranged.any() else []
+        statements = self._parts.stored_vectors("statement.vectors")
+        n_sentences = sum(len(array) for array in sentences)
+        rows = np.where(self._ranged, written, n_sentences + self._statements)
+        return self._parts.vectors([*sentences, *statements], rows)
 
-    def tokens(self, row: int) -> NDArray[np.int8]:
+    def tokens(self, row: int) -> NDArray[np.float32]:
         if not self._ranged[row]:
             return self._parts.tokens("statement", int(self._statements[row]))
         chunk = self._parts.assembly.stored["chunk"][self._columns["chunk"][row]]
@@ -379,21 +384,14 @@ class _Entities(_Keyed):
         start, end = title_span(title)
         return title[start:end]
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         """Return (n, d) name vectors; zero for a date that no extraction has."""
         owners = [s["name.entity"] for s in self._parts.view.segments if "name.entity" in s]
         stored = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
         place = np.full(self._parts.view.count("entity"), -1, dtype=np.int64)
         place[stored] = np.arange(len(stored))
         has_name = self._columns["linkable"] | self._columns["extracted"]
-        wanted = np.where(has_name, place[self._stored], -1)
-        if np.all(wanted >= 0):
-            return self._parts.gather("name.vectors", wanted)
-        named = wanted >= 0
-        found = self._parts.gather("name.vectors", wanted[named])
-        vectors = np.zeros((len(wanted), found.shape[1]), dtype=np.float32)
-        vectors[named] = found
-        return vectors
+        return self._parts.gather("name.vectors", np.where(has_name, place[self._stored], -1))
 
 
 class _Triples(_StoredLayer):
@@ -458,7 +456,7 @@ class _Triples(_StoredLayer):
         stored = int(self._parts.assembly.stored["triple"][row])
         return self._parts.text("triple", "n_relation", stored)
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         return self._parts.gather("triple.vectors", self._parts.assembly.stored["triple"])
 
     @cached_property
@@ -494,7 +492,7 @@ class _Profiles(_Descriptions):
     def texts(self, rows: Sequence[int]) -> list[str]:
         return super().texts([int(self._columns["description"][row]) for row in rows])
 
-    def _vectors(self) -> NDArray[np.float32]:
+    def _vectors(self) -> Vectors:
         if not len(self):
             return np.zeros((0, self._parts.dimension), dtype=np.float32)
         return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
@@ -565,7 +563,3 @@ def _grouped(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
     """Return the rows in the order of their owners, and where those of each owner begin."""
     order = np.argsort(owners, kind="stable")
     return order, np.searchsorted(owners[order], np.arange(n_owners + 1))
-
-
-def _is_identity(rows: Rows) -> bool:
-    return bool(np.array_equal(rows, np.arange(len(rows))))

@@ -161,7 +161,8 @@ def _dated(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[
 
 def _ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
     """Return (2 n, d) unit vectors of the mean name where each step ends."""
-    member, vectors = _members(snapshot, of_triple, n), snapshot.layer("entity").vectors
+    member = _members(snapshot, of_triple, n)
+    vectors = np.asarray(snapshot.layer("entity").vectors)
     means = _unit(member @ vectors)
     return _unit(means - _unit(vectors[connected(snapshot)].mean(axis=0)[None]))
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from clew import generation
+from clew.algo.coding import BITS
 from clew.derived import CachedArrays
 from clew.display import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
@@ -28,6 +29,7 @@ from clew.models.metered import Meter, metered
 from clew.progress import Progress
 from clew.stopping import Stop
 from clew.store import Store
+from clew.store.schema import DEFAULT_BITS
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
 from clew.types import Batch, Document, Scalar, Skipped, Value
@@ -48,12 +50,19 @@ class Settings:
 
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
+    vector_bits: int = DEFAULT_BITS["vector_bits"]  # of a number of a vector: 1, 2, 4 or 8
+    token_bits: int = DEFAULT_BITS["token_bits"]  # of a number of a token's vector
 
     def __post_init__(self) -> None:
         if not isinstance(self.chunking, Chunking) or self.vectors not in (LATE, SEPARATE):
             raise InputError(
                 f"settings have a Chunking, and vectors that are {LATE!r} or {SEPARATE!r}, "
                 f"not {self.chunking!r:.60} and {self.vectors!r:.60}"
+            )
+        if not {self.vector_bits, self.token_bits} <= {*BITS}:
+            raise InputError(
+                f"a number of a vector has {', '.join(map(str, BITS[:-1]))} or {BITS[-1]} bits, "
+                f"not {self.vector_bits!r:.60} and {self.token_bits!r:.60}"
             )
 
     def recipe(self, models: Models) -> dict[str, Scalar]:
@@ -64,6 +73,8 @@ class Settings:
             "chunk_overlap": self.chunking.overlap,
             "chunk_size": self.chunking.size,
             "subchunk_depth": self.chunking.subchunk_depth,
+            "token_bits": self.token_bits,
+            "vector_bits": self.vector_bits,
             "vectors": LATE if late else SEPARATE,
         }
 

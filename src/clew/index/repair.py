@@ -66,7 +66,7 @@ def _rewrite(store: EmbeddedStore, models: Models) -> None:
             vectors = models.embedder.embed(keys, kind="document")
             segments.append({"name.entity": found.unnamed, "name.vectors": vectors})
         live = np.asarray([row for _, row in view.live_documents()], dtype=np.int64)
-        compacted = compaction.compacted(segments, live)
+        compacted = compaction.compacted(segments, live, store.recipe)
     store.rewrite(compacted)
 
 

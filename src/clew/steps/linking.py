@@ -139,7 +139,7 @@ def similar_entities(
     # A cosine is at most 1: with the penalty a date falls behind every other entity.
     penalty = np.where(linkable, np.float32(0), np.float32(-3))
     linked = []
-    for name, scores in zip(names, vectors @ layer.vectors.T + penalty, strict=True):
+    for name, scores in zip(names, (layer.vectors @ vectors.T).T + penalty, strict=True):
         rows = [int(row) for row in top_k(scores, k) if linkable[row]]
         linked += [Linked(row, name, float(scores[row])) for row in rows]
     return linked

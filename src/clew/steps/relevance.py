@@ -129,7 +129,7 @@ class _Words:
 
 
 def _best_matches(
-    tokens: TokenVectors, texts: Sequence[NDArray[np.generic]]
+    tokens: TokenVectors, texts: Sequence[NDArray[np.float32]]
 ) -> NDArray[np.float32]:
     return best_matches(unit_rows(tokens.vectors), texts)
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from clew.derived import Arrays
 
 
-_BLOCK_ROWS = 2**16  # whose vectors are read at once
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query as the models see it."""
@@ -50,11 +47,7 @@ def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.flo
     For rankings of everything: a method that needs the nearest rows asks for `nearest`, and for the
     scores of rows that it has for `cosines_of`. The vectors are read some rows at a time.
     """
-    vectors = snapshot.layer(layer).vectors
-    scores = np.empty(len(vectors))
-    for start in range(0, len(vectors), _BLOCK_ROWS):
-        scores[start : start + _BLOCK_ROWS] = vectors[start : start + _BLOCK_ROWS] @ query.vector
-    return scores
+    return np.asarray(snapshot.layer(layer).vectors @ query.vector, dtype=np.float64)
 
 
 def nearest(

@@ -23,7 +23,8 @@ from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.private import open_file
 from clew.types import Apparatus, Document, Heading, Scalar
 
-FORMAT = 6
+FORMAT = 7
+_READABLE = (6, FORMAT)  # of 6 vectors are float32 and int8, until they are written anew
 FILE = "index.sqlite"
 NEWEST = "generation.json"  # beside the database: the newest generation that was committed
 LOCK = "writer.lock"
@@ -146,10 +147,15 @@ class Database:
             raise
         if found is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
-        if found != FORMAT:
+        if found not in _READABLE:
             raise NotAnIndex(
                 f"{folder} has index format {found}, this version reads {FORMAT}: index again"
             )
+
+    def set_format(self) -> None:
+        """Say that the index is of this version's format, inside a transaction."""
+        if self.meta("format") != FORMAT:
+            self.set_meta("format", FORMAT)
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""

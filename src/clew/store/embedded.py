@@ -144,7 +144,7 @@ class EmbeddedStore:
             first = Counter(document=self._database.count("document"))
             for segment in self._database.segments():
                 first.update(segment.counts)
-            arrays = schema.placed(batch, keys, first)
+            arrays = schema.placed(batch, keys, first, self._recipe)
             self._write(arrays, level=0)
             self._database.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
@@ -164,6 +164,7 @@ class EmbeddedStore:
         segments.write(self._path(name), arrays)
         self._database.add_segment(Segment(name, level, schema.counts(arrays)))
         self._database.set_meta("next_segment", number + 1)
+        self._database.set_format()
 
     def _merge(self) -> None:
         """Put the newest segments end to end while there are many of one size.
@@ -180,7 +181,8 @@ class EmbeddedStore:
                 parts = [segments.read(self._path(segment.name)) for segment in newest]
                 with self._database.transaction():
                     self._database.drop_segments(segment.name for segment in newest)
-                    self._write(segments.joined(parts), level=newest[0].level + 1)
+                    arrays = segments.joined([schema.Coded(part, self._recipe) for part in parts])
+                    self._write(arrays, level=newest[0].level + 1)
             except DamagedIndex as error:
                 _log.warning("segments are not merged (%s)", error)
                 return
@@ -376,8 +378,9 @@ def replace_files(folder: Path, place: Path) -> None:
 
 
 def _renamed(recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return a recipe with the names that it has now."""
-    return {_RENAMED.get(name, name): value for name, value in recipe.items()}
+    """Return a recipe with the names that it has now, and the defaults of those that came later."""
+    named = {_RENAMED.get(name, name): value for name, value in recipe.items()}
+    return {**schema.DEFAULT_BITS, **named}
 
 
 def _has_foreign_files(folder: Path) -> bool:

@@ -6,18 +6,19 @@ is a position in its columns, counted through all registered segments, oldest fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo import coding
 from clew.types import REFERENCES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import Batch
+    from clew.types import Batch, Scalar
 
     Segment = Mapping[str, NDArray[Any]]
 
@@ -91,6 +92,10 @@ TABLES: Mapping[str, LayerTable] = {
 }
 
 
+_TOKENS = ("token.vectors", "statement_token.vectors")
+DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "token_bits": 2}  # as a recipe has them
+
+
 def parent_column(layer: str) -> str:
     """Return the full name of a layer's parent column: chunk.document."""
     return f"{layer}.{TABLES[layer].parent}"
@@ -121,13 +126,51 @@ def table(segments: Sequence[Segment]) -> dict[str, NDArray[Any]]:
     return {name: concatenated(segments, name) for name in names}
 
 
+def bits(name: str, recipe: Mapping[str, Scalar]) -> int:
+    """Return how many bits a number of an array of vectors has."""
+    found = recipe["token_bits" if name in _TOKENS else "vector_bits"]
+    assert isinstance(found, int)  # noqa: S101 -- as settings check
+    return found
+
+
+def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
+    """Return an array as a store keeps it: vectors in few bits, if they are not so already."""
+    if not name.endswith(".vectors") or array.dtype == np.uint8:
+        return array
+    return coding.coded(array, bits(name, recipe))
+
+
+class Coded(Mapping[str, "NDArray[Any]"]):
+    """A segment with its vectors in few bits, whoever wrote it."""
+
+    def __init__(self, segment: Segment, recipe: Mapping[str, Scalar]) -> None:
+        self._segment = segment
+        self._recipe = recipe
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return in_codes(name, self._segment[name], self._recipe)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._segment)
+
+    def __len__(self) -> int:
+        return len(self._segment)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._segment
+
+
 def placed(
-    batch: Batch, keys: Mapping[str, Sequence[int]], first: Mapping[str, int]
+    batch: Batch,
+    keys: Mapping[str, Sequence[int]],
+    first: Mapping[str, int],
+    recipe: Mapping[str, Scalar],
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of a batch as a store keeps them, referring to rows by its own numbers.
 
     `keys` are the rows of the batch's entities and terms; `first` says of each other layer, and of
-    documents, how many rows there were before, none where it says nothing.
+    documents, how many rows there were before, none where it says nothing. Vectors are coded as the
+    `recipe` says.
     """
     rows = {table: np.asarray(found, np.int32) for table, found in keys.items()}
     arrays: dict[str, NDArray[Any]] = {}
@@ -141,7 +184,7 @@ def placed(
         elif layer is not None:
             arrays[name] = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
         else:
-            arrays[name] = column
+            arrays[name] = in_codes(name, column, recipe)
     return arrays
 
 

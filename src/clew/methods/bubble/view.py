@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.coding import Vectors
     from clew.types import Snapshot, TripleLayer
 
 
@@ -71,22 +72,22 @@ def _graph(snapshot: Snapshot) -> Subdivided:
 _GRAPH = Derived("the graph of all triples", _graph)
 
 
-def entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
+def entity_vectors(snapshot: Snapshot) -> Vectors:
     """Return (n_entities, d) vectors of names; of name and description where there is one."""
     return snapshot.get(_ENTITY_VECTORS)
 
 
-def _entity_vectors(snapshot: Snapshot) -> NDArray[np.float32]:
+def _entity_vectors(snapshot: Snapshot) -> Vectors:
     names, profiles = snapshot.layer("entity").vectors, snapshot.layer("profile")
     if not len(profiles):
         return names
     owners = profiles.columns["entity"]
     ones = np.ones(len(owners), dtype=np.float32)
     member = csr_array((ones, (owners, np.arange(len(owners)))), shape=(len(names), len(owners)))
-    sums = member @ profiles.vectors
+    sums = member @ np.asarray(profiles.vectors)
     lengths = np.linalg.norm(sums, axis=1)
     described = lengths > 0
-    vectors = names.copy()
+    vectors = np.array(names)
     vectors[described] = sums[described] / lengths[described, None]
     return vectors
 

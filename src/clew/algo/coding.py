@@ -1,0 +1,120 @@
+"""Vectors in one, two, four or eight bits a number, each coded by itself.
+
+A number becomes the nearest of 2^b levels. Of one to four bits these are Lloyd's and Max's for
+normally distributed numbers (Max 1960, "Quantizing for minimum distortion", IRE Transactions on
+Information Theory 6), times the root mean square of the vector; of eight bits they are equal steps
+up to its largest number. Behind the codes of a vector x stands the float32 that makes y, what is
+read back, the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.12497: y · x = x · x.
+So a vector has the inner product with itself that it had, and a zero vector stays zero.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BITS = (1, 2, 4, 8)
+
+_BLOCK = 4_096  # vectors that are coded or read at once
+_SCALE = np.dtype("<f4")  # of the number behind the codes
+_LARGEST = 127  # code of eight bits
+_POSITIVE = {  # levels, by bits
+    1: (0.7979,),
+    2: (0.4528, 1.5104),
+    4: (0.1284, 0.3881, 0.6568, 0.9424, 1.2562, 1.6181, 2.0691, 2.7327),
+}
+
+
+class Vectors(Protocol):
+    """(n, d) rows of float32: an array, or what reads some of them when they are asked for."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def __getitem__(self, rows: Any, /) -> Any:  # noqa: ANN401 -- as an array takes them
+        """Return rows as an array: one, a slice, or those of an array of numbers or truths."""
+        ...
+
+    def __matmul__(self, other: Any, /) -> Any:  # noqa: ANN401
+        """Return the (n,) or (n, m) inner products with a vector, or the columns of a matrix."""
+        ...
+
+
+def coded(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Return (n, d) numbers as (n, `width`) bytes."""
+    rows = np.empty((len(vectors), width(vectors.shape[1], bits)), dtype=np.uint8)
+    for start in range(0, len(vectors), _BLOCK):
+        block = vectors[start : start + _BLOCK].astype(np.float64)
+        codes, levels = _eight(block) if bits == max(BITS) else _few(block, bits)
+        own = np.einsum("ij,ij->i", block, block)
+        kept = np.einsum("ij,ij->i", block, levels)
+        scale = np.divide(own, kept, out=np.zeros_like(own), where=kept > 0)
+        rows[start : start + _BLOCK, : -_SCALE.itemsize] = codes
+        rows[start : start + _BLOCK, -_SCALE.itemsize :] = scale.astype(_SCALE)[:, None].view("u1")
+    return rows
+
+
+def decoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.float32]:
+    """Return the (n, d) numbers, nearly, that were coded as `rows`."""
+    codes = rows[:, : -_SCALE.itemsize]
+    scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
+    if bits == max(BITS):
+        return np.multiply(codes.view(np.int8), scale, dtype=np.float32)
+    levels = _BYTES[bits].take(codes, axis=0).reshape(len(rows), codes.shape[1] * 8 // bits)
+    levels *= scale
+    return levels[:, :dimension]
+
+
+def width(dimension: int, bits: int) -> int:
+    """Return how many bytes a vector takes."""
+    return -(-dimension * bits // 8) + _SCALE.itemsize
+
+
+def _eight(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return the codes of some vectors, and the levels that they stand for."""
+    largest = np.abs(block).max(axis=1, keepdims=True, initial=0)
+    steps = np.divide(block * _LARGEST, largest, out=np.zeros_like(block), where=largest > 0)
+    codes = np.rint(steps).astype(np.int8)
+    return codes.view(np.uint8), codes.astype(np.float64)
+
+
+def _few(block: NDArray[np.float64], bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return as `_eight` what is less: each byte has several numbers, the first one highest."""
+    levels = _levels(bits)
+    length = np.sqrt(np.mean(block * block, axis=1, keepdims=True))
+    codes = np.zeros(block.shape, dtype=np.uint8)
+    for low, high in pairwise(levels.tolist()):
+        codes += block > length * ((low + high) / 2)
+    size = 8 // bits
+    padded = np.zeros((len(block), -(-block.shape[1] // size) * size), dtype=np.uint8)
+    padded[:, : block.shape[1]] = codes
+    together = np.zeros((len(block), padded.shape[1] // size), dtype=np.uint8)
+    for place in range(size):
+        together |= padded[:, place::size] << (8 - bits * (place + 1))
+    return together, levels[codes]
+
+
+def _levels(bits: int) -> NDArray[np.float64]:
+    """Return the levels, ascending."""
+    positive = np.array(_POSITIVE[bits])
+    return np.concatenate([-positive[::-1], positive])
+
+
+def _bytes(bits: int) -> NDArray[np.float32]:
+    """Return (256, 8 / bits): the levels of the codes in each byte."""
+    shifts = 8 - bits * np.arange(1, 8 // bits + 1)
+    codes = (np.arange(256)[:, None] >> shifts) & (2**bits - 1)
+    return np.asarray(_levels(bits)[codes], dtype=np.float32)
+
+
+_BYTES = {bits: _bytes(bits) for bits in _POSITIVE}

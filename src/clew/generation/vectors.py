@@ -1,0 +1,87 @@
+"""The stored vectors of a layer's rows, of which those that are asked for are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.algo import coding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.generation.rows import Rows
+
+_BLOCK = 16_384  # rows that are compared at once
+
+
+class StoredVectors:
+    """(n, d) vectors in arrays of stored ones: `rows[i]` of these end to end, or zero for -1.
+
+    The arrays are coded in `bits` a number, or float32 as a batch has them.
+    """
+
+    def __init__(
+        self, parts: Sequence[NDArray[Any]], rows: Rows, *, dimension: int, bits: int
+    ) -> None:
+        self._parts = parts
+        self._ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+        self._rows = rows
+        self._dimension = dimension
+        self._bits = bits
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self._rows), self._dimension
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float32)
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:  # noqa: ANN401 -- as of an array
+        stored = self._rows[rows]
+        if stored.ndim == 0:
+            return np.asarray(self._read(stored[None])[0])
+        return self._read(stored)
+
+    def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
+        blocks = range(0, max(len(self), 1), _BLOCK)
+        return np.concatenate([self[start : start + _BLOCK] @ other for start in blocks])
+
+    def __array__(  # as NumPy calls it
+        self,
+        dtype: np.dtype[Any] | None = None,
+        copy: bool | None = None,  # noqa: FBT001
+    ) -> NDArray[Any]:
+        """Return all rows, which may be more than memory holds."""
+        if copy is False:
+            raise ValueError("stored vectors are read into an array, which is a copy")
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+    def _read(self, stored: Rows) -> NDArray[np.float32]:
+        """Return the vectors in stored rows, zero for -1."""
+        if len(self._parts) == 1 and len(stored) and _are_neighbours(stored):
+            part = self._parts[0][int(stored[0]) : int(stored[-1]) + 1]
+            return np.asarray(self._decoded(part))
+        out = np.zeros((len(stored), self._dimension), dtype=np.float32)
+        owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
+        for i, part in enumerate(self._parts):
+            mine = np.flatnonzero(owner == i)
+            if len(mine):
+                out[mine] = self._decoded(part[stored[mine] - (self._ends[i] - len(part))])
+        return out
+
+    def _decoded(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        if rows.dtype != np.uint8:
+            return rows
+        return coding.decoded(rows, self._dimension, self._bits)
+
+
+def _are_neighbours(rows: Rows) -> bool:
+    return bool(rows[0] >= 0 and np.all(np.diff(rows) == 1))
