@@ -12,7 +12,10 @@ from clew.cli import main
 from clew.cli.helping import guides
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
-BUILD = "--into --chunk-size --chunk-overlap --subchunk-depth --embedder --tagger"
+BUILD = (
+    "--into --chunk-size --chunk-overlap --subchunk-depth --vector-bits --token-bits "
+    "--embedder --tagger"
+)
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker --where"

@@ -334,28 +334,27 @@ class Build:
     settings: Settings | None
 
 
-def _build(
-    chunk_size: int | None,
-    chunk_overlap: int | None,
-    subchunk_depth: int | None,
-    embedder: str | None,
-    tagger: str | None,
-) -> Build:
+def _build(embedder: str | None, tagger: str | None, **numbers: int | None) -> Build:
     from clew.loading import Specs
 
-    settings = _settings(size=chunk_size, overlap=chunk_overlap, subchunk_depth=subchunk_depth)
-    return Build(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
+    given = {name: number for name, number in numbers.items() if number is not None}
+    return Build(specs=Specs(embedder=embedder, tagger=tagger), settings=_settings(**given))
 
 
-def _settings(**chunking: int | None) -> Settings | None:
-    given = {name: value for name, value in chunking.items() if value is not None}
+def _settings(**given: int) -> Settings | None:
     if not given:
         return None
     from clew.index import Settings
     from clew.text.chunking import Chunking
 
-    return Settings(chunking=Chunking(**given))
+    usual = Settings()
+    vectors = given.pop("vector_bits", usual.vector_bits)
+    tokens = given.pop("token_bits", usual.token_bits)
+    cut = {name.removeprefix("chunk_"): number for name, number in given.items()}
+    return Settings(chunking=Chunking(**cut), vector_bits=vectors, token_bits=tokens)
 
+
+_BITS = (1, 2, 4, 8)
 
 build_options = gathered(
     {
@@ -376,6 +375,16 @@ build_options = gathered(
             type=click.IntRange(min=0),
             metavar="N",
             help="How often a chunk is halved into sub-chunks, to which keywords lead.",
+        ),
+        "vector_bits": click.option(
+            "--vector-bits",
+            type=click.Choice(_BITS),
+            help="Bits of a number of a stored vector: 8 (default), or fewer for less disk.",
+        ),
+        "token_bits": click.option(
+            "--token-bits",
+            type=click.Choice(_BITS),
+            help="Bits of a number of a token's vector, of which there are most: 2 (default).",
         ),
         "embedder": click.option(
             "--embedder",

@@ -1,0 +1,82 @@
+"""Stored vectors are read as an array of them would be."""
+
+import numpy as np
+import pytest
+
+from clew.algo.coding import coded
+from clew.generation.vectors import StoredVectors
+
+D = 24
+ROWS = np.array([4, 5, 6, -1, 0, 9, 9, 7], dtype=np.int64)  # of two arrays, of 6 and 4 vectors
+
+
+def whole():
+    vectors = np.random.default_rng(0).standard_normal((10, D)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def stored(parts, rows=ROWS, bits=8):
+    return StoredVectors(parts, rows, dimension=D, bits=bits)
+
+
+@pytest.fixture(params=["coded", "float32", "both"])
+def vectors(request):
+    """Vectors of an index that this version wrote, that an earlier one did, and that both did."""
+    first, second = whole()[:6], whole()[6:]
+    if request.param != "float32":
+        first = coded(first, 8)
+    if request.param == "coded":
+        second = coded(second, 8)
+    return stored([first, second])
+
+
+def expected():
+    rows = np.zeros((len(ROWS), D), dtype=np.float32)
+    rows[ROWS >= 0] = whole()[ROWS[ROWS >= 0]]
+    return rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        slice(None), slice(2, 5), slice(0, 0), slice(0, 3), 0, -1, 3, [], [7, 0, 0], np.array([3]),
+        np.array([True, False] * 4),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rows(vectors, rows):
+    rows = np.array(rows, dtype=np.intp) if isinstance(rows, list) else rows
+    found = vectors[rows]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected()[rows], atol=4e-3)
+
+
+def test_as_an_array(vectors):
+    assert len(vectors) == len(ROWS)
+    assert vectors.shape == (len(ROWS), D)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.asarray(vectors), expected(), atol=4e-3)
+    assert np.asarray(vectors, dtype=np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="which is a copy"):
+        np.asarray(vectors, copy=False)
+    with pytest.raises(IndexError):
+        vectors[len(ROWS)]
+
+
+def test_products(vectors, monkeypatch):
+    """They are computed block by block, and are those of the rows that are read."""
+    monkeypatch.setattr("clew.generation.vectors._BLOCK", 3)
+    query = np.arange(D, dtype=np.float32)
+    np.testing.assert_allclose(vectors @ query, vectors[:] @ query, rtol=1e-5)
+    np.testing.assert_allclose(vectors @ np.eye(D, 2), vectors[:][:, :2], atol=1e-6)
+    none = stored([coded(whole(), 8)], ROWS[:0])
+    assert (none @ query).shape == (0,)
+    assert (none @ np.eye(D, 2)).shape == (0, 2)
+
+
+def test_only_what_is_asked_for_is_read():
+    """A row that nobody asks for may be damaged."""
+    damaged = coded(whole(), 8)
+    damaged[5:] = 255
+    vectors = stored([damaged], np.arange(10))
+    np.testing.assert_allclose(vectors[1:4], whole()[1:4], atol=4e-3)
