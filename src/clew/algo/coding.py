@@ -75,6 +75,25 @@ def decoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.fl
     return levels[:, :dimension]
 
 
+def products(
+    rows: NDArray[np.uint8], other: NDArray[Any], bits: int, room: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the inner products of coded vectors with a (d,) vector, or with the columns of (d, m).
+
+    `room` is (at least as many rows, d): a new array for each block would take most of the time.
+    """
+    levels = room[: len(rows)]
+    codes = rows[:, : -_SCALE.itemsize]
+    if bits == max(BITS):
+        levels[...] = codes.view(np.int8)
+    else:
+        found = _BYTES[bits].take(codes, axis=0).reshape(len(rows), codes.shape[1] * 8 // bits)
+        levels[...] = found[:, : room.shape[1]]
+    scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
+    found = levels @ other
+    return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
+
+
 def width(dimension: int, bits: int) -> int:
     """Return how many bytes a vector takes."""
     return -(-dimension * bits // 8) + _SCALE.itemsize

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clew.generation.rows import Rows
 
-_BLOCK = 16_384  # rows that are compared at once
+_BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's cache
 
 
 class StoredVectors:
@@ -51,8 +51,13 @@ class StoredVectors:
         return self._read(stored)
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
-        blocks = range(0, max(len(self), 1), _BLOCK)
-        return np.concatenate([self[start : start + _BLOCK] @ other for start in blocks])
+        blocks = [self._rows[i : i + _BLOCK] for i in range(0, max(len(self), 1), _BLOCK)]
+        if any(part.dtype != np.uint8 for part in self._parts):
+            return np.concatenate([self._read(stored) @ other for stored in blocks])
+        other = np.asarray(other, dtype=np.float32)
+        room = np.empty((min(len(self), _BLOCK), self._dimension), dtype=np.float32)
+        found = [coding.products(self._codes(each), other, self._bits, room) for each in blocks]
+        return np.concatenate(found)
 
     def __array__(  # as NumPy calls it
         self,
@@ -66,15 +71,25 @@ class StoredVectors:
 
     def _read(self, stored: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored rows, zero for -1."""
+        if all(part.dtype == np.uint8 for part in self._parts):
+            return coding.decoded(self._codes(stored), self._dimension, self._bits)
+        return self._gathered(stored, self._dimension, np.dtype(np.float32))
+
+    def _codes(self, stored: Rows) -> NDArray[np.uint8]:
+        return self._gathered(stored, coding.width(self._dimension, self._bits), np.dtype("u1"))
+
+    def _gathered(self, stored: Rows, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return the rows of the arrays, coded or not as `dtype` has them; zero for -1."""
         if len(self._parts) == 1 and len(stored) and _are_neighbours(stored):
             part = self._parts[0][int(stored[0]) : int(stored[-1]) + 1]
-            return np.asarray(self._decoded(part))
-        out = np.zeros((len(stored), self._dimension), dtype=np.float32)
+            return part if dtype == np.uint8 else self._decoded(part)
+        out = np.zeros((len(stored), width), dtype=dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):
             mine = np.flatnonzero(owner == i)
             if len(mine):
-                out[mine] = self._decoded(part[stored[mine] - (self._ends[i] - len(part))])
+                rows = part[stored[mine] - (self._ends[i] - len(part))]
+                out[mine] = rows if dtype == np.uint8 else self._decoded(rows)
         return out
 
     def _decoded(self, rows: NDArray[Any]) -> NDArray[np.float32]:

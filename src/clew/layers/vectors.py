@@ -6,8 +6,8 @@ arXiv:2409.04701) and the reranker's token vectors from that one pass; *separate
 by itself.
 """
 
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,27 @@ from clew.layers.chunks import Chunks, Columns
 from clew.models import Embedder, TokenEmbedder
 from clew.types import TokenVectors
 
-D = TypeVar("D", bound=np.generic)
+Code = Callable[[str, NDArray[Any]], NDArray[Any]]  # a column's name and rows, to what is kept
 
 _AT_ONCE = 64  # chunks
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
-class _Rows(Generic[D]):
-    """Rows that come some at a time, end to end; nothing holds all of them twice."""
+def as_they_are(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return vectors uncoded."""
+    return rows
 
-    def __init__(self, dimension: int, dtype: type[D]) -> None:
-        self._array: NDArray[D] = np.zeros((0, dimension), dtype=dtype)
+
+class _Rows:
+    """Rows that come some at a time, end to end, coded; nothing holds all of them twice."""
+
+    def __init__(self, name: str, dimension: int, dtype: type[np.generic], code: Code) -> None:
+        self._name, self._code = name, code
+        self._array = code(name, np.zeros((0, dimension), dtype=dtype))
         self._n = 0
 
-    def add(self, rows: NDArray[D]) -> None:
+    def add(self, rows: NDArray[Any]) -> None:
+        rows = self._code(self._name, rows)
         end = self._n + len(rows)
         if end > len(self._array):
             room = max(end, len(self._array) + (len(self._array) >> 2))
@@ -37,18 +44,23 @@ class _Rows(Generic[D]):
         self._array[self._n : end] = rows
         self._n = end
 
-    def whole(self) -> NDArray[D]:
+    def whole(self) -> NDArray[Any]:
         self._array.resize((self._n, self._array.shape[1]), refcheck=False)
         return self._array
 
 
-def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
+def late_columns(
+    chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_are
+) -> Columns:
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
     d = embedder.dimension
-    chunk_vectors, sentence_vectors, part_vectors = (_Rows(d, np.float32) for _ in range(3))
-    stored, counts = _Rows(d, np.int8), []
+    names = ("chunk.vectors", "sentence.vectors", "subchunk.vectors")
+    chunk_vectors, sentence_vectors, part_vectors = (
+        _Rows(name, d, np.float32, code) for name in names
+    )
+    stored, counts = _Rows("token.vectors", d, np.int8, code), []
     ranges: list[tuple[int, int]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
@@ -57,13 +69,11 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder) -> Columns:
             titled[block], chunks.windows[block], parts[block], passes, strict=True
         ):
             shift = offset - window.start
-            for start, end in window.sentences:
-                first, last = _token_range(tokens, start + shift, end + shift)
-                ranges.append((first, last))
-                sentence_vectors.add(_mean(tokens, first, last)[None])
-            for start, end in inside:
-                place = _token_range(tokens, start + shift, end + shift)
-                part_vectors.add(_mean(tokens, *place)[None])
+            places = [_token_range(tokens, a + shift, b + shift) for a, b in window.sentences]
+            ranges += places
+            sentence_vectors.add(_means(tokens, places))
+            within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
+            part_vectors.add(_means(tokens, within))
             chunk_vectors.add(tokens.pooled[None])
             stored.add(_small(tokens.vectors))
             counts.append(len(tokens.vectors))
@@ -84,7 +94,8 @@ def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored, pooled = _Rows(embedder.dimension, np.int8), _Rows(embedder.dimension, np.float32)
+    stored = _Rows("statement_token.vectors", embedder.dimension, np.int8, as_they_are)
+    pooled = _Rows("statement.vectors", embedder.dimension, np.float32, as_they_are)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
         for tokens in embedder.embed_tokens(texts[begin : begin + _AT_ONCE]):
@@ -138,6 +149,13 @@ def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
     first = int(np.searchsorted(tokens.spans[:, 1], start, side="right"))
     last = int(np.searchsorted(tokens.spans[:, 0], end, side="left"))
     return first, max(last, first)
+
+
+def _means(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
+    found = np.empty((len(places), tokens.vectors.shape[1]), dtype=np.float32)
+    for row, place in enumerate(places):
+        found[row] = _mean(tokens, *place)
+    return found
 
 
 def _mean(tokens: TokenVectors, first: int, last: int) -> NDArray[np.float32]:
