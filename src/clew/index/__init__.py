@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from clew import generation
 from clew.algo.coding import BITS
@@ -28,8 +28,7 @@ from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.progress import Progress
 from clew.stopping import Stop
-from clew.store import Store
-from clew.store.schema import DEFAULT_BITS
+from clew.store import Store, schema
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
 from clew.types import Batch, Document, Scalar, Skipped, Value
@@ -50,8 +49,8 @@ class Settings:
 
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
-    vector_bits: int = DEFAULT_BITS["vector_bits"]  # of a number of a vector: 1, 2, 4 or 8
-    token_bits: int = DEFAULT_BITS["token_bits"]  # of a number of a token's vector
+    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a number of a vector: 1, 2, 4 or 8
+    token_bits: int = schema.DEFAULT_BITS["token_bits"]  # of a number of a token's vector
 
     def __post_init__(self) -> None:
         if not isinstance(self.chunking, Chunking) or self.vectors not in (LATE, SEPARATE):
@@ -248,11 +247,11 @@ def build(documents: Sequence[Document], store: Store, models: Models, meter: Me
         named = set(entities.nameable(mentioned, len(keys)))
         unnamed = [i for i in store.unnamed(keys) if i in named]
     with meter.stage("vectors"):
-        embedder = models.embedder
+        embedder, code = models.embedder, partial(schema.in_codes, recipe=recipe)
         if recipe["vectors"] == LATE and gives_tokens(embedder):
-            embedded = vectors.late_columns(cut, embedder)
+            embedded = vectors.late_columns(cut, embedder, code)
         else:
-            embedded = vectors.separate_columns(cut, embedder)
+            embedded = vectors.separate_columns(cut, embedder, code)
         embedded |= vectors.name_columns(unnamed, [keys[i] for i in unnamed], embedder)
     return Batch(
         documents=documents,

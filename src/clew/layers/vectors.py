@@ -19,6 +19,7 @@ from clew.types import TokenVectors
 Code = Callable[[str, NDArray[Any]], NDArray[Any]]  # a column's name and rows, to what is kept
 
 _AT_ONCE = 64  # chunks
+_TEXTS_AT_ONCE = 1024
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
@@ -49,9 +50,7 @@ class _Rows:
         return self._array
 
 
-def late_columns(
-    chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_are
-) -> Columns:
+def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_are) -> Columns:
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
@@ -105,10 +104,17 @@ def ragged_tokens(
     return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
 
 
-def separate_columns(chunks: Chunks, embedder: Embedder) -> Columns:
+def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = as_they_are) -> Columns:
     """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens."""
     texts = separate_texts(chunks)
-    return {name: embedder.embed(each, kind="document") for name, each in texts.items()}
+    return {name: _embedded(name, each, embedder, code) for name, each in texts.items()}
+
+
+def _embedded(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
+    rows = _Rows(name, embedder.dimension, np.float32, code)
+    for begin in range(0, len(texts), _TEXTS_AT_ONCE):
+        rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
+    return rows.whole()
 
 
 def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
