@@ -382,6 +382,8 @@ def test_recipe_names_what_decides_rows():
         "embedder": "hash-tokens-64",
         "subchunk_depth": 0,
         "tagger": "rules-1",
+        "token_bits": 2,
+        "vector_bits": 8,
         "vectors": "late",
     }
     plain = testing.models(testing.HashEmbedder())

@@ -104,7 +104,7 @@ def test_unit_rows(store):
     assert all("#" in i for i in ids)
     assert units.rows(["d00:0-1#0", ids[0].rpartition("#")[0], "d00:0-1#x"]) == [-1, -1, -1]
     text = units.texts([3])[0]
-    assert np.allclose(units.vectors[3], MODELS.embedder.embed_tokens([text])[0].pooled, atol=1e-6)
+    assert np.allclose(units.vectors[3], MODELS.embedder.embed_tokens([text])[0].pooled, atol=4e-3)
     assert len(units.tokens(3)) == len(MODELS.embedder.embed_tokens([text])[0].ids)
     entities = snapshot.layer("entity")
     named = snapshot.link("unit", "entity")[[3]].indices
@@ -126,7 +126,9 @@ def test_graph_rows(store):
     assert triples.relations([5]) == ["goes with"]
     assert triples.descriptions(5) == [f"{subject} goes with {target}."]
     assert np.allclose(
-        triples.vectors[5], MODELS.embedder.embed(triples.texts([5]), kind="document")[0]
+        triples.vectors[5],
+        MODELS.embedder.embed(triples.texts([5]), kind="document")[0],
+        atol=4e-3,
     )
     chunks = snapshot.link("triple", "chunk")[[5]]
     assert chunks.data.sum() == triples.columns["strength"][5] == 5 * len(chunks.indices)
@@ -136,7 +138,7 @@ def test_graph_rows(store):
     described = snapshot.layer("description")
     mine = np.flatnonzero(described.columns["entity"] == ends[0]).tolist()
     assert set(described.texts(mine)) == {f"{subject} of the notes"}
-    assert np.linalg.norm(entities.vectors[ends], axis=1) == pytest.approx([1, 1])
+    assert np.linalg.norm(entities.vectors[ends], axis=1) == pytest.approx([1, 1], abs=1e-4)
     testing.check_consistent(snapshot)
     snapshot.close()
 
@@ -541,7 +543,7 @@ def test_another_core_keeps_what_is_paid(store):
     run(store, replace(HALF, core=0.3))
     paid = set(of_llm(store))
     for wanted, core in (
-        (replace(HALF, core=0.7), core_rows(store, 0.7)),
+        (replace(HALF, core=0.6), core_rows(store, 0.6)),
         (replace(HALF, core=0.2), core_rows(store, 0.2)),
         (replace(HALF, core_by="random"), core_rows(store, 0.5, by="random")),
         (replace(HALF, core_by="random", seed=7), core_rows(store, 0.5, by="random", seed=7)),

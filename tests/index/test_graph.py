@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import index, methods, steps, testing
+from clew.algo import coding
 from clew.api import build_method, open_index
 from clew.errors import IndexLocked, InputError, RecipeMismatch, UnreadableSource
 from clew.generation import compact, open_snapshot
@@ -15,6 +16,7 @@ from clew.index import choose, graph
 from clew.index.choose import Wanted
 from clew.index.extract import extract
 from clew.layers.subjects import line_windows
+from clew.store import segments
 from clew.store.embedded import EmbeddedStore
 from clew.text import tokens
 from clew.text.chunking import Chunking
@@ -223,9 +225,9 @@ def test_a_chunk_is_the_mean_of_its_triples(store, folder):
     for row in range(3):
         total = triples[link[[row]].indices].sum(axis=0)
         expected = total / np.linalg.norm(total)
-        np.testing.assert_allclose(chunks.vectors[row], expected, atol=1e-6)
+        np.testing.assert_allclose(chunks.vectors[row], expected, atol=8e-3)
     [alone] = MODELS.embedder.embed(["Oslo: A town."], kind="document")
-    np.testing.assert_allclose(chunks.vectors[3], alone, atol=1e-6)
+    np.testing.assert_allclose(chunks.vectors[3], alone, atol=4e-3)
     assert [chunks.tokens(row).shape for row in range(4)] == [(0, 64)] * 4
     snapshot.close()
 
@@ -366,14 +368,19 @@ def test_batches_leave_no_trace(store, folder, monkeypatch):
         assert contents(other) == contents(store)
 
 
-def test_vectors_are_mapped(store, folder, monkeypatch):
-    """After several commits the rows are stored in their order, so that none is copied."""
+def test_vectors_are_in_their_order(store, folder, monkeypatch):
+    """After several commits the rows are stored in their order, so that none is looked for."""
     monkeypatch.setattr(graph, "BATCH_TRIPLES", 1)
     take(store, write(folder / "ships.jsonl", *SHIPS[::-1]))
     snapshot = open_snapshot(store)
     for name in ("triple", "entity", "chunk"):
-        assert not snapshot.layer(name).vectors.flags.owndata
-        assert not snapshot.layer(name).vectors.flags.writeable
+        column = "name" if name == "entity" else name
+        [stored] = [
+            arrays[f"{column}.vectors"]
+            for arrays in map(segments.read, (store.folder / "segments").iterdir())
+        ]
+        vectors = snapshot.layer(name).vectors
+        assert (vectors[:] == coding.decoded(stored, vectors.shape[1], 8)).all()
     snapshot.close()
 
 

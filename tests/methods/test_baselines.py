@@ -48,11 +48,15 @@ def read(document):
     return document.text if started else f"{document.title}\n{document.text}"
 
 
-def cosines(given, question):
+def cosines(given, question, index):
+    """Return the cosines to the stored vectors, which are nearly those of the texts."""
     texts = [read(document) for document in small_documents()]
-    vectors = given.embedder.embed(texts, kind="document")
+    exact = given.embedder.embed(texts, kind="document")
     asked = given.embedder.embed([question], kind="query")[0]
-    return {d.id: float(v @ asked) for d, v in zip(small_documents(), vectors, strict=True)}
+    rows = index.layer("document").rows([document.id for document in small_documents()])
+    found = index.layer("chunk").vectors[np.array(rows)] @ asked
+    np.testing.assert_allclose(found, exact @ asked, atol=4e-3)
+    return {d.id: float(v) for d, v in zip(small_documents(), found, strict=True)}
 
 
 def okapi(question):
@@ -79,7 +83,7 @@ def scaled(values):
 def test_dense_is_the_cosine(given, index, question):
     """Every chunk by the cosine of its vector to the query's, best first."""
     found = Dense(chunks=99).retrieve(question, index, given)
-    expected = cosines(given, question)
+    expected = cosines(given, question, index)
     assert scores(found) == pytest.approx(expected, abs=1e-5)
     assert [h.document_id for h in found.hits] == sorted(
         expected, key=lambda name: (-round(expected[name], 6), name)
@@ -104,7 +108,7 @@ def test_bm25_without_a_known_word_finds_nothing(given, index):
 @pytest.mark.parametrize("question", QUESTIONS[:3])
 def test_hybrid_is_the_mean_of_both_scaled(given, index, question):
     """Both rankings scaled to [0, 1] over all chunks, then averaged."""
-    dense, lexical = scaled(cosines(given, question)), scaled(okapi(question))
+    dense, lexical = scaled(cosines(given, question, index)), scaled(okapi(question))
     expected = {name: (dense[name] + lexical[name]) / 2 for name in dense}
     found = Hybrid(chunks=99).retrieve(question, index, given)
     assert scores(found) == pytest.approx(expected, abs=1e-5)
@@ -113,14 +117,14 @@ def test_hybrid_is_the_mean_of_both_scaled(given, index, question):
 def test_hybrid_without_a_known_word_is_dense(given, index):
     """A flat lexical ranking has no say."""
     found = Hybrid(chunks=99).retrieve("zzz", index, given)
-    assert scores(found) == pytest.approx(scaled(cosines(given, "zzz")), abs=1e-5)
+    assert scores(found) == pytest.approx(scaled(cosines(given, "zzz", index)), abs=1e-5)
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:3])
 def test_hybrid_by_reciprocal_ranks(given, index, question):
     """1 / (60 + rank) summed over both rankings, positive scores only."""
-    expected = Counter(dict.fromkeys(cosines(given, question), 0.0))
-    for ranking in (cosines(given, question), okapi(question)):
+    expected = Counter(dict.fromkeys(cosines(given, question, index), 0.0))
+    for ranking in (cosines(given, question, index), okapi(question)):
         order = sorted(ranking, key=lambda name: (-round(ranking[name], 6), name))
         for rank, name in enumerate((n for n in order if ranking[n] > 0), start=1):
             expected[name] += 1 / (60 + rank)

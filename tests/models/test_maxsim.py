@@ -5,6 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
+from clew.algo import coding
 from clew.models import gives_tokens, is_late
 from clew.models.maxsim import COSINE_WEIGHT, MaxSim, blend, unit_rows
 from clew.types import TokenVectors
@@ -72,10 +73,11 @@ def test_a_score_is_late_interaction_plus_half_a_cosine(reranker):
 
 
 def test_stored_tokens_match_as_read_ones(reranker):
-    """Scoring an index's int8 tokens gives the late part of the score, up to rounding."""
+    """Scoring an index's tokens gives the late part of the score, up to rounding."""
     query, texts = "drygalski led gauss", ["gauss sank", "", "drygalski led it"]
     [asked], read = Words().embed_tokens([query]), Words().embed_tokens(texts)
-    stored = [np.round(unit_rows(t.vectors) * 127).astype(np.int8) for t in read]
+    coded = [coding.coded(unit_rows(t.vectors), 8) for t in read]
+    stored = [coding.decoded(rows, asked.vectors.shape[1], 8) for rows in coded]
     late = reranker.matches(asked, stored).mean(axis=1)
     cosines = np.array([t.pooled @ asked.pooled for t in read])
     np.testing.assert_allclose(blend(late, cosines), reranker.score(query, texts), atol=0.02)

@@ -67,7 +67,7 @@ def test_segments_are_repaired(sound, expected, tmp_path, seed):
 
 
 def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
-    """One block of the chunks' vectors is of one chunk or two."""
+    """One block of the chunks' vectors is of some chunks."""
     folder = tmp_path / "i.clew"
     shutil.copytree(sound, folder)
     [path, *_] = sorted((folder / "segments").iterdir())
@@ -79,7 +79,7 @@ def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
     with open_index(folder, models=MODELS) as index:
         [told] = index.check()
         done = index.repair()
-        assert len(done.documents) == 1
+        assert 1 <= len(done.documents) < len(DOCUMENTS)
         assert done.documents == [*told.documents]
         assert len(index) == len(DOCUMENTS)
 

@@ -106,8 +106,8 @@ class Parts:
         array = found.row(row)
         if array is None:
             raise MissingLayer("this index was built without token vectors")
-        if array.dtype == np.int8:  # of an index of format 6: of length 127
-            return np.asarray(array / np.float32(127), dtype=np.float32)
+        if array.dtype == np.int8:  # of an index of format 6
+            return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
         return coding.decoded(array, self.dimension, schema.bits(found.name, self.view.recipe))
 
     def text(self, layer: str, count: str, row: int) -> str:

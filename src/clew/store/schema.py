@@ -92,6 +92,7 @@ TABLES: Mapping[str, LayerTable] = {
 }
 
 
+LENGTH = 127  # of a token's vector in int8
 _TOKENS = ("token.vectors", "statement_token.vectors")
 DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "token_bits": 2}  # as a recipe has them
 
@@ -137,6 +138,8 @@ def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> ND
     """Return an array as a store keeps it: vectors in few bits, if they are not so already."""
     if not name.endswith(".vectors") or array.dtype == np.uint8:
         return array
+    if array.dtype == np.int8:  # tokens as a batch has them, and a segment of format 6
+        array = array / np.float32(LENGTH)
     return coding.coded(array, bits(name, recipe))
 
 

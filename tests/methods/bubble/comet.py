@@ -34,10 +34,14 @@ TRIPLES = {
 }
 
 
+# Vectors of hashes are mostly zero, which few bits are not made for.
+_EXACT = {**RECIPE, "token_bits": 8}
+
+
 @contextmanager
 def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
     """Give the snapshot of a new index of one chunk a document, with these triples."""
-    with scratch() as folder, EmbeddedStore.create(folder / "index", RECIPE) as store:
+    with scratch() as folder, EmbeddedStore.create(folder / "index", _EXACT) as store:
         add(store, [document(name, text) for name, text in texts.items()])
         snapshot = open_snapshot(store)
         chunks = dict(
