@@ -104,10 +104,12 @@ def test_every_path_leads_from_the_question_to_its_hit(polar, questions):
     for question in questions[:10]:
         for method in ("clue", "pagerank", "walk"):
             evidence = polar.search(question["question"], method=method, chunks=5)
-            assert evidence.paths
-            for path, hit in zip(evidence.paths, evidence.hits, strict=False):
+            hits = [hit.chunk_id for hit in evidence.hits]
+            ends = [path.steps[-1].id for path in evidence.paths]
+            assert len(ends) > len(hits) / 2
+            assert ends == [hit for hit in hits if hit in ends]
+            for path in evidence.paths:
                 assert path.steps[0].text == question["question"]
-                assert path.steps[-1].id == hit.chunk_id
                 for step in path.steps:
                     if step.document_id:
                         text = texts[step.document_id.removeprefix("polar/")]

@@ -75,7 +75,8 @@ def built(
     `triples` are those of names in one sentence.
     """
     given = given or models()
-    settings = index.Settings(chunking=chunking) if chunking else index.Settings()
+    # Vectors of hashes are mostly zero, which few bits are not made for.
+    settings = index.Settings(chunking=chunking or Chunking(), token_bits=8)
     with tempfile.TemporaryDirectory() as folder:
         recipe = settings.recipe(given)
         with EmbeddedStore.create(Path(folder) / "index", recipe) as store:
