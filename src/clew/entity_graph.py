@@ -213,12 +213,16 @@ Seeds = dict[int, tuple[float, str]]  # of an entity's row: its weight, and why 
 
 
 def seed_entities(
-    snapshot: Snapshot, models: Models, asked: steps.Query, n_units: int
+    snapshot: Snapshot,
+    models: Models,
+    asked: steps.Query,
+    n_units: int,
+    dense: NDArray[np.float64],
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
     """Return the seed entities, which of them the question names, and notes.
 
     Those that the question names weigh 1, by the LLM too if there is one; each of the `n_units`
-    nearest units adds its cosine to its entities.
+    nearest units adds its cosine to its entities. `dense` are the (n_chunks,) cosines of chunks.
     """
     names, notes = steps.query_names(models, asked.text) if models.llm is not None else ([], ())
     linked = [
@@ -228,7 +232,7 @@ def seed_entities(
     seeds: Seeds = {link.row: (link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")
-    rows, cosines = steps.nearest(snapshot, "unit", asked, n_units)
+    rows, cosines = steps.nearest_units(snapshot, asked, n_units, dense)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
             weight, reason = seeds.get(entity, (0.0, "in a sentence near the question"))

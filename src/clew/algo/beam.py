@@ -5,6 +5,8 @@ A state is a unit set [S] with the entities of the unit that was added last [its
 what of the query its units leave unsaid [φ_v: the query vector minus the units' vectors].
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -44,18 +46,19 @@ class UnitSet:
 class UnitGraph:
     """Units and entities, joined both ways; `vectors` are the units', (n_units, d)."""
 
-    unit_entities: csr_array
-    entity_units: csr_array
+    entities_of: Callable[[int], Sequence[int]]  # that a unit mentions, ascending
+    units_of: Callable[[int], NDArray[np.integer]]  # that mention an entity, ascending
     vectors: Vectors
 
-    def entities_of(self, unit: int) -> list[int]:
-        """Return the entities that a unit mentions."""
-        entities: list[int] = neighbours(self.unit_entities, unit).tolist()
-        return entities
-
-    def units_of(self, entity: int) -> NDArray[np.integer]:
-        """Return the units that mention an entity."""
-        return neighbours(self.entity_units, entity)
+    @classmethod
+    def of(cls, link: csr_array, vectors: Vectors) -> UnitGraph:
+        """Return the graph of a (n_units, n_entities) link."""
+        turned = csr_array(link.T)
+        return cls(
+            lambda unit: neighbours(link, unit).tolist(),
+            lambda entity: neighbours(turned, entity),
+            vectors,
+        )
 
 
 def grow_unit_sets(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.beam import Beam, UnitGraph, UnitSet, grow_unit_sets
@@ -19,9 +19,8 @@ from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
-from clew.derived import Derived
 from clew.errors import InputError
-from clew.types import Evidence, Limits, Path, Snapshot, Step
+from clew.types import TURNED_LINKS, Evidence, Limits, Path, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +39,12 @@ class Clue:
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
     limits: ClassVar = Limits(chunks="chunks")
     name: ClassVar[str] = "clue"
+    needs: ClassVar = (
+        *steps.LEXICAL,
+        *steps.MENTIONS,
+        TURNED_LINKS["entity", "unit"],
+        TURNED_LINKS["unit", "chunk"],
+    )
 
     chunks: int = 10  # chunks returned [N]
     k: int = 3  # units per entity, entities per query name, anchored units [K]
@@ -66,7 +71,7 @@ class Clue:
         relevance = steps.Relevance(snapshot, models, asked)
         graph = _graph(snapshot, title_links=self.title_links)
         linked, notes = self._linked(query, snapshot, models)
-        anchored = steps.nearest(snapshot, "unit", asked, self.k)[0].tolist()
+        anchored = steps.nearest_units(snapshot, asked, self.k)[0].tolist()
         seeds = {link.row for link in linked}
         if self.unit_anchoring:
             seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
@@ -130,19 +135,30 @@ class Clue:
 
 
 def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
-    return snapshot.get(_UNIT_GRAPH, title_links)
+    """Return units and entities for one question, which reads what it visits, and that once."""
+    entities, units = snapshot.linked("unit", "entity"), snapshot.linked("entity", "unit")
+    layer, inside = snapshot.layer("unit"), snapshot.linked("chunk", "unit")
+    chunk_of = layer.columns["chunk"]
 
+    @cache
+    def entities_of(unit: int) -> list[int]:
+        found = entities.row(unit)
+        if title_links:
+            titles = steps.chunk_titles(snapshot, chunk_of[unit : unit + 1]).indices
+            found = np.union1d(found, titles)
+        mentioned: list[int] = found.tolist()
+        return mentioned
 
-def _build_graph(snapshot: Snapshot, title_links: bool) -> UnitGraph:  # noqa: FBT001
-    unit_entities = snapshot.link("unit", "entity")
-    if title_links:
-        titles = steps.chunk_titles(snapshot)[snapshot.layer("unit").columns["chunk"]]
-        unit_entities = csr_array(unit_entities + titles)
-        unit_entities.sort_indices()
-    return UnitGraph(unit_entities, unit_entities.T.tocsr(), snapshot.layer("unit").vectors)
+    @cache
+    def units_of(entity: int) -> NDArray[np.integer]:
+        found = units.row(entity)
+        if not title_links:
+            return found
+        titled = steps.titled_chunks(snapshot, entity)
+        within = np.unique(inside.rows(titled).indices)
+        return np.union1d(found, within[np.isin(chunk_of[within], titled)])
 
-
-_UNIT_GRAPH = Derived("the graph of units and entities", _build_graph)
+    return UnitGraph(entities_of, units_of, layer.vectors)
 
 
 @dataclass(slots=True)
@@ -154,7 +170,7 @@ class _Support:
 
 
 def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
-    unit_chunks = snapshot.link("unit", "chunk")
+    unit_chunks = snapshot.linked("unit", "chunk")
     support: dict[int, _Support] = {}
     places = _places(sets)
     for i in top_k(np.array([state.score for state in sets]), len(sets)):
@@ -190,7 +206,7 @@ def _path(
 ) -> Path:
     """Return the thread through a set's units up to the first that stands in the chunk."""
     path = [Step(layer="query", id="", text=query)]
-    unit_chunks, unit_entities = snapshot.link("unit", "chunk"), snapshot.link("unit", "entity")
+    unit_chunks, unit_entities = snapshot.linked("unit", "chunk"), snapshot.linked("unit", "entity")
     said: set[int] = set()  # entities of the units so far
     for unit, via in zip(state.units, state.via, strict=True):
         mentioned = neighbours(unit_entities, unit).tolist()

@@ -48,8 +48,9 @@ class PageRank:
         asked = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, unit_nodes=self.unit_nodes)
         graph = entity_graph(snapshot, links)
-        seeds, _, notes = seed_entities(snapshot, models, asked, self.anchored_units)
-        hybrid = steps.hybrid_scores(snapshot, asked)
+        dense = steps.dense_scores(snapshot, "chunk", asked)
+        seeds, _, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
+        hybrid = steps.hybrid_scores(snapshot, asked, dense=dense)
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)

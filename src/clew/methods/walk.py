@@ -77,8 +77,9 @@ class Walk:
         asked = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, names=self.names)
         graph = entity_graph(snapshot, links)
-        seeds, named, notes = seed_entities(snapshot, models, asked, self.anchored_units)
-        hybrid = steps.hybrid_scores(snapshot, asked)
+        dense = steps.dense_scores(snapshot, "chunk", asked)
+        seeds, named, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
+        hybrid = steps.hybrid_scores(snapshot, asked, dense=dense)
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)

@@ -20,7 +20,14 @@ from clew.steps.linking import (
     same_names,
     similar_entities,
 )
-from clew.steps.mentions import MENTIONED, MENTIONS, TITLED, chunk_entities, entity_chunks
+from clew.steps.mentions import (
+    MENTIONED,
+    MENTIONS,
+    TITLED,
+    chunk_entities,
+    entity_chunks,
+    titled_chunks,
+)
 from clew.steps.name_links import NAME_PARTS, name_links
 from clew.steps.neighbours import (
     KEYWORDS,
@@ -42,6 +49,7 @@ from clew.steps.scores import (
     hybrid_scores,
     lexical_scores,
     nearest,
+    nearest_units,
     read_query,
     term_rows,
 )
@@ -79,6 +87,7 @@ __all__ = [
     "near_rows",
     "nearest",
     "nearest_chunks",
+    "nearest_units",
     "query_names",
     "ranked",
     "read_query",
@@ -88,6 +97,7 @@ __all__ = [
     "subchunk_step",
     "term_rows",
     "term_step",
+    "titled_chunks",
     "triple_step",
     "unit_step",
 ]

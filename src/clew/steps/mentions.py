@@ -12,6 +12,8 @@ from clew.derived import CachedArrays, Derived
 from clew.steps.scores import chunk_titles
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.derived import Arrays, Earlier
     from clew.types import Snapshot
 
@@ -26,6 +28,12 @@ def chunk_entities(snapshot: Snapshot) -> Link:
 def entity_chunks(snapshot: Snapshot) -> Link:
     """Return the same link from the entities' side."""
     return snapshot.get(_ENTITIES)
+
+
+def titled_chunks(snapshot: Snapshot, entity: int) -> NDArray[np.integer]:
+    """Return the chunks of the documents whose title an entity is, ascending."""
+    chunks, how = entity_chunks(snapshot).entries(entity)
+    return chunks[how & TITLED > 0]
 
 
 def _by_chunk(snapshot: Snapshot) -> Arrays:

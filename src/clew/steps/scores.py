@@ -9,6 +9,7 @@ import numpy as np
 
 from clew.algo.bm25 import bm25_scores
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
+from clew.algo.sketches import CANDIDATES, EXACT_UP_TO
 from clew.algo.topk import top_k
 from clew.derived import CachedArrays
 from clew.models import Models, gives_tokens
@@ -71,6 +72,25 @@ def nearest(
     return best, scores[best]
 
 
+def nearest_units(
+    snapshot: Snapshot, query: Query, k: int, dense: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the `k` units nearest to the query, best first, and their cosines; ties go by row.
+
+    Of more than 100,000 units those of the 1,000 chunks nearest to the query are compared, by
+    `dense`, the chunks' (n_chunks,) cosines, where they are known already. In 3,739 chunks of
+    2WikiMultiHopQA the three nearest units of 300 questions stood in the 72 nearest chunks.
+    """
+    if len(snapshot.layer("unit")) <= EXACT_UP_TO:
+        return nearest(snapshot, "unit", query, k)
+    scores = dense_scores(snapshot, "chunk", query) if dense is None else dense
+    chunks = np.sort(top_k(scores, CANDIDATES))
+    units = np.unique(snapshot.linked("chunk", "unit").rows(chunks).indices)
+    cosines = cosines_of(snapshot, "unit", query, units)
+    best = top_k(cosines, k)
+    return units[best].astype(np.intp), cosines[best]
+
+
 def cosines_of(
     snapshot: Snapshot, layer: str, query: Query, rows: NDArray[np.integer]
 ) -> NDArray[np.float64]:
@@ -99,9 +119,18 @@ LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",))
 LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
-def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:
-    """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
-    both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
+def hybrid_scores(
+    snapshot: Snapshot,
+    query: Query,
+    fusion: str = "mean",
+    dense: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf".
+
+    `dense` are the chunks' cosines where they are known already.
+    """
+    dense = dense_scores(snapshot, "chunk", query) if dense is None else dense
+    both = dense, lexical_scores(snapshot, query.text)
     return reciprocal_rank_fusion(both) if fusion == "rrf" else mean_of_min_max(*both)
 
 
