@@ -82,9 +82,8 @@ def grow_unit_sets(
     states, kept = [start], []
     for depth in range(beam.depth):
         found: dict[tuple[int, ...], UnitSet] = {}
-        for state in states:
-            for via, unit in _next_units(graph, state, beam.k):
-                _add(found, _grown(graph, state, via, unit))
+        for state, via, unit in _next_units(graph, states, beam.k):
+            _add(found, _grown(graph, state, via, unit))
         for unit in seed_units if depth == 0 else ():
             _add(found, _grown(graph, start, -1, unit))
         if not found:
@@ -94,20 +93,34 @@ def grow_unit_sets(
     return kept
 
 
-def _next_units(graph: UnitGraph, state: UnitSet, k: int) -> Iterator[tuple[int, int]]:
-    """Yield (entity, unit) pairs: each frontier entity's `k` units nearest to the residual."""
-    pools = [graph.units_of(entity) for entity in state.frontier]
-    for unit in state.units:
-        pools = [pool[pool != unit] for pool in pools]
-    if not pools:
-        return
-    length = float(np.linalg.norm(state.residual))
-    direction = state.residual / length if length > 0 else state.residual
-    similarity = graph.vectors[np.concatenate(pools)] @ direction
-    ends = np.cumsum([len(pool) for pool in pools])
-    for entity, pool, end in zip(state.frontier, pools, ends, strict=True):
-        for i in top_k(similarity[end - len(pool) : end], k):
-            yield entity, int(pool[i])
+def _next_units(
+    graph: UnitGraph, states: Sequence[UnitSet], k: int
+) -> Iterator[tuple[UnitSet, int, int]]:
+    """Yield (state, entity, unit): each frontier entity's `k` units nearest to the residual.
+
+    The units of an entity are read once for all states that go on from it.
+    """
+    directions = np.array([_direction(state.residual) for state in states], dtype=np.float32)
+    places: dict[int, list[int]] = {}
+    for place, state in enumerate(states):
+        for entity in state.frontier:
+            places.setdefault(entity, []).append(place)
+    near: dict[tuple[int, int], list[int]] = {}
+    for entity, here in places.items():
+        pool = graph.units_of(entity)
+        similarity = graph.vectors[pool] @ directions[here].T
+        for place, scores in zip(here, similarity.T, strict=True):
+            known = states[place].units
+            best = pool[top_k(scores, k + len(known))].tolist()
+            near[place, entity] = [unit for unit in best if unit not in known][:k]
+    for place, state in enumerate(states):
+        for entity in state.frontier:
+            yield from ((state, entity, unit) for unit in near[place, entity])
+
+
+def _direction(residual: NDArray[np.float64]) -> NDArray[np.float64]:
+    length = float(np.linalg.norm(residual))
+    return residual / length if length > 0 else residual
 
 
 def _grown(graph: UnitGraph, state: UnitSet, via: int, unit: int) -> UnitSet:
