@@ -15,6 +15,8 @@ RANKS_ALL = {
     "methods/ket/skeleton.py",  # an entity's is that of all its descriptions
     "methods/ket/text_walk.py",  # of sentences, as keywords
     "methods/agrag/view.py",  # the paper's costs (Eq. 14) of any chunk that the tree may reach
+    "methods/pagerank.py",  # for its hybrid ranking, and the nearest units
+    "methods/walk.py",  # the same
     "steps/__init__.py",
     "steps/scores.py",
 }

@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from clew import sqlite
+from clew.algo import coding
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
@@ -25,15 +26,17 @@ _TABLES = (
     "dimensions (embedder TEXT PRIMARY KEY, dimension INTEGER NOT NULL)",
 )
 _BLOCK = 1024  # texts that are embedded, and then committed, together
-_HAS_CHECKSUM = b"\1"
+_FLOATS, _CODES = b"\1", b"\2"  # behind a vector and its checksum: what the vector is in
+_BITS = 8  # of a number of a document's vector, as an index has it by default
 _ASKED = 500  # keys in one question to SQLite
 
 
 class CachedEmbedder:
     """An embedder that remembers: a vector is on disk before it is returned.
 
-    `path` may be shared by embedders and by processes; vectors are little-endian float32 with a
-    checksum, under the SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
+    `path` may be shared by embedders and by processes. A query's vector is kept as float32, a
+    document's in 8 bits a number, which is what an index keeps of it, each with a checksum, under
+    the SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
     """
 
     def __init__(self, embedder: Embedder, path: Path | str) -> None:
@@ -69,12 +72,13 @@ class CachedEmbedder:
         d = self.dimension
         rows = np.zeros((len(texts), d), dtype=np.float32)
         for row, key in enumerate(keys):
-            if len(stored.get(key, b"")) != 4 * d:
+            vector = stored.get(key)
+            if vector is None or vector.size != d:
                 raise StoreError(
                     f"the vector cache {self._file.path} holds a vector that is not of {d} numbers."
                     f" Hint: delete the file"
                 )
-            rows[row] = np.frombuffer(stored[key], dtype="<f4")
+            rows[row] = vector
         return rows
 
     @property
@@ -97,8 +101,8 @@ class CachedEmbedder:
         """
 
         def keep(first: int, rows: NDArray[np.float32]) -> None:
-            received = np.asarray(rows, dtype="<f4")
-            self._save(dict(zip(keys[first : first + len(rows)], received, strict=True)))
+            received = dict(zip(keys[first : first + len(rows)], _closed(rows, kind), strict=True))
+            self._save(received, rows.shape[1])
 
         def keep_paid(first: int, rows: NDArray[np.float32]) -> None:
             keep(first, rows)
@@ -111,9 +115,9 @@ class CachedEmbedder:
             keep(0, self._embedder.embed(texts, kind=kind))
 
     @mending
-    def _load(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors of those keys that are known and sound, as bytes."""
-        found: dict[bytes, bytes | None] = {}
+    def _load(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        """Return the vectors of those keys that are known and sound."""
+        found: dict[bytes, NDArray[np.float32] | None] = {}
         if not keys:
             return {}
         with self._file.open() as database:
@@ -130,25 +134,37 @@ class CachedEmbedder:
         return {key: vector for key, vector in found.items() if vector is not None}
 
     @mending
-    def _save(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        rows = [(key, _closed(vector.tobytes())) for key, vector in vectors.items()]
-        d = next(iter(vectors.values())).size
+    def _save(self, vectors: Mapping[bytes, bytes], d: int) -> None:
         with self._file.writing() as database:
+            rows = vectors.items()
             database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
             database.execute("INSERT OR IGNORE INTO dimensions VALUES (?, ?)", [self.name, d])
 
 
-def _closed(vector: bytes) -> bytes:
-    """Return a vector with its checksum, and a last byte that says that it has one."""
-    return vector + crc32(vector).to_bytes(4, "little") + _HAS_CHECKSUM
+def _closed(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:
+    """Return vectors as they are kept, each with its checksum and what it is in."""
+    form = _FLOATS if kind == "query" else _CODES
+    kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.coded(rows, _BITS)
+    return [_sealed(row.tobytes(), form) for row in kept]
 
 
-def _opened(kept: bytes) -> bytes | None:
+def _sealed(vector: bytes, form: bytes) -> bytes:
+    return vector + crc32(vector).to_bytes(4, "little") + form
+
+
+def _opened(kept: bytes) -> NDArray[np.float32] | None:
     """Return a vector without its checksum, None where that is not the one of the vector."""
-    if len(kept) % 4 == 0:  # of a version before checksums
-        return kept
-    vector, end = kept[:-5], kept[-5:]
-    return vector if _closed(vector)[-5:] == end else None
+    vector, form = kept[:-5], kept[-1:]
+    if form not in (_FLOATS, _CODES) or _sealed(vector, form) != kept:
+        before_checksums = len(kept) % 4 == 0
+        return np.frombuffer(kept, dtype="<f4") if before_checksums else None
+    if form == _FLOATS:
+        return np.frombuffer(vector, dtype="<f4")
+    row = np.frombuffer(vector, dtype=np.uint8)
+    found: NDArray[np.float32] = coding.decoded(
+        row[None], row.size - coding.width(0, _BITS), _BITS
+    )[0]
+    return found
 
 
 def _key(embedder: str, kind: Kind, text: str) -> bytes:
