@@ -1,6 +1,7 @@
 """The k-nearest-neighbour graph of chunks, as a snapshot gives it, and two rankings together."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,8 @@ from clew import steps
 from clew.algo.knn import knn_graph
 from clew.algo.topk import top_k
 from clew.index import Settings
+from clew.steps import scores as scoring
+from clew.testing import QUESTIONS, built, models, small_documents
 from clew.text.chunking import Chunking
 from tests.index.build import indexed
 from tests.store.corpus import documents
@@ -49,3 +52,21 @@ def test_the_best_of_either_ranking_are_among_the_first_three(found, hybrid):
     first_three = top_k(scores, 3).tolist()
     assert found[0] in first_three
     assert top_k(np.array(hybrid), 1)[0] in first_three
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_nearest_units_of_many(monkeypatch, question):
+    """Above a number of units those of the nearest chunks are compared, and no others."""
+    with built(small_documents()) as snapshot:
+        asked = steps.read_query(models(), question)
+        exact, cosines = steps.nearest_units(snapshot, asked, 5)
+        monkeypatch.setattr(scoring, "EXACT_UP_TO", 0)
+        for dense in (None, steps.dense_scores(snapshot, "chunk", asked)):
+            rows, found = steps.nearest_units(snapshot, asked, 5, dense)
+            assert rows.tolist() == exact.tolist()
+            np.testing.assert_allclose(found, cosines, atol=1e-6)
+        monkeypatch.setattr(scoring, "CANDIDATES", 2)
+        rows, _ = steps.nearest_units(snapshot, asked, 99)
+        [best, second] = steps.nearest(snapshot, "chunk", asked, 2)[0]
+        inside = snapshot.link("chunk", "unit")[[best, second]].indices
+        assert sorted(rows) == sorted(set(inside.tolist()))
