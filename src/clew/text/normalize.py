@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 _POSSESSIVE = re.compile(r"['’]s?$")
+_NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
 _SPACES = re.compile(r"\s+")
 _MARKS_AT_MOST = 30  # upon one letter
 _JOINER = "\u034f"  # says nothing; marks are not sorted across it
@@ -46,7 +47,10 @@ def entity_key(name: str) -> str:
     folded = nfkc(name).casefold()
     # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
     folded = _POSSESSIVE.sub("", nfkc(folded).strip())
-    kept = "".join(c if _is_name_character(c) else " " for c in folded)
+    if folded.isascii():
+        kept = _NO_KEY.sub(" ", folded)
+    else:
+        kept = "".join(c if _is_name_character(c) else " " for c in folded)
     return " ".join(kept.split())
 
 
