@@ -39,12 +39,16 @@ class CachedArrays(Derived["Arrays"]):
     it computes them from the snapshot and what was cached of an earlier generation; else that is
     taken over where the rows of all inputs are the same, and computed anew where not.
 
+    Where they are `edited` who reads them brings those of an earlier generation up to date, by how
+    its rows became those of now, and a write leaves them as they are.
+
     Those that `embeds` is true of are computed with an `embedder`, a function that gives one. A
     write computes them only for a snapshot where they are `worth` it.
     """
 
     inputs: tuple[str, ...] = ()
     update: Callable[..., Arrays] | None = None
+    edited: bool = False
     embeds: bool = False
     worth: Callable[..., bool] = lambda _snapshot: True
 

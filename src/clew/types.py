@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from clew.algo.coding import Vectors
     from clew.algo.links import Link
+    from clew.algo.row_edits import RowEdits
     from clew.derived import Arrays, Earlier
 
 T = TypeVar("T")
@@ -277,6 +278,22 @@ class TripleLayer(Layer, Protocol):
         ...
 
 
+class Former(Protocol):
+    """An earlier generation: what was cached of it, and how its rows became those of now."""
+
+    def arrays(self, what: CachedArrays) -> Arrays | None:
+        """Return what is cached of it, None where nothing is."""
+        ...
+
+    def rows(self, layer: str) -> RowEdits:
+        """Return how the rows of a layer became others."""
+        ...
+
+    def turned(self, stored: Link, a: str, b: str) -> Link:
+        """Return the present link from b to a; `stored` is the former one."""
+        ...
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """One generation of an index: what methods compute on. Rows are in document-id order."""
@@ -290,6 +307,8 @@ class Snapshot:
     recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
     # Gives the snapshot of some documents alone, by ascending rows; None without a store.
     among: Callable[[NDArray[np.int64]], Snapshot] | None = None
+    # The generation that this one is the edits of, None where it was put together by itself.
+    former: Former | None = None
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[Hashable] = field(
         default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
@@ -341,6 +360,13 @@ class Snapshot:
         """
         return self._derived.get((what, settings), lambda: self._computed(what, settings, given))
 
+    def former_arrays(self, what: CachedArrays) -> Arrays | None:
+        """Return what is cached of the generation that this one is the edits of, if there is such.
+
+        For arrays that are `edited` by who reads them.
+        """
+        return None if self.former is None else self.former.arrays(what)
+
     def _computed(
         self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
     ) -> T:
@@ -360,7 +386,7 @@ def _cached_link(a: str, b: str) -> CachedArrays:
     def update(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
         return compute(snapshot)
 
-    return CachedArrays(f"link-{a}-{b}", compute, update=update)
+    return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
 
 
 # Links that are kept the other way, and that questions go along.
@@ -370,11 +396,15 @@ TURNED_LINKS = {
 
 
 def _turned(snapshot: Snapshot, a: str, b: str) -> Link:
-    from clew.algo.links import Link, as_link
+    from clew.algo.links import StoredLink, as_link
 
     if (a, b) in TURNED_LINKS:
-        return as_link(snapshot.get(TURNED_LINKS[a, b]))
-    return Link.of(snapshot.links[b, a].whole.transpose().tocsr())
+        what = TURNED_LINKS[a, b]
+        found = snapshot.former_arrays(what)
+        if found is not None and snapshot.former is not None:
+            return snapshot.former.turned(as_link(found), b, a)
+        return as_link(snapshot.get(what))
+    return StoredLink.of(snapshot.links[b, a].whole.transpose().tocsr())
 
 
 _TURNED = Derived("a link the other way", _turned)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo.bm25 import bm25_scores
-from clew.algo.links import Link
+from clew.algo.links import StoredLink
 
 COUNTS = st.integers(1, 6).flatmap(
     lambda width: st.lists(
@@ -22,7 +22,7 @@ CHUNKS = np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 3], [0, 0, 0, 0]])
 
 def scores_of(counts, terms, **parameters):
     """Return the scores for some columns of (n_chunks, n_terms) counts."""
-    postings = Link.of(csr_array(csr_array(counts).T))
+    postings = StoredLink.of(csr_array(csr_array(counts).T))
     lengths = np.asarray(csr_array(counts).sum(axis=1), dtype=float)
     return bm25_scores(postings, lengths, np.array(terms, dtype=np.intp), **parameters)
 

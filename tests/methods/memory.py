@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.links import Link
+from clew.algo.links import StoredLink
 from clew.models import Models
 from clew.testing import HashEmbedder
 from clew.text.analyze import terms
@@ -115,7 +115,7 @@ def snapshot(texts, mentions, vectors, *, dates=(), titles=None, unit_order=None
         ),
     }
     return Snapshot(
-        layers["document"], layers, {pair: Link.of(link) for pair, link in links.items()}
+        layers["document"], layers, {pair: StoredLink.of(link) for pair, link in links.items()}
     )
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:
     """Return the columns of the stored entries of a row; they ascend in a sorted link."""
-    if isinstance(link, Link):
-        return link.row(row)
-    return link.indices[link.indptr[row] : link.indptr[row + 1]]
+    if isinstance(link, csr_array):
+        return link.indices[link.indptr[row] : link.indptr[row + 1]]
+    return link.row(row)
 
 
 def expanded(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -40,9 +40,38 @@ class ReadRanges(Protocol):
     def __call__(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]: ...
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Protocol):
     """A sparse (n_a, n_b) link, the entries of each row by ascending columns."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def row(self, row: int) -> NDArray[np.integer]:
+        """Return the columns of the entries of a row, ascending."""
+        ...
+
+    def entries(self, row: int) -> tuple[NDArray[np.integer], NDArray[Any]]:
+        """Return the columns of the entries of a row, ascending, and their weights."""
+        ...
+
+    def rows(self, rows: NDArray[np.integer]) -> Matrix:
+        """Return the (len(rows), n_b) matrix of some rows. O(entries of these)."""
+        ...
+
+    @property
+    def counts(self) -> NDArray[np.integer]:
+        """The (n_a,) number of entries of each row."""
+        ...
+
+    @property
+    def whole(self) -> Matrix:
+        """The whole link as a matrix."""
+        ...
+
+
+@dataclass(frozen=True)
+class StoredLink:
+    """A link in arrays, of which no more is read than what is asked for."""
 
     shape: tuple[int, int]
     indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
@@ -50,24 +79,21 @@ class Link:
     data: ReadRanges  # the weight of each entry
 
     @classmethod
-    def of(cls, matrix: Matrix) -> Link:
+    def of(cls, matrix: Matrix) -> StoredLink:
         """Return a matrix in memory as a link."""
         n_a, n_b = matrix.shape
         return cls((n_a, n_b), matrix.indptr, lambda *_: matrix.indices, lambda *_: matrix.data)
 
     def row(self, row: int) -> NDArray[np.integer]:
-        """Return the columns of the entries of a row, ascending."""
         start, stop = self.indptr[row], self.indptr[row + 1]
         return self.indices(start[None], stop[None])[start:stop]
 
     def entries(self, row: int) -> tuple[NDArray[np.integer], NDArray[Any]]:
-        """Return the columns of the entries of a row, ascending, and their weights."""
         start, stop = self.indptr[row], self.indptr[row + 1]
         data = self.data(start[None], stop[None])[start:stop]
         return self.row(row), data
 
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
-        """Return the (len(rows), n_b) matrix of some rows. O(entries of these)."""
         rows = np.asarray(rows, dtype=np.intp)
         starts, stops = self.indptr[rows], self.indptr[rows + 1]
         _, places = expanded(starts, stops)
@@ -79,12 +105,10 @@ class Link:
 
     @property
     def counts(self) -> NDArray[np.integer]:
-        """The (n_a,) number of entries of each row."""
         return np.diff(self.indptr)
 
     @cached_property
     def whole(self) -> Matrix:
-        """The whole link as a matrix."""
         ends = self.indptr[:1], self.indptr[-1:]
         indices, data = self.indices(*ends), self.data(*ends)
         check_link(indices, self.indptr, *self.shape)
@@ -105,14 +129,14 @@ def as_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
     return {**parts, "shape": np.asarray(link.shape)}
 
 
-def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> Link:
+def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
     """Return the link that `as_arrays` gave arrays of; its rows are read when they are asked for.
 
     `prefix` stands before the arrays' names.
     """
     n_a, n_b = arrays[f"{prefix}shape"].tolist()
     indptr = arrays[f"{prefix}indptr"]
-    return Link(
+    return StoredLink(
         (n_a, n_b), indptr, ranges(arrays, f"{prefix}indices"), ranges(arrays, f"{prefix}data")
     )
 

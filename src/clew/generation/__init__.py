@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.errors import DamagedIndex
 from clew.generation import assemble, compaction
 from clew.generation.cached import Recall, Sound
+from clew.generation.edited import Edited
+from clew.generation.edits import TooMuch, find_edits
+from clew.generation.former import Former
 from clew.generation.layers import Parts, build, resolved
 from clew.generation.rows import live_rows
 from clew.store import schema
+from clew.store.columns import StoredColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,30 +31,93 @@ if TYPE_CHECKING:
     from clew.types import Snapshot
 
 _ASSEMBLY = "assembly"  # what its arrays are cached under
+_EDITS = "edits"
+_NUMBERING, _OF = "numbering", "of"  # which stored rows, and which generation's edits
+EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
+_MOST_EDITED = 500  # documents that came or went
+_EDITED_SHARE = 50  # or this part of all that there are
 
 
 def open_snapshot(store: Store) -> Snapshot:
     """Return the newest generation of a store, unchanged by later commits until it is closed."""
     view = store.view()
     try:
-        found = store.cache.load(_ASSEMBLY, view.generation)
-        if found is None:
-            assembly = assemble.from_arrays(_cached_assembly(store, view))
-        else:
-            sound = Sound(found, partial(_cached_assembly, store, view))
-            assembly = assemble.from_arrays(sound)
+        former = _former(store, view)
+        assembly = _whole(store, view) if former is None else former.edited.assembly
         recall = Recall(store.cache, view, assembly.stored)
         whole = build(Parts(assembly, view), recall=recall)
-        return replace(whole, among=partial(_among, store, view))
+        return replace(whole, among=partial(_among, store, view), former=former)
     except BaseException:
         view.close()
         raise
 
 
+def _whole(store: Store, view: View) -> Assembly:
+    """Return a generation that is put together, or was."""
+    found = store.cache.load(_ASSEMBLY, view.generation)
+    if found is None:
+        return assemble.from_arrays(_cached_assembly(store, view))
+    return assemble.from_arrays(Sound(found, partial(_cached_assembly, store, view)))
+
+
 def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
-    arrays = assemble.to_arrays(_assembled(view, _live(view)))
+    arrays = assemble.to_arrays(_assembled(view, _live(view), editable=True))
+    arrays[_NUMBERING] = np.array([view.numbering])
     store.cache.save(_ASSEMBLY, view.generation, arrays)
     return arrays
+
+
+def _former(store: Store, view: View) -> Former | None:
+    """Return what a generation is the edits of, None where it is to be put together."""
+    cached = [g for g in store.cache.generations(_ASSEMBLY) if g <= view.generation]
+    if not cached or cached[-1] == view.generation:
+        return None
+    found = store.cache.load(_ASSEMBLY, cached[-1])
+    if found is None or "lookup.sizes" not in found:
+        return None
+    try:
+        if int(found[_NUMBERING][0]) != view.numbering:
+            return None
+        documents = np.array(found["stored.document"])
+        again = partial(_assembled_arrays, view, documents)
+        base = assemble.from_arrays(Sound(found, again))
+        edits = _cached_edits(store, view, base, cached[-1])
+    except (DamagedIndex, TooMuch):
+        return None
+    return None if edits is None else Former(store.cache, view, Edited(base, edits), cached[-1])
+
+
+def _assembled_arrays(view: View, documents: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    return assemble.to_arrays(_assembled(view, documents))
+
+
+def _cached_edits(
+    store: Store, view: View, base: Assembly, of: int
+) -> Mapping[str, NDArray[Any]] | None:
+    """Return the edits that make a former generation that of a view, None for too many."""
+    found = store.cache.load(_EDITS, view.generation)
+    if found is not None and int(found[_OF][0]) == of:
+        return Sound(found, partial(_found_edits, store, view, base, of))
+    n_documents = int(base.lookups["sizes"][0])
+    if view.count("document") - n_documents > _most_edited(base):
+        return None
+    return _found_edits(store, view, base, of)
+
+
+def _found_edits(store: Store, view: View, base: Assembly, of: int) -> dict[str, NDArray[Any]]:
+    """Find edits and cache them. Raises TooMuch where there are too many."""
+    touched = view.touched(of, int(base.lookups["sizes"][0]))
+    if touched is None or len(touched) > _most_edited(base):
+        raise TooMuch
+    edits = find_edits(base, base.lookups, StoredColumns(view.segments), touched)
+    edits[_OF] = np.array([of])
+    store.cache.save(_EDITS, view.generation, edits)
+    return edits
+
+
+def _most_edited(base: Assembly) -> int:
+    """Return how many documents are edited at most, before everything is put together anew."""
+    return max(_MOST_EDITED, base.size("document") // _EDITED_SHARE)
 
 
 def _among(store: Store, view: View, documents: NDArray[np.int64]) -> Snapshot:
@@ -62,13 +130,24 @@ def _among(store: Store, view: View, documents: NDArray[np.int64]) -> Snapshot:
     return build(Parts(assembly, view), recall=recall)
 
 
-def _assembled(view: View, documents: NDArray[np.int64]) -> Assembly:
-    """Return the rows and links of documents, stored rows in the order of their ids."""
+def _assembled(
+    view: View, documents: NDArray[np.int64], *, editable: bool = False
+) -> Assembly:
+    """Return the rows and links of documents, stored rows in the order of their ids.
+
+    Where it is `editable` and has many documents, with what edits are found by.
+    """
     aliases = resolved(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
     halved = view.recipe["subchunk_depth"] != 0
-    return assemble.assemble(view.segments, documents, pairs, halved=halved)
+    return assemble.assemble(
+        view.segments,
+        documents,
+        pairs,
+        halved=halved,
+        editable=editable and len(documents) >= EDITED_FROM,
+    )
 
 
 def compact(store: Store) -> None:
@@ -85,16 +164,20 @@ def compact(store: Store) -> None:
 def wasted(store: Store) -> float:
     """Return the share of stored chunks that are dead or outside the largest segment."""
     with closing(store.view()) as view:
-        owners = [s["chunk.document"] for s in view.segments if "chunk.document" in s]
-        total = sum(map(len, owners))
+        sizes = StoredColumns(view.segments).sizes("chunk.document")
+        total, dead = sum(sizes), 0.0
         if not total:
             return 0.0
-        documents = _live(view)
-        live = np.zeros(view.count("document"), dtype=bool)
-        live[documents] = True
-        dead = _dead_extractions(view.segments, documents)
-        n_live = sum(int(live[owner].sum()) for owner in owners)
-    return max(1 - max(map(len, owners)) / total, 1 - n_live / total, dead)
+        former = _former(store, view)
+        if former is not None:  # there are no extractions, then
+            n_live = former.rows("chunk").size
+        else:
+            documents = _live(view)
+            live = np.zeros(view.count("document"), dtype=bool)
+            live[documents] = True
+            n_live = int(live[schema.concatenated(view.segments, "chunk.document")].sum())
+            dead = _dead_extractions(view.segments, documents)
+    return max(1 - max(sizes) / total, 1 - n_live / total, dead)
 
 
 def _dead_extractions(segments: Sequence[Segment], documents: NDArray[np.int64]) -> float:

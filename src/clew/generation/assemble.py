@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import Link, as_arrays, as_link
+from clew.algo.links import StoredLink, as_arrays, as_link
+from clew.generation.lookups import can_be_edited, is_common, lookups
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.algo.links import Link
     from clew.generation.rows import Rows
     from clew.store.schema import Segment
 
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 # A statistical term (scripts without capitals) is an entity where it joins a few chunks.
 _TERM_MIN_CHUNKS = 2
 _TERM_MAX_SHARE = 0.05
-_COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
 _ENTITY_COLUMNS = (
     "document.title_entity", "mention.entity", "statement_mention.entity",
     "triple.subject", "triple.object", "description.entity",
@@ -64,6 +65,7 @@ class Assembly:
     columns: Mapping[str, NDArray[Any]]
     links: Mapping[tuple[str, str], Link]
     sizes: Mapping[str, int] = field(default_factory=dict)  # of `stored`, where that is not read
+    lookups: Table = field(default_factory=dict)  # to find edits with, none where none are
 
     def size(self, layer: str) -> int:
         """Return how many rows a layer has, or one of the two that a unit's are in."""
@@ -77,6 +79,7 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
     arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
+    arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), found in assembly.links.items():
@@ -95,7 +98,8 @@ def from_arrays(arrays: Table) -> Assembly:
             found[a, b] = partial(as_link, arrays, prefix)
     stored = under(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
-    return Assembly(stored, under(arrays, "column."), Lazily(found), sizes)
+    columns, lookups = under(arrays, "column."), under(arrays, "lookup.")
+    return Assembly(stored, columns, Lazily(found), sizes, lookups)
 
 
 def under(arrays: Table, prefix: str) -> Table:
@@ -110,10 +114,12 @@ def assemble(
     aliases: Mapping[int, int] | None = None,
     *,
     halved: bool = False,
+    editable: bool = False,
 ) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
-    `aliases` are stored entities that are another one; `halved` says that chunks have sub-chunks.
+    `aliases` are stored entities that are another one; `halved` says that chunks have sub-chunks,
+    and `editable` that there are to be lookups, if edits can be found at all.
     O(rows log rows); the vectors are not touched.
     """
     table = schema.table(segments)
@@ -146,7 +152,7 @@ def assemble(
     columns["document.title_entity"] = titles.astype(np.int32)
     n_lower = np.bincount(terms, weights=counts["n_lower"], minlength=len(term_rows))
     n_all = np.bincount(terms, weights=counts["n"], minlength=len(term_rows))
-    columns["term.common"] = n_lower > _COMMON_WORD_SHARE * n_all
+    columns["term.common"] = is_common(n_all, n_lower)
     triple_rows, triple_columns, occurrences = _triples(table, live, target, entity_rows)
     columns |= triple_columns
 
@@ -168,7 +174,7 @@ def assemble(
             columns["occurrence.strength"],
         ),
     }
-    links = {pair: Link.of(matrix) for pair, matrix in matrices.items()}
+    links = {pair: StoredLink.of(matrix) for pair, matrix in matrices.items()}
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],
@@ -185,10 +191,14 @@ def assemble(
     parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
     if halved:
         parts.append(_subchunks(table, live, postings, terms))
+    found: Table = {}
+    if editable and can_be_edited(table, with_aliases=bool(aliases)):
+        found = lookups(table, live, columns, stored, terms)
     return Assembly(
         stored={name: rows for part in parts for name, rows in part.stored.items()},
         columns={name: column for part in parts for name, column in part.columns.items()},
-        links={pair: found for part in parts for pair, found in part.links.items()},
+        links={pair: one for part in parts for pair, one in part.links.items()},
+        lookups=found,
     )
 
 
@@ -321,7 +331,7 @@ def _is_common_word(
     size = int(max(mention_terms.max(), terms.max(initial=0))) + 1
     n = np.bincount(terms, weights=counts, minlength=size)
     n_lower = np.bincount(terms, weights=lower_counts, minlength=size)
-    common = n_lower > _COMMON_WORD_SHARE * n
+    common = is_common(n, n_lower)
     return np.asarray(doubtful & common[np.maximum(mention_terms, 0)])
 
 
@@ -335,14 +345,14 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
     """
     if not units.made:
         ranges = Ranges.of(table, "sentence", units.sentence, units.chunk)
-        return Assembly({}, {}, {("sentence", "term"): Link.of(postings.sentence_terms(ranges))})
+        return Assembly({}, {}, {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))})
     first, _ = first_of_equal(table["sentence.key"][live.rows["sentence"]])
     rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
     ranges = Ranges.of(table, "sentence", rows, chunk)
     return Assembly(
         {"sentence": rows},
         ranges.columns("sentence"),
-        {("sentence", "term"): Link.of(postings.sentence_terms(ranges))},
+        {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))},
     )
 
 
@@ -355,7 +365,7 @@ def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Ass
     return Assembly(
         {"subchunk": rows},
         ranges.columns("subchunk") | n_tokens,
-        {("subchunk", "term"): Link.of(found)},
+        {("subchunk", "term"): StoredLink.of(found)},
     )
 
 

@@ -227,6 +227,8 @@ def finish(
         wanted = cached if len(snapshot.layer("chunk")) else ()
         for each in (each for each in wanted if each.worth(snapshot)):
             with suppress(MissingExtra, MissingLayer, ModelError, RecipeMismatch):
+                if each.edited and snapshot.former_arrays(each) is not None:
+                    continue
                 if not each.embeds:
                     snapshot.get(each)
                 elif embedder is not None:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.links import Link, as_arrays, as_link
+from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
+from clew.algo.links import as_arrays, as_link
 from clew.derived import CachedArrays, Derived
 from clew.steps.scores import chunk_titles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.algo.links import Link
     from clew.derived import Arrays, Earlier
     from clew.types import Snapshot
 
@@ -61,8 +63,41 @@ def _turned_again(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
     return _by_entity(snapshot)
 
 
-_BY_CHUNK = CachedArrays("mentions-by-chunk", _by_chunk, update=_again)
-_BY_ENTITY = CachedArrays("mentions-by-entity", _by_entity, update=_turned_again)
+_BY_CHUNK = CachedArrays("mentions-by-chunk", _by_chunk, update=_again, edited=True)
+_BY_ENTITY = CachedArrays("mentions-by-entity", _by_entity, update=_turned_again, edited=True)
 MENTIONS = (_BY_CHUNK, _BY_ENTITY)
-_CHUNKS = Derived("entities of chunks", lambda snapshot: as_link(snapshot.get(_BY_CHUNK)))
-_ENTITIES = Derived("chunks of entities", lambda snapshot: as_link(snapshot.get(_BY_ENTITY)))
+
+
+def _chunks(snapshot: Snapshot) -> Link:
+    found = snapshot.former_arrays(_BY_CHUNK)
+    if found is None or snapshot.former is None:
+        return as_link(snapshot.get(_BY_CHUNK))
+    edits = snapshot.former.rows("chunk")
+    with_new_units = snapshot.linked("unit", "chunk").rows(snapshot.former.rows("unit").at).indices
+    rows = np.union1d(edits.at, with_new_units)
+    fresh = FreshRows(rows, _entries(snapshot, rows))
+    return EditedLink(as_link(found), edits, snapshot.former.rows("entity"), fresh)
+
+
+def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
+    """Return the rows of some chunks."""
+    inside = snapshot.linked("chunk", "unit").rows(chunks)
+    units, places = np.unique(inside.indices, return_inverse=True)
+    shape = len(chunks), len(units)
+    inside = csr_array((inside.data, places, inside.indptr), shape=shape)
+    mentioned = csr_array(inside @ snapshot.linked("unit", "entity").rows(units))
+    titled = chunk_titles(snapshot, chunks)
+    both = csr_array(_marked(mentioned, MENTIONED) + _marked(titled, TITLED))
+    both.sort_indices()
+    return both
+
+
+def _entities(snapshot: Snapshot) -> Link:
+    found, edited = snapshot.former_arrays(_BY_ENTITY), chunk_entities(snapshot)
+    if found is None or not isinstance(edited, EditedLink):
+        return as_link(snapshot.get(_BY_ENTITY))
+    return TurnedEdits(as_link(found), edited)
+
+
+_CHUNKS = Derived("entities of chunks", _chunks)
+_ENTITIES = Derived("chunks of entities", _entities)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.links import expanded
+from clew.algo.row_edits import RowEdits
 from clew.derived import CachedArrays, Derived
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _name_links(snapshot: Snapshot) -> NameLinks:
-    found = snapshot.get(NAME_PARTS)
+    found = _found(snapshot)
     names, parts = found["names"], found["parts"]
     begins = np.concatenate([[0], np.cumsum(found["n_parts"], dtype=np.int64)])
     named = np.argsort(names, kind="stable").astype(np.int32)
@@ -100,6 +101,24 @@ def _name_links(snapshot: Snapshot) -> NameLinks:
         part_places=order,
         owners=owners,
     )
+
+
+def _found(snapshot: Snapshot) -> Arrays:
+    """Return the arrays of `NAME_PARTS`, as they were cached or by the edits since."""
+    found = snapshot.former_arrays(NAME_PARTS)
+    if found is None or snapshot.former is None:
+        return snapshot.get(NAME_PARTS)
+    edits = snapshot.former.rows("entity")
+    linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[edits.at]
+    new = _arrays(len(edits.at), np.flatnonzero(linkable), *_hashed(snapshot, edits.at[linkable]))
+    begins = np.concatenate([[0], np.cumsum(found["n_parts"], dtype=np.int64)])
+    _, gone = expanded(begins[edits.gone], begins[edits.gone + 1])
+    before = np.repeat(begins[edits.before], new["n_parts"])
+    parts = RowEdits.of(len(found["parts"]), gone, before)
+    return {
+        **{name: edits.edited(found[name], new[name]) for name in ("names", "n_parts")},
+        **{name: parts.edited(found[name], new[name]) for name in ("parts", "shares")},
+    }
 
 
 _NAME_LINKS = Derived("names that begin or end others", _name_links)
@@ -137,7 +156,9 @@ def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     )
 
 
-NAME_PARTS = CachedArrays("name-parts", _parts, inputs=("entity",), update=_updated)
+NAME_PARTS = CachedArrays(
+    "name-parts", _parts, inputs=("entity",), update=_updated, edited=True
+)
 
 
 def _arrays(

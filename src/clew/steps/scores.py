@@ -11,7 +11,7 @@ from clew.algo.bm25 import bm25_scores
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.sketches import CANDIDATES, EXACT_UP_TO
 from clew.algo.topk import top_k
-from clew.derived import CachedArrays
+from clew.derived import CachedArrays, Derived
 from clew.models import Models, gives_tokens
 from clew.text.analyze import terms
 from clew.types import TURNED_LINKS, Snapshot, TokenVectors
@@ -101,8 +101,7 @@ def cosines_of(
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     """Return the (n_chunks,) BM25 scores; a query term counts once."""
     known = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
-    lengths = np.asarray(snapshot.get(LENGTHS)["lengths"])
-    return bm25_scores(snapshot.linked("term", "chunk"), lengths, known)
+    return bm25_scores(snapshot.linked("term", "chunk"), snapshot.get(_CHUNK_LENGTHS), known)
 
 
 def term_rows(snapshot: Snapshot, text: str) -> list[int]:
@@ -115,7 +114,17 @@ def _lengths(snapshot: Snapshot) -> Arrays:
     return {"lengths": np.asarray(counts.sum(axis=1), dtype=np.float64)}
 
 
-LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",))
+def _chunk_lengths(snapshot: Snapshot) -> NDArray[np.float64]:
+    found = snapshot.former_arrays(LENGTHS)
+    if found is None or snapshot.former is None:
+        return np.asarray(snapshot.get(LENGTHS)["lengths"])
+    edits = snapshot.former.rows("chunk")
+    came = snapshot.linked("chunk", "term").rows(edits.at).sum(axis=1)
+    return edits.edited(found["lengths"], came)
+
+
+LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",), edited=True)
+_CHUNK_LENGTHS = Derived("how many terms chunks have", _chunk_lengths)
 LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 

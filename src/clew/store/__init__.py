@@ -30,6 +30,15 @@ class Compacted:
     named: list[int]  # the new rows of entities that have a name vector
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A document that was added, removed or brought back."""
+
+    row: int
+    live: bool
+    after: int  # of one that was added: the row of the live one before it by id, -1 for none
+
+
 class View(Protocol):
     """One generation as a store keeps it. Rows are the store's own numbers."""
 
@@ -62,6 +71,15 @@ class View(Protocol):
         """Return which entity key stands for which other key."""
         ...
 
+    def touched(self, since: int, first: int) -> Sequence[Touched] | None:
+        """Return the documents that were removed or brought back since a generation, and then those
+        that were added, by their ids.
+
+        The generation had as many documents, dead ones among them, as `first` says. None where that
+        is not known, or something else changed: a document's id, or what an entity stands for.
+        """
+        ...
+
     def close(self) -> None: ...
 
 
@@ -70,6 +88,10 @@ class Cache(Protocol):
 
     def names(self) -> list[str]:
         """Return the names of what is cached, of any generation."""
+        ...
+
+    def generations(self, name: str) -> list[int]:
+        """Return the generations of which there is something of a name, ascending."""
         ...
 
     def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:

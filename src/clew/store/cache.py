@@ -34,13 +34,20 @@ class FileCache:
     def names(self) -> list[str]:
         return sorted({name for name, _, _ in self._files()})
 
+    def generations(self, name: str) -> list[int]:
+        return sorted(generation for each, generation, _ in self._files() if each == name)
+
+    def oldest(self, newest: int) -> int:
+        """Return the first generation of which something is cached, at most the `newest`."""
+        return min((generation for _, generation, _ in self._files()), default=newest)
+
     def load(self, name: str, generation: int) -> Arrays | None:
         with suppress(DamagedIndex):
             return segments.read(self._path(name, generation))
         return None
 
     def newest(self, name: str) -> Arrays | None:
-        found = sorted(generation for each, generation, _ in self._files() if each == name)
+        found = self.generations(name)
         with suppress(DamagedIndex):
             return dict(segments.read(self._path(name, found[-1]))) if found else None
         return None

@@ -21,6 +21,7 @@ import apsw
 from clew import sqlite
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.private import open_file
+from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
 FORMAT = 7
@@ -49,12 +50,19 @@ CREATE TABLE work (
 ) WITHOUT ROWID;
 CREATE TABLE alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 """
+# The documents that each generation removed or brought back, and -1 for anything else but what was added.
+_TOUCHED = """
+CREATE TABLE IF NOT EXISTS touched (
+    generation INTEGER NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (generation, document)
+) WITHOUT ROWID
+"""
+_ELSE = -1
 _COLUMNS = (
     "id", "text", "title", "source", "body_start", "metadata", "headings", "pages", "apparatus",
 )  # fmt: skip
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _COPY = "copy the whole folder, while nobody writes to it"
-_NOT_NOTES = ("format", "generation", "numbering", "recipe", "next_segment", "compacted")
+_NOT_NOTES = ("format", "generation", "numbering", "recipe", "next_segment", "compacted", "forgotten")
 _MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
@@ -129,7 +137,7 @@ class Database:
         with self.transaction():
             if not self._all("SELECT 1 FROM sqlite_master"):  # nobody else made it meanwhile
                 sqlite.mark(self._connection)
-                for statement in _SCHEMA.split(";"):
+                for statement in (*_SCHEMA.split(";"), _TOUCHED):
                     self._all(statement)
                 self.set_meta("format", FORMAT)
                 self.set_meta("generation", 0)
@@ -271,10 +279,55 @@ class Database:
 
     def kill(self, ids: Sequence[str]) -> list[str]:
         """Mark live documents as removed; return the ids that were live."""
-        live = "SELECT 1 FROM document WHERE id = ? AND live"
-        gone = [i for i in dict.fromkeys(ids) if self._all(live, (i,))]
+        live = "SELECT row FROM document WHERE id = ? AND live"
+        rows = {i: row for i in dict.fromkeys(ids) for (row,) in self._all(live, (i,))}
+        gone = list(rows)
         self._many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
+        if gone:
+            self._touch(rows.values())
         return gone
+
+    def _touch(self, rows: Iterable[int] = (_ELSE,)) -> None:
+        """Note that the next generation removes documents, or changes something else."""
+        self._all(_TOUCHED)
+        generation = int(self.meta("generation")) + 1
+        self._many("INSERT OR IGNORE INTO touched VALUES (?, ?)", [(generation, r) for r in rows])
+
+    def touched(self, since: int, first: int) -> list[Touched] | None:
+        """Return what was removed or came back since a generation, and what was added, by id.
+
+        That stands in the rows from the `first` on. None where that is not known, or something else changed.
+        """
+        if since < int(self.meta("forgotten") or 0):
+            return None
+        old = []
+        if self._all("SELECT 1 FROM sqlite_master WHERE name = 'touched'"):
+            old = self._all("SELECT DISTINCT document FROM touched WHERE generation > ?", (since,))
+        if (_ELSE,) in old:
+            return None
+        is_live = "SELECT live FROM document WHERE row = ?"
+        new = self._all(
+            "SELECT row, id FROM document WHERE row >= ? AND live ORDER BY id", (first,)
+        )
+        before = "SELECT row FROM document WHERE id < ? AND live ORDER BY id DESC LIMIT 1"
+        return [
+            *(
+                Touched(row, live=bool(self._all(is_live, (row,))[0][0]), after=-1)
+                for (row,) in old
+                if row < first
+            ),
+            *(
+                Touched(row, live=True, after=next((r for (r,) in self._all(before, (i,))), -1))
+                for row, i in new
+            ),
+        ]
+
+    def forget_touched(self, until: int) -> None:
+        """Forget what generations up to one removed."""
+        if until > int(self.meta("forgotten") or 0):
+            self._all(_TOUCHED)
+            self._all("DELETE FROM touched WHERE generation <= ?", (until,))
+            self.set_meta("forgotten", until)
 
     def revive(self, document_id: str, content: str) -> bool:
         """Bring the removed document of this id and hash back, if there is one."""
@@ -285,7 +338,8 @@ class Database:
         if not rows or rows[0][1]:
             return False
         self.kill([document_id])
-        self._all("UPDATE document SET live = 1 WHERE row = ?", (rows[0][0],))
+        self._all("UPDATE document SET live = 1 WHERE row = ?", rows[0][:1])
+        self._touch(rows[0][:1])
         return True
 
     def rename(self, document_id: str, new: Document) -> bool:
@@ -301,6 +355,7 @@ class Database:
             "UPDATE document SET id = ?, source = ? WHERE row = ?",
             (new.id, new.source, live[document_id]),
         )
+        self._touch()
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
@@ -500,6 +555,7 @@ class Database:
             self._all("DELETE FROM alias WHERE key = ?", (key,))
         else:
             self._all("INSERT OR REPLACE INTO alias VALUES (?, ?)", (key, target))
+        self._touch()
 
     # -- compaction ---------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ from clew.types import KINDS, Batch, Document, Scalar
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.store import Compacted, View
+    from clew.store import Compacted, Touched, View
     from clew.store.segments import Arrays, Blocks
 
 _log = logging.getLogger(__name__)
@@ -310,6 +310,8 @@ class EmbeddedStore:
     def sweep(self) -> None:
         if self._lock is not None:
             self.cache.drop(before=self._database.meta("compacted") or 0)
+            with self._database.transaction():
+                self._database.forget_touched(until=self.cache.oldest(self.generation))
 
     def _sweep(self) -> None:
         """Delete the segments that no transaction registered, or that one has replaced."""
@@ -353,6 +355,9 @@ class FolderView:
 
     def aliases(self) -> Mapping[str, str]:
         return self._database.aliases()
+
+    def touched(self, since: int, first: int) -> Sequence[Touched] | None:
+        return self._database.touched(since, first)
 
     def close(self) -> None:
         self._database.close()

@@ -169,6 +169,10 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._check(name, 0, array.nbytes)
         return array
 
+    def length(self, name: str) -> int:
+        """Return how many rows an array has; none of them is looked at."""
+        return len(self._unchecked(name))
+
     def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
         """Return rows of an array; only the blocks that they are in are looked at."""
         array = self._unchecked(name)

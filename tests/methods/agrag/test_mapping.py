@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Link
+from clew.algo.links import StoredLink
 from clew.errors import BudgetSpent
 from clew.methods.agrag.mapping import Mapped, mapped_facts
 from clew.models import Reply
@@ -77,7 +77,7 @@ def stated(cosines, scores, chunks=None, sources=None, near=None):
     pairs = [(row, chunk) for row, each in enumerate(chunks) for chunk in each]
     rows, columns_of_link = np.array(pairs).T
     link = csr_array((np.ones(len(pairs)), (rows, columns_of_link)), shape=(len(cosines), n))
-    return Snapshot(layers["document"], layers, {("triple", "chunk"): Link.of(link)})
+    return Snapshot(layers["document"], layers, {("triple", "chunk"): StoredLink.of(link)})
 
 
 QUERY = steps.Query("Who built the ship?", np.array([1.0, 0.0], dtype=np.float32), None)

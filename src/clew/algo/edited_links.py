@@ -1,0 +1,219 @@
+"""Links between rows of which some went and some came since the links were stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.algo.links import StoredLink, check_link
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.algo.links import Link, Matrix
+    from clew.algo.row_edits import RowEdits
+
+    Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FreshRows:
+    """The entries of some rows of a link; all its other rows have none here."""
+
+    rows: Rows  # ascending
+    entries: Matrix  # (len(rows), n_b)
+
+    def turned(self, n_rows: int) -> FreshRows:
+        """Return the same entries by their columns; the link has `n_rows` rows."""
+        found = self.entries.tocoo()
+        rows, places = np.unique(found.col, return_inverse=True)
+        entries = csr_array(
+            (found.data, (places, self.rows[found.row])), shape=(len(rows), n_rows)
+        )
+        entries.sort_indices()
+        return FreshRows(rows.astype(np.int64), entries)
+
+    def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
+        """Return which of some rows are among these, and their places."""
+        if not len(self.rows):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        found = np.flatnonzero(self.rows[places] == rows)
+        return found, places[found]
+
+    def entries_of(self, row: int) -> _Row | None:
+        """Return the columns and weights of a row, None where it is not among these."""
+        place = int(np.searchsorted(self.rows, row))
+        if place == len(self.rows) or self.rows[place] != row:
+            return None
+        own = slice(self.entries.indptr[place], self.entries.indptr[place + 1])
+        return self.entries.indices[own], self.entries.data[own]
+
+
+@dataclass(frozen=True)
+class EditedLink:
+    """A stored link as it is after edits of its rows and columns; fresh rows are as they say.
+
+    Every row that came is a fresh one. A column that went is in no row that is not fresh, unless
+    another came in its place.
+    """
+
+    stored: Link
+    row_edits: RowEdits
+    column_edits: RowEdits
+    fresh: FreshRows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.row_edits.size, self.column_edits.size
+
+    def row(self, row: int) -> NDArray[np.integer]:
+        return self.entries(row)[0]
+
+    def entries(self, row: int) -> _Row:
+        fresh = self.fresh.entries_of(row)
+        if fresh is not None:
+            return fresh
+        [former] = self.row_edits.then(np.array([row])).tolist()
+        columns, data = self.stored.entries(former)
+        return _ascending(self.column_edits.now(columns), data)
+
+    def rows(self, rows: NDArray[np.integer]) -> Matrix:
+        rows = np.asarray(rows, dtype=np.int64)
+        new, places = self.fresh.find(rows)
+        former = self.row_edits.then(rows)
+        former[new] = -1
+        old = np.flatnonzero(former >= 0)
+        kept = self.stored.rows(former[old])
+        columns = self.column_edits.now(kept.indices)
+        return _together(
+            (_repeated(old, kept), columns, kept.data),
+            _placed(new, self.fresh.entries, places),
+            (len(rows), self.shape[1]),
+            kept.indices.dtype,
+        )
+
+    @property
+    def counts(self) -> NDArray[np.integer]:
+        new = np.zeros(len(self.row_edits.at), dtype=np.int64)
+        found = self.row_edits.edited(self.stored.counts, new)
+        found[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
+        return found
+
+    @cached_property
+    def whole(self) -> Matrix:
+        return self.rows(np.arange(self.shape[0]))
+
+
+@dataclass(frozen=True)
+class TurnedEdits:
+    """An edited link from its other side: `stored` is the stored link turned."""
+
+    stored: Link
+    edited: EditedLink
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.edited.shape[::-1]
+
+    def row(self, row: int) -> NDArray[np.integer]:
+        return self.entries(row)[0]
+
+    def entries(self, row: int) -> _Row:
+        columns, data = self._fresh.entries_of(row) or (self._none, self._none)
+        [former] = self.edited.column_edits.then(np.array([row]), followed=True).tolist()
+        if former < 0:
+            return columns, data
+        stored, stored_data = self.stored.entries(former)
+        kept, is_kept = self._kept(stored)
+        return _ascending(
+            np.concatenate([kept[is_kept], columns]), np.concatenate([stored_data[is_kept], data])
+        )
+
+    def rows(self, rows: NDArray[np.integer]) -> Matrix:
+        rows = np.asarray(rows, dtype=np.int64)
+        former = self.edited.column_edits.then(rows, followed=True)
+        old = np.flatnonzero(former >= 0)
+        stored = self.stored.rows(former[old])
+        columns, is_kept = self._kept(stored.indices)
+        owners = _repeated(old, stored)
+        new, places = self._fresh.find(rows)
+        return _together(
+            (owners[is_kept], columns[is_kept], stored.data[is_kept]),
+            _placed(new, self._fresh.entries, places),
+            (len(rows), self.shape[1]),
+            stored.indices.dtype,
+        )
+
+    def _kept(self, stored: NDArray[np.integer]) -> tuple[Rows, NDArray[np.bool_]]:
+        """Return the present columns of stored entries, and which of these are still there."""
+        columns = self.edited.row_edits.now(stored, followed=False)
+        is_kept = columns >= 0
+        is_kept[self.edited.fresh.find(columns)[0]] = False  # these are other ones now
+        return columns, is_kept
+
+    @property
+    def counts(self) -> NDArray[np.integer]:
+        edits = self.edited.column_edits
+        went = self.edited.row_edits.gone
+        changed = self.edited.row_edits.then(self.edited.fresh.rows)
+        left = np.concatenate([went, changed[changed >= 0]])
+        former = np.array(self.stored.counts, dtype=np.int64)
+        np.subtract.at(former, self.edited.stored.rows(left).indices, 1)
+        moved = edits.origin >= 0
+        came = np.where(moved, former[np.where(moved, edits.origin, 0)] if len(former) else 0, 0)
+        found = edits.edited(former, came)
+        found[self._fresh.rows] += np.diff(self._fresh.entries.indptr)
+        return found
+
+    @cached_property
+    def whole(self) -> Matrix:
+        return self.rows(np.arange(self.shape[0]))
+
+    @cached_property
+    def _fresh(self) -> FreshRows:
+        return self.edited.fresh.turned(self.shape[1])
+
+    @cached_property
+    def _none(self) -> NDArray[np.int32]:
+        return np.zeros(0, dtype=np.int32)
+
+
+def _ascending(columns: Rows, data: NDArray[Any]) -> _Row:
+    if len(columns) > 1 and np.any(columns[1:] < columns[:-1]):
+        order = np.argsort(columns, kind="stable")
+        return columns[order], data[order]
+    return columns, data
+
+
+_Row = tuple["NDArray[np.integer]", "NDArray[Any]"]
+_Entries = tuple["NDArray[np.integer]", "NDArray[np.integer]", "NDArray[Any]"]
+
+
+def _repeated(rows: Rows, found: Matrix) -> Rows:
+    return np.repeat(rows, np.diff(found.indptr))
+
+
+def _placed(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
+    """Return the entries in some places as those of `rows`."""
+    found = StoredLink.of(entries).rows(places)
+    return _repeated(rows, found), found.indices, found.data
+
+
+def _together(old: _Entries, new: _Entries, shape: tuple[int, int], index: np.dtype[Any]) -> Matrix:
+    """Return the matrix of two sets of entries, which are of other places."""
+    rows, columns = (np.concatenate([a, b]) for a, b in zip(old[:2], new[:2], strict=True))
+    data = np.concatenate([old[2], new[2].astype(old[2].dtype, copy=False)])
+    keys = rows.astype(np.int64) * shape[1] + columns
+    if len(keys) and np.any(np.diff(keys) < 0):
+        order = np.argsort(keys, kind="stable")
+        rows, columns, data = rows[order], columns[order], data[order]
+    indptr = np.zeros(shape[0] + 1, dtype=index)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
+    columns = columns.astype(index, copy=False)
+    check_link(columns, indptr, *shape)
+    return csr_array((data, columns, indptr), shape=shape)

@@ -1,0 +1,118 @@
+"""Rows that go and rows that come in between, and the numbers that all others have then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+
+_MANY = 8  # the share of all rows, one in so many, above which the numbers of all are made
+
+
+@dataclass(frozen=True)
+class RowEdits:
+    """How `n` rows became others: some went, some came, and all others kept their order.
+
+    A row that is another one now, or stands elsewhere, is one that went and one that came.
+    """
+
+    n: int  # rows before
+    gone: Rows  # that went, ascending
+    at: Rows  # that came, ascending, in the numbers of now
+    origin: Rows  # of each that came the row that went in its place, -1 for one that is new
+
+    @classmethod
+    def of(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
+        """Return the edits that put rows `before` some of the `n`, which ascend; n is the end."""
+        at = before - np.searchsorted(gone, before) + np.arange(len(before))
+        new = np.full(len(at), -1, dtype=np.int64) if origin is None else origin
+        return cls(n, gone, at, new)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are now."""
+        return self.n - len(self.gone) + len(self.at)
+
+    @cached_property
+    def before(self) -> Rows:
+        """Before which former row that stayed each row that came stands; n is the end."""
+        return self._stands + np.searchsorted(self._holes, self._stands, side="right")
+
+    def now(self, rows: NDArray[np.integer], *, followed: bool = True) -> Rows:
+        """Return the present number of former rows, -1 for one that went, and for -1.
+
+        Where it is `followed`, one that came in place of another has that one's number.
+        """
+        if len(rows) * _MANY > self.n:
+            numbers = self._all_now if followed else self._kept_now
+            return numbers[rows]  # of which the last one is -1
+        gone = np.searchsorted(self.gone, rows)
+        kept = rows - gone
+        found = kept + np.searchsorted(self._stands, kept, side="right")
+        went = np.searchsorted(self.gone, rows, side="right") > gone
+        if went.any():
+            found[went] = self._successors[gone[went]] if followed else -1
+        found[rows < 0] = -1
+        return found.astype(np.int64, copy=False)
+
+    def then(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
+        """Return the former number of present rows, -1 for one that came.
+
+        Where it is `followed`, one that came in place of another has that one's number.
+        """
+        came = np.searchsorted(self.at, rows)
+        kept = rows - came
+        found = kept + np.searchsorted(self._holes, kept, side="right")
+        is_new = np.searchsorted(self.at, rows, side="right") > came
+        if is_new.any():
+            found[is_new] = self.origin[came[is_new]] if followed else -1
+        return found.astype(np.int64, copy=False)
+
+    def edited(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of all present rows, from those of the former ones and the new."""
+        found = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
+        is_new = np.zeros(self.size, dtype=bool)
+        is_new[self.at] = True
+        found[~is_new] = np.delete(former, self.gone, axis=0)
+        found[is_new] = came
+        return found
+
+    @cached_property
+    def _stands(self) -> Rows:
+        """Before which kept row, counted among these, each row that came stands."""
+        return self.at - np.arange(len(self.at))
+
+    @cached_property
+    def _holes(self) -> Rows:
+        """How many kept rows there are before each row that went."""
+        return self.gone - np.arange(len(self.gone))
+
+    @cached_property
+    def _successors(self) -> Rows:
+        """The present number of what came in place of each row that went, -1 for nothing."""
+        found = np.full(len(self.gone), -1, dtype=np.int64)
+        moved = np.flatnonzero(self.origin >= 0)
+        found[np.searchsorted(self.gone, self.origin[moved])] = self.at[moved]
+        return found
+
+    @cached_property
+    def _kept_now(self) -> Rows:
+        """What `now` returns of all former rows and of -1, not followed."""
+        found = np.full(self.n + 1, -1, dtype=np.int64)
+        is_kept = np.ones(self.n + 1, dtype=bool)
+        is_kept[self.gone], is_kept[-1] = False, False
+        found[is_kept] = np.delete(np.arange(self.size), self.at)
+        return found
+
+    @cached_property
+    def _all_now(self) -> Rows:
+        found = self._kept_now.copy()
+        found[self.gone] = self._successors
+        return found

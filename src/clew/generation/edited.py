@@ -1,0 +1,120 @@
+"""A generation as an earlier one with edits: what is asked for is put together when it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
+from clew.algo.links import as_link
+from clew.algo.row_edits import RowEdits
+from clew.generation.assemble import Assembly
+from clew.once import Lazily
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from clew.algo.links import Link
+
+# Columns whose numbers are rows of a layer.
+_ROWS_OF = {
+    "chunk.document": "document",
+    "unit.chunk": "chunk",
+    "subchunk.chunk": "chunk",
+    "mention.unit": "unit",
+    "mention.entity": "entity",
+    "entity.mention": "mention",
+    "document.title_entity": "entity",
+}
+_SAME = {"unit.sentence": "unit", "unit.statement": "unit", "sentence": "unit"}
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The edits of a generation, from the arrays of `find_edits`."""
+
+    base: Assembly
+    arrays: Mapping[str, NDArray[Any]]
+
+    def rows(self, layer: str) -> RowEdits:
+        """Return the edits of a layer's rows."""
+        return self._rows[_SAME.get(layer, layer)]
+
+    @cached_property
+    def _rows(self) -> Mapping[str, RowEdits]:
+        layers = [name.removesuffix(".at") for name in self.arrays if name.endswith(".at")]
+        return Lazily({layer: partial(self._edits, layer) for layer in layers})
+
+    def _edits(self, layer: str) -> RowEdits:
+        stored = {"unit": "unit.sentence"}.get(layer, layer)
+        if layer == "mention":
+            n = len(self.base.columns["mention.label"])
+        else:
+            n = self.base.size(stored)
+        gone, at, origin = (self.arrays[f"{layer}.{name}"] for name in ("gone", "at", "from"))
+        return RowEdits(n, gone, at, origin)
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """The generation."""
+        stored = {name: partial(self._stored, name) for name in self.base.stored}
+        columns = {name: partial(self._column, name) for name in self.base.columns}
+        links = {pair: partial(self._link, pair) for pair in self.base.links}
+        sizes = {name: self._size(name) for name in self.base.stored}
+        return Assembly(Lazily(stored), Lazily(columns), Lazily(links), sizes)
+
+    def _size(self, name: str) -> int:
+        layer = _SAME.get(name, name)
+        return self._rows[layer].size if layer in self._rows else self.base.size(name)
+
+    def _stored(self, name: str) -> NDArray[Any]:
+        former = self.base.stored[name]
+        layer = _SAME.get(name, name)
+        if layer not in self._rows:
+            return former
+        return self._rows[layer].edited(former, self.arrays[f"came.stored.{name}"])
+
+    def _column(self, name: str) -> NDArray[Any]:
+        former = self.base.columns[name]
+        if f"came.{name}" not in self.arrays:
+            return former
+        if name in _ROWS_OF:
+            former = self._rows[_ROWS_OF[name]].now(former).astype(former.dtype)
+        return self._rows[name.partition(".")[0]].edited(former, self.arrays[f"came.{name}"])
+
+    def _link(self, pair: tuple[str, str]) -> Link:
+        a, b = pair
+        former = self.base.links[pair]
+        prefix = f"link.{a}-{b}."
+        if f"{prefix}rows" not in self.arrays:
+            return self._unlinked(pair)
+        entries = as_link(self.arrays, prefix).whole
+        fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
+        return EditedLink(former, self.rows(a), self.rows(b), fresh)
+
+    def _unlinked(self, pair: tuple[str, str]) -> Link:
+        """Return a link that has no entries, of the size that it has now."""
+        edits = [
+            self.rows(name) if _SAME.get(name, name) in self._rows else _unchanged(n)
+            for name, n in zip(pair, self.base.links[pair].shape, strict=True)
+        ]
+        entries = csr_array((len(edits[0].at), edits[1].size), dtype=np.float32)
+        none = FreshRows(edits[0].at, entries)
+        return EditedLink(self.base.links[pair], edits[0], edits[1], none)
+
+    def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
+        """Return the present link from b to a, from that of the base."""
+        link = self.assembly.links[a, b]
+        assert isinstance(link, EditedLink)  # noqa: S101 -- as all of them are
+        return TurnedEdits(stored, link)
+
+
+def _unchanged(n: int) -> RowEdits:
+    none = np.zeros(0, dtype=np.int64)
+    return RowEdits(n, none, none, none)

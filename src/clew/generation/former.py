@@ -1,0 +1,47 @@
+"""The generation that another one is the edits of, with what was computed from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clew.generation.cached import Recall, Sound
+from clew.generation.layers import Parts, build
+
+if TYPE_CHECKING:
+    from clew.algo.edited_links import TurnedEdits
+    from clew.algo.links import Link
+    from clew.algo.row_edits import RowEdits
+    from clew.derived import Arrays, CachedArrays
+    from clew.generation.edited import Edited
+    from clew.store import Cache, View
+    from clew.types import Snapshot
+
+
+@dataclass(frozen=True)
+class Former:
+    """What a snapshot of edits is made from, as `Snapshot.former` has it."""
+
+    cache: Cache
+    view: View
+    edited: Edited
+    generation: int
+
+    def arrays(self, what: CachedArrays) -> Arrays | None:
+        """Return what is cached of the former generation, None where nothing is."""
+        found = self.cache.load(what.name, self.generation)
+        return None if found is None else Sound(found, lambda: what.compute(self._snapshot))
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        recall = Recall(self.cache, self.view, self.edited.base.stored, whole=False)
+        return build(Parts(self.edited.base, self.view), recall=recall)
+
+    def rows(self, layer: str) -> RowEdits:
+        """Return the edits of a layer's rows."""
+        return self.edited.rows(layer)
+
+    def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
+        """Return the present link from b to a; `stored` is the former one."""
+        return self.edited.turned(stored, a, b)

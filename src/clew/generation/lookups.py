@@ -1,0 +1,95 @@
+"""What finds the rows of a generation by what they are made from, so that it can be edited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.generation.rows import places
+from clew.store.schema import parent_column
+from clew.types import TERM
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from clew.generation.rows import Live, Rows
+
+    Table = Mapping[str, NDArray[np.generic]]
+
+LAYERS = ("chunk", "subchunk", "sentence", "mention", "count", "posting")  # below documents
+_COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
+
+
+def is_common(n: NDArray[np.generic], n_lower: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Say which terms are words that only begin a sentence, by how often they are written."""
+    return np.asarray(n_lower > _COMMON_WORD_SHARE * n)
+
+
+def can_be_edited(table: Table, *, with_aliases: bool) -> bool:
+    """Say whether `find_edits` is for a generation: no extractions, aliases or terms as names."""
+    bare = not with_aliases and not len(table["extraction.chunk"])
+    return bare and not bool((table["mention.label"] == TERM).any())
+
+
+def lookups(
+    table: Table,
+    live: Live,
+    columns: Mapping[str, NDArray[np.generic]],
+    stored: Mapping[str, Rows],
+    terms: Rows,
+) -> dict[str, NDArray[np.generic]]:
+    """Return the lookups of a generation; docs/format.md says what each is.
+
+    `terms` are the generation's rows of the terms that the live counts are of.
+    """
+    keys = table["sentence.key"][stored["unit.sentence"]]
+    by_key = np.argsort(keys, kind="stable")
+    first = _firsts(terms, len(stored["term"]))
+    counts = live.rows["count"]
+    n, n_lower = (
+        np.bincount(terms, table[f"count.{name}"][counts], len(first)).astype(np.int64)
+        for name in ("n", "n_lower")
+    )
+    sizes = [len(table["document.title_entity"])]
+    sizes += [len(table[parent_column(layer)]) for layer in LAYERS]
+    return {
+        "sizes": np.array(sizes, dtype=np.int64),
+        "unit.keys": keys[by_key],
+        "unit.rows": by_key.astype(np.int32),
+        "entity.rows": _rows_of(stored["entity"]),
+        "entity.place": _entity_places(columns, len(stored["entity"])),
+        "term.rows": _rows_of(stored["term"]),
+        "term.n": n,
+        "term.n_lower": n_lower,
+        "term.chunk": live.above["count"][first].astype(np.int32),
+        "term.count": counts[first].astype(np.int32),
+    }
+
+
+def _rows_of(stored: Rows) -> NDArray[np.int32]:
+    return places(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
+
+
+def _firsts(rows: Rows, size: int) -> Rows:
+    """Return where each of `size` rows first stands in `rows`, which have them all."""
+    first = np.empty(size, dtype=np.int64)
+    first[rows[::-1]] = np.arange(len(rows))[::-1]
+    return first
+
+
+def _entity_places(columns: Mapping[str, NDArray[np.generic]], n: int) -> NDArray[np.int32]:
+    """Return twice the document that an entity is first in, and one more if not in its title."""
+    none = np.iinfo(np.int32).max
+    found = np.full(n, none, dtype=np.int64)
+    mentions = columns["entity.mention"]
+    named = np.flatnonzero(mentions >= 0)
+    chunks = columns["unit.chunk"][columns["mention.unit"][mentions[named]]]
+    found[named] = 2 * columns["chunk.document"][chunks].astype(np.int64) + 1
+    titles = columns["document.title_entity"]
+    titled = np.flatnonzero(titles >= 0)[::-1]
+    first = np.full(n, none, dtype=np.int64)
+    first[titles[titled]] = 2 * titled
+    return np.minimum(found, first).astype(np.int32)

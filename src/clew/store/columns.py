@@ -1,0 +1,121 @@
+"""Some rows of stored columns, without reading all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.algo.links import expanded
+from clew.store.schema import parent_column
+from clew.store.segments import MappedSegment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.store.schema import Segment
+
+    Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumns:
+    """The columns of an index's segments end to end, of which parts are read."""
+
+    segments: Sequence[Segment]
+
+    def size(self, layer: str) -> int:
+        """Return how many rows of a layer are stored, dead ones among them."""
+        name = "document.title_entity" if layer == "document" else parent_column(layer)
+        return sum(self.sizes(name))
+
+    def sizes(self, name: str) -> list[int]:
+        """Return how many rows of a column each segment that has it holds."""
+        return [_length(segment, name) for segment in self.segments if name in segment]
+
+    def tail(self, name: str, start: int) -> NDArray[Any]:
+        """Return a column from one of its rows on."""
+        parts = []
+        for segment, begin, end in self._places(name):
+            if end > start:
+                parts.append(_part(segment, name, max(start - begin, 0), end - begin))
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+
+    def head(self, name: str, end: int) -> NDArray[Any]:
+        """Return a column up to one of its rows."""
+        parts = []
+        for segment, begin, last in self._places(name):
+            if begin < end:
+                parts.append(_part(segment, name, 0, min(end, last) - begin))
+        return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
+
+    def take(self, name: str, rows: Rows) -> NDArray[Any]:
+        """Return some rows of a column."""
+        found: NDArray[Any] | None = None
+        for segment, begin, end in self._places(name):
+            mine = np.flatnonzero((rows >= begin) & (rows < end))
+            if len(mine):
+                local = rows[mine] - begin
+                values = _reach(segment, name, local, local + 1)[local]
+                if found is None:
+                    found = np.zeros(len(rows), dtype=values.dtype)
+                found[mine] = values
+        return np.zeros(len(rows), dtype=np.int32) if found is None else found
+
+    def below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
+        """Return the rows of a layer below some rows, and which of those each is below.
+
+        In the order of the parents, which may not be those of another extraction. O(log n) each.
+        """
+        name = parent_column(layer)
+        rows, owners = [], []
+        for segment, begin, _ in self._places(name):
+            first, last = (_search(segment, name, parents + i) for i in (0, 1))
+            owner, local = expanded(first, last)
+            rows.append(begin + local)
+            owners.append(owner)
+        found, owner = (np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners))
+        order = np.argsort(owner, kind="stable")
+        return found[order].astype(np.int64), owner[order].astype(np.int64)
+
+    def _places(self, name: str) -> list[tuple[Segment, int, int]]:
+        """Return the segments that have a column, with the rows where it begins and ends there."""
+        found, begin = [], 0
+        for segment in self.segments:
+            if name in segment:
+                end = begin + _length(segment, name)
+                found.append((segment, begin, end))
+                begin = end
+        return found
+
+
+def _length(segment: Segment, name: str) -> int:
+    return segment.length(name) if isinstance(segment, MappedSegment) else len(segment[name])
+
+
+def _part(segment: Segment, name: str, start: int, stop: int) -> NDArray[Any]:
+    if isinstance(segment, MappedSegment):
+        return segment.part(name, start, stop)
+    return segment[name][start:stop]
+
+
+def _reach(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
+    if isinstance(segment, MappedSegment):
+        return segment.reach(name, starts, stops)
+    return segment[name]
+
+
+def _search(segment: Segment, name: str, values: Rows) -> Rows:
+    """Return where values stand, or would, in a column that ascends; little of it is read."""
+    first = np.zeros(len(values), dtype=np.int64)
+    last = np.full(len(values), _length(segment, name), dtype=np.int64)
+    while np.any(first < last):
+        open_ = np.flatnonzero(first < last)
+        middle = (first[open_] + last[open_]) // 2
+        is_less = _reach(segment, name, middle, middle + 1)[middle] < values[open_]
+        first[open_[is_less]] = middle[is_less] + 1
+        last[open_[~is_less]] = middle[~is_less]
+    return first

@@ -1,0 +1,145 @@
+"""A generation found by edits is, byte for byte, the one that is put together."""
+
+import shutil
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew import generation, index, steps, testing
+from clew.generation import open_snapshot
+from clew.steps.mentions import chunk_entities, entity_chunks
+from clew.steps.name_links import name_links
+from clew.store.embedded import EmbeddedStore
+from clew.text.chunking import Chunking
+from clew.types import TURNED_LINKS, Document
+from tests.index.build import MODELS, create, scratch
+
+# Sentences that documents share, names that are words elsewhere, dates, and words that are common
+# where they are written in lower case more often than not.
+SENTENCES = [
+    "Bo Dahl sailed.",
+    "Amber Lane froze.",
+    "Amber is a resin.",
+    "They saw amber and ice.",
+    "Ice covers it.",
+    "The ice is old.",
+    "May came late.",
+    "It came in may.",
+    "In May 1912 Bo Dahl met Amber Lane.",
+    "The year 1912 was cold.",
+    "Nothing is known of 1912.",
+    "Cape Lund is west of Red Harbour.",
+    "Red Harbour burned.",
+    "It was a red harbour.",
+    "Mira Toll wrote the Red Book in Cape Lund.",
+    "Toll bridges are old.",
+]
+TITLES = ["Bo Dahl", "Amber", "1912", "The Red Book (novel)", "Cape Lund", "Ice", "notes.md", ""]
+NAMES = [f"{letter}.md" for letter in "abcdefghij"]
+TEXTS = st.lists(st.integers(0, len(SENTENCES) - 1), min_size=1, max_size=9)
+DOCUMENTS = st.tuples(st.integers(0, len(TITLES) - 1), TEXTS)
+CHANGES = st.one_of(
+    st.dictionaries(st.sampled_from(NAMES), DOCUMENTS, min_size=1, max_size=3),
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=3),
+)
+
+
+@pytest.fixture(autouse=True)
+def of_few(monkeypatch):
+    """Let edits be found for an index of any size."""
+    monkeypatch.setattr(generation, "EDITED_FROM", 0)
+
+
+@pytest.fixture
+def store():
+    """Give a new, empty store."""
+    with scratch() as folder, create(folder / "index") as made:
+        yield made
+
+
+def document(name, made):
+    title, sentences = made
+    text = " ".join(SENTENCES[i] for i in sentences)
+    return Document(id=name, title=TITLES[title], text=text)
+
+
+def derived(snapshot):
+    """Return what questions read of links that are kept the other way, and of names."""
+    links = {f"{a}-{b}": snapshot.linked(a, b) for a, b in TURNED_LINKS}
+    links |= {"chunk-entity": chunk_entities(snapshot), "entity-chunk": entity_chunks(snapshot)}
+    links |= {"unit-entity": snapshot.linked("unit", "entity")}
+    found = {}
+    for name, link in links.items():
+        whole = link.whole
+        rows = np.arange(link.shape[0])[::-1]
+        some = link.rows(rows)
+        np.testing.assert_array_equal(some.toarray(), whole.toarray()[::-1])
+        np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
+        found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
+    names = name_links(snapshot)
+    found["names"] = [a.tolist() for a in (names.names, names.parts, names.shares, names.begins)]
+    scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
+    return found | {"lexical": scores.tolist()}
+
+
+def everything(store):
+    with closing(open_snapshot(store)) as snapshot:
+        testing.check_consistent(snapshot)
+        is_edited = snapshot.former is not None
+        return is_edited, testing.contents(snapshot), derived(snapshot)
+
+
+def change(store, what):
+    if isinstance(what, dict):
+        index.add(store, [document(name, made) for name, made in sorted(what.items())], MODELS)
+    else:
+        store.remove(what)
+
+
+@settings(max_examples=150)
+@given(
+    base=st.dictionaries(st.sampled_from(NAMES), DOCUMENTS, min_size=1, max_size=6),
+    changes=st.lists(CHANGES, min_size=1, max_size=5),
+    late=st.booleans(),
+    depth=st.integers(0, 1),
+)
+def test_edits_equal_what_is_put_together(base, changes, late, depth):
+    """Whatever came and went, rows, columns and links are those of an assembly."""
+    cut = Chunking(size=12, overlap=4, subchunk_depth=depth)
+    vectors = index.LATE if late else index.SEPARATE
+    recipe = index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
+    with scratch() as folder, EmbeddedStore.create(folder / "index", recipe) as store:
+        change(store, base)
+        everything(store)  # which caches what it is
+        kept = folder / "kept"
+        for what in changes:
+            change(store, what)
+            _, found, read = everything(store)
+            shutil.copytree(folder / "index" / "cached", kept)
+            shutil.rmtree(folder / "index" / "cached")
+            whole, expected, expected_read = everything(store)
+            assert not whole
+            assert found == expected
+            assert read == expected_read
+            shutil.rmtree(folder / "index" / "cached")
+            kept.rename(folder / "index" / "cached")
+
+
+def test_what_is_edited(store):
+    """A document more, or less, is edits; a rename, an alias or what is put in anew is not."""
+    change(store, {name: (i, [i, i + 1]) for i, name in enumerate(NAMES[:5])})
+    assert not everything(store)[0]
+    for what in ({"k.md": (2, [3, 4])}, ["a.md"], {"b.md": (0, [7])}):
+        change(store, what)
+        assert everything(store)[0]
+    assert store.revive({"a.md": index.content_hash(document("a.md", (0, [0, 1])))}) == ["a.md"]
+    assert everything(store)[0]
+    store.rename({"a.md": document("z.md", (0, [0, 1]))})
+    assert not everything(store)[0]
+    change(store, ["c.md"])
+    assert everything(store)[0]
+    store.set_aliases({"bo dahl": "amber lane"})
+    assert not everything(store)[0]
