@@ -50,7 +50,7 @@ def describe_index(
         "size_bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         "layers": {name: len(layer) for name, layer in snapshot.layers.items()},
         "extraction": _extraction(store, snapshot),
-        "links": {"-".join(pair): int(link.indptr[-1]) for pair, link in snapshot.links.items()},
+        "links": {"-".join(pair): int(link.counts.sum()) for pair, link in snapshot.links.items()},
         "wasted": round(wasted(store), 4),
         "recipe": dict(snapshot.recipe),
         "cost": "unknown" if spent is None else _cost(spent),

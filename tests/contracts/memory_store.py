@@ -244,6 +244,9 @@ class MemoryView:
         return [self.state.keys[table][row] for row in rows]
 
     def rows(self, table, keys):
+        if table == "document":
+            live = dict(self.live_documents())
+            return {key: live[key] for key in keys if key in live}
         place = {key: row for row, key in enumerate(self.state.keys[table])}
         return {key: place[key] for key in keys if key in place}
 
@@ -268,6 +271,9 @@ class MemoryCache:
 
     def names(self):
         return sorted(self._kept)
+
+    def generations(self, name):
+        return [self._kept[name][0]] if name in self._kept else []
 
     def load(self, name, generation):
         found, arrays = self._kept.get(name, (None, None))

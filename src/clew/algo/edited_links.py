@@ -31,9 +31,7 @@ class FreshRows:
         """Return the same entries by their columns; the link has `n_rows` rows."""
         found = self.entries.tocoo()
         rows, places = np.unique(found.col, return_inverse=True)
-        entries = csr_array(
-            (found.data, (places, self.rows[found.row])), shape=(len(rows), n_rows)
-        )
+        entries = csr_array((found.data, (places, self.rows[found.row])), shape=(len(rows), n_rows))
         entries.sort_indices()
         return FreshRows(rows.astype(np.int64), entries)
 

@@ -52,7 +52,7 @@ class RowEdits:
         """
         if len(rows) * _MANY > self.n:
             numbers = self._all_now if followed else self._kept_now
-            return numbers[rows]  # of which the last one is -1
+            return np.asarray(numbers[rows])  # of which the last one is -1
         gone = np.searchsorted(self.gone, rows)
         kept = rows - gone
         found = kept + np.searchsorted(self._stands, kept, side="right")

@@ -130,9 +130,7 @@ def _among(store: Store, view: View, documents: NDArray[np.int64]) -> Snapshot:
     return build(Parts(assembly, view), recall=recall)
 
 
-def _assembled(
-    view: View, documents: NDArray[np.int64], *, editable: bool = False
-) -> Assembly:
+def _assembled(view: View, documents: NDArray[np.int64], *, editable: bool = False) -> Assembly:
     """Return the rows and links of documents, stored rows in the order of their ids.
 
     Where it is `editable` and has many documents, with what edits are found by.

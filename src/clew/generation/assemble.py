@@ -51,7 +51,7 @@ _ENTITY_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assembly:
     """Small arrays that say what is where; vectors stay in the segments until they are asked for.
 
@@ -66,11 +66,28 @@ class Assembly:
     links: Mapping[tuple[str, str], Link]
     sizes: Mapping[str, int] = field(default_factory=dict)  # of `stored`, where that is not read
     lookups: Table = field(default_factory=dict)  # to find edits with, none where none are
+    _made: dict[str, Rows] = field(default_factory=dict)  # what `places` made
 
     def size(self, layer: str) -> int:
         """Return how many rows a layer has, or one of the two that a unit's are in."""
         known = self.sizes.get(layer)
         return len(self.stored[layer]) if known is None else known
+
+    def places(self, layer: str, stored: Rows) -> Rows:
+        """Return the row of each stored row of a layer, -1 where it has none."""
+        found = np.full(len(stored), -1, dtype=np.int64)
+        places = self._places(layer)
+        known = stored < len(places)
+        found[known] = places[stored[known]]
+        return found
+
+    def _places(self, layer: str) -> NDArray[np.integer]:
+        if f"{layer}.rows" in self.lookups:
+            return self.lookups[f"{layer}.rows"]
+        if layer not in self._made:
+            rows = self.stored[layer]
+            self._made[layer] = places(rows, int(rows.max(initial=-1)) + 1)
+        return self._made[layer]
 
 
 def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
@@ -345,7 +362,9 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
     """
     if not units.made:
         ranges = Ranges.of(table, "sentence", units.sentence, units.chunk)
-        return Assembly({}, {}, {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))})
+        return Assembly(
+            {}, {}, {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))}
+        )
     first, _ = first_of_equal(table["sentence.key"][live.rows["sentence"]])
     rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
     ranges = Ranges.of(table, "sentence", rows, chunk)

@@ -7,12 +7,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
 from clew.algo.links import as_link
 from clew.algo.row_edits import RowEdits
 from clew.generation.assemble import Assembly
+from clew.generation.rows import link
 from clew.once import Lazily
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
+
+    Rows = NDArray[np.int64]
 
 # Columns whose numbers are rows of a layer.
 _ROWS_OF = {
@@ -33,6 +35,24 @@ _ROWS_OF = {
     "document.title_entity": "entity",
 }
 _SAME = {"unit.sentence": "unit", "unit.statement": "unit", "sentence": "unit"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditedAssembly(Assembly):
+    """A generation that edits give."""
+
+    of: Edited
+
+    def places(self, layer: str, stored: Rows) -> Rows:
+        edits = self.of.rows(layer)
+        found = edits.now(self.of.base.places(layer, stored), followed=False)
+        came = self.of.arrays[f"came.stored.{layer}"]
+        order = np.argsort(came)
+        place = np.minimum(np.searchsorted(came[order], stored), max(len(came) - 1, 0))
+        if len(came):
+            is_new = came[order][place] == stored
+            found[is_new] = edits.at[order[place[is_new]]]
+        return found
 
 
 @dataclass(frozen=True)
@@ -67,7 +87,7 @@ class Edited:
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
         sizes = {name: self._size(name) for name in self.base.stored}
-        return Assembly(Lazily(stored), Lazily(columns), Lazily(links), sizes)
+        return EditedAssembly(Lazily(stored), Lazily(columns), Lazily(links), sizes, of=self)
 
     def _size(self, name: str) -> int:
         layer = _SAME.get(name, name)
@@ -104,15 +124,17 @@ class Edited:
             self.rows(name) if _SAME.get(name, name) in self._rows else _unchanged(n)
             for name, n in zip(pair, self.base.links[pair].shape, strict=True)
         ]
-        entries = csr_array((len(edits[0].at), edits[1].size), dtype=np.float32)
-        none = FreshRows(edits[0].at, entries)
-        return EditedLink(self.base.links[pair], edits[0], edits[1], none)
+        none = np.zeros(0, dtype=np.int64)
+        entries = link(none, none, len(edits[0].at), edits[1].size)
+        return EditedLink(
+            self.base.links[pair], edits[0], edits[1], FreshRows(edits[0].at, entries)
+        )
 
     def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
         """Return the present link from b to a, from that of the base."""
-        link = self.assembly.links[a, b]
-        assert isinstance(link, EditedLink)  # noqa: S101 -- as all of them are
-        return TurnedEdits(stored, link)
+        edited = self.assembly.links[a, b]
+        assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are
+        return TurnedEdits(stored, edited)
 
 
 def _unchanged(n: int) -> RowEdits:

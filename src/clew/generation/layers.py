@@ -76,12 +76,12 @@ class Parts:
         stored = int(self.assembly.stored["document"][row])
         return self.view.documents([stored])[0]
 
-    @cached_property
-    def document_rows(self) -> dict[str, int]:
-        """The row of each document id."""
-        places = {int(stored): row for row, stored in enumerate(self.assembly.stored["document"])}
-        live = self.view.live_documents()
-        return {name: places[stored] for name, stored in live if stored in places}
+    def document_rows(self, ids: Sequence[str]) -> list[int]:
+        """Return the row of each document id, -1 where there is none."""
+        stored = self.view.rows("document", list(dict.fromkeys(ids)))
+        places = self.assembly.places("document", np.fromiter(stored.values(), np.int64))
+        rows = dict(zip(stored, places.tolist(), strict=True))
+        return [rows.get(i, -1) for i in ids]
 
     def stored_vectors(self, name: str) -> list[NDArray[Any]]:
         """Return the arrays of a name that the segments have."""
@@ -189,7 +189,7 @@ class _Documents(_StoredLayer):
         return [self._parts.document(row).text for row in rows]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        return [self._parts.document_rows.get(i, -1) for i in ids]
+        return self._parts.document_rows(ids)
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         return [self._parts.document(row) for row in rows]
@@ -221,33 +221,29 @@ class _Ranges(_StoredLayer):
 
     def _find(self, range_id: str) -> int:
         document_id, _, place = range_id.rpartition(":")
-        document = self._parts.document_rows.get(document_id, -1)
+        [document] = self._parts.document_rows([document_id])
         start, _, end = place.partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
-        found = np.flatnonzero(
-            (self._owners == document)
-            & (self._columns["start"] == int(start))
-            & (self._columns["end"] == int(end))
-            & self._ranged
+        first, last = np.searchsorted(
+            self._parts.columns("chunk")["document"], [document, document + 1]
         )
-        return int(found[0]) if len(found) else -1
+        if "chunk" in self._columns:
+            first, last = np.searchsorted(self._columns["chunk"], [first, last])
+        rows = slice(int(first), int(last))
+        same = (self._columns["start"][rows] == int(start)) & (
+            self._columns["end"][rows] == int(end)
+        )
+        found = np.flatnonzero(same & self._are_ranges(rows))
+        return int(first + found[0]) if len(found) else -1
 
-    @property
-    def _ranged(self) -> NDArray[np.bool_] | bool:
-        """Which rows their range alone names."""
+    def _are_ranges(self, rows: slice) -> NDArray[np.bool_] | bool:  # noqa: ARG002 -- of all kinds
+        """Say which of some rows their range alone names."""
         return True
 
     def _document(self, row: int) -> Document:
-        return self._parts.document(int(self._owners[row]))
-
-    @cached_property
-    def _owners(self) -> NDArray[np.int32]:
-        """The document of each row."""
-        if "document" in self._columns:
-            return self._columns["document"].view(np.int32)
-        owners = self._parts.columns("chunk")["document"][self._columns["chunk"]]
-        return np.asarray(owners, dtype=np.int32)
+        chunk = self._columns["chunk"][row] if "chunk" in self._columns else row
+        return self._parts.document(int(self._parts.columns("chunk")["document"][chunk]))
 
     def _vectors(self) -> Vectors:
         stored = self._parts.assembly.stored[self._name]
@@ -313,6 +309,9 @@ class _Units(_Ranges):
         first, last = self._columns["first_token"][row], self._columns["last_token"][row]
         return tokens[int(first) : int(last)]
 
+    def _are_ranges(self, rows: slice) -> NDArray[np.bool_]:
+        return self._ranged[rows]
+
     @cached_property
     def _ranged(self) -> NDArray[np.bool_]:
         return np.asarray(self._statements < 0)
@@ -339,15 +338,10 @@ class _Keyed(_StoredLayer):
         return self.ids(rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        found = self._parts.view.rows(self._name, list(dict.fromkeys(ids)))
-        return [int(self._places[found[i]]) if i in found else -1 for i in ids]
-
-    @cached_property
-    def _places(self) -> Rows:
-        """The row of each stored row, -1 where it is not in this generation."""
-        places = np.full(self._parts.view.count(self._name), -1, dtype=np.int64)
-        places[self._stored] = np.arange(len(self._stored))
-        return places
+        stored = self._parts.view.rows(self._name, list(dict.fromkeys(ids)))
+        places = self._parts.assembly.places(self._name, np.fromiter(stored.values(), np.int64))
+        rows = dict(zip(stored, places.tolist(), strict=True))
+        return [rows.get(i, -1) for i in ids]
 
 
 class _Entities(_Keyed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from clew.generation.rows import Live, Rows
 
-    Table = Mapping[str, NDArray[np.generic]]
+    Table = Mapping[str, NDArray[Any]]
 
 LAYERS = ("chunk", "subchunk", "sentence", "mention", "count", "posting")  # below documents
 _COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
 
 
-def is_common(n: NDArray[np.generic], n_lower: NDArray[np.generic]) -> NDArray[np.bool_]:
+def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
     """Say which terms are words that only begin a sentence, by how often they are written."""
     return np.asarray(n_lower > _COMMON_WORD_SHARE * n)
 
@@ -37,10 +37,10 @@ def can_be_edited(table: Table, *, with_aliases: bool) -> bool:
 def lookups(
     table: Table,
     live: Live,
-    columns: Mapping[str, NDArray[np.generic]],
+    columns: Mapping[str, NDArray[Any]],
     stored: Mapping[str, Rows],
     terms: Rows,
-) -> dict[str, NDArray[np.generic]]:
+) -> dict[str, NDArray[Any]]:
     """Return the lookups of a generation; docs/format.md says what each is.
 
     `terms` are the generation's rows of the terms that the live counts are of.
@@ -80,7 +80,7 @@ def _firsts(rows: Rows, size: int) -> Rows:
     return first
 
 
-def _entity_places(columns: Mapping[str, NDArray[np.generic]], n: int) -> NDArray[np.int32]:
+def _entity_places(columns: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
     """Return twice the document that an entity is first in, and one more if not in its title."""
     none = np.iinfo(np.int32).max
     found = np.full(n, none, dtype=np.int64)

@@ -156,9 +156,7 @@ def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     )
 
 
-NAME_PARTS = CachedArrays(
-    "name-parts", _parts, inputs=("entity",), update=_updated, edited=True
-)
+NAME_PARTS = CachedArrays("name-parts", _parts, inputs=("entity",), update=_updated, edited=True)
 
 
 def _arrays(

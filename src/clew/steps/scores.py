@@ -114,7 +114,7 @@ def _lengths(snapshot: Snapshot) -> Arrays:
     return {"lengths": np.asarray(counts.sum(axis=1), dtype=np.float64)}
 
 
-def _chunk_lengths(snapshot: Snapshot) -> NDArray[np.float64]:
+def _chunk_lengths(snapshot: Snapshot) -> NDArray[np.floating]:
     found = snapshot.former_arrays(LENGTHS)
     if found is None or snapshot.former is None:
         return np.asarray(snapshot.get(LENGTHS)["lengths"])

@@ -60,7 +60,7 @@ class View(Protocol):
         ...
 
     def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
-        """Return the row of each key that "document", "entity" or "term" has."""
+        """Return the row of each key that "document", "entity" or "term" has; live documents'."""
         ...
 
     def count(self, table: str) -> int:
@@ -72,11 +72,10 @@ class View(Protocol):
         ...
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        """Return the documents that were removed or brought back since a generation, and then those
-        that were added, by their ids.
+        """Return the documents that a generation's followers removed, brought back and added.
 
-        The generation had as many documents, dead ones among them, as `first` says. None where that
-        is not known, or something else changed: a document's id, or what an entity stands for.
+        The latter come last, by their ids; their rows are those from the `first` on. None where
+        that is not known, or something else changed: an id, or what an entity stands for.
         """
         ...
 

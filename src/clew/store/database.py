@@ -50,7 +50,7 @@ CREATE TABLE work (
 ) WITHOUT ROWID;
 CREATE TABLE alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 """
-# The documents that each generation removed or brought back, and -1 for anything else but what was added.
+# What each generation removed or brought back; -1 for anything else but what it added.
 _TOUCHED = """
 CREATE TABLE IF NOT EXISTS touched (
     generation INTEGER NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (generation, document)
@@ -62,7 +62,9 @@ _COLUMNS = (
 )  # fmt: skip
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _COPY = "copy the whole folder, while nobody writes to it"
-_NOT_NOTES = ("format", "generation", "numbering", "recipe", "next_segment", "compacted", "forgotten")
+_NOT_NOTES = (
+    "format", "generation", "numbering", "recipe", "next_segment", "compacted", "forgotten",
+)  # fmt: skip
 _MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
 _VARIABLES = 500  # per statement: old SQLite builds take 999
@@ -296,7 +298,8 @@ class Database:
     def touched(self, since: int, first: int) -> list[Touched] | None:
         """Return what was removed or came back since a generation, and what was added, by id.
 
-        That stands in the rows from the `first` on. None where that is not known, or something else changed.
+        The latter stands in the rows from the `first` on. None where that is not known, or
+        something else changed.
         """
         if since < int(self.meta("forgotten") or 0):
             return None
@@ -464,13 +467,14 @@ class Database:
     # -- entities and terms -------------------------------------------------------------------
 
     def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
-        """Return the row of each key that `table` has."""
-        column = _TABLES[table]
+        """Return the row of each key that `table` has, of live documents only."""
+        column, live = _TABLES[table], "live AND " if table == "document" else ""
         found: dict[str, int] = {}
         for part in _parts(list(keys)):
             found.update(
                 self._all(
-                    f"SELECT {column}, row FROM {_known(table)} WHERE {column} IN ({_marks(part)})",
+                    f"SELECT {column}, row FROM {_known(table)} "
+                    f"WHERE {live}{column} IN ({_marks(part)})",
                     part,
                 )
             )

@@ -40,6 +40,7 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
 _BLOCK = 1 << 20  # bytes that have a checksum
+_LET_GO: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class MissingSegment(DamagedIndex):
@@ -226,6 +227,9 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                         f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
                     )
                 checked.add(block)
+                if _LET_GO is not None:  # what was only looked at takes no memory of ours
+                    page = begin - begin % mmap.PAGESIZE
+                    self._data.madvise(_LET_GO, page, last - page)
 
 
 def read(path: Path) -> MappedSegment:

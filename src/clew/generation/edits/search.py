@@ -1,0 +1,65 @@
+"""Rows found by their values in arrays that ascend, and lookups with rows that are not there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.algo.links import expanded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.generation.rows import Rows
+
+
+def stand(column: NDArray[Any], values: Rows, *, behind: bool = False) -> Rows:
+    """Return before, or `behind`, which rows of an ascending column values stand."""
+    own = values.astype(column.dtype, copy=False)  # else the whole column were copied
+    return np.searchsorted(column, own, side="right" if behind else "left").astype(np.int64)
+
+
+def below(parents: NDArray[Any], rows: Rows) -> Rows:
+    """Return the places of some rows in `parents`, which ascend."""
+    return expanded(stand(parents, rows), stand(parents, rows, behind=True))[1].astype(np.int64)
+
+
+def inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows) -> Rows:
+    """Return where values stand among the `ranks`, which ascend below each of `parents`."""
+    first, last = stand(parents, rows), stand(parents, rows, behind=True)
+    while np.any(first < last):
+        some = np.flatnonzero(first < last)
+        middle = (first[some] + last[some]) // 2
+        is_less = ranks[middle] < values[some]
+        first[some[is_less]] = middle[is_less] + 1
+        last[some[~is_less]] = middle[~is_less]
+    return first
+
+
+def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
+    """Say which values are among others, which ascend."""
+    if not len(among):
+        return np.zeros(len(values), dtype=bool)
+    place = np.minimum(np.searchsorted(among, values), len(among) - 1)
+    return np.asarray(among[place] == values)
+
+
+def looked_up(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:
+    """Return table[rows], and `other` where there is no such place."""
+    found = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
+    inside = (rows >= 0) & (rows < len(table))
+    found[inside] = table[rows[inside]]
+    return found
+
+
+def taken(column: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    """Return column[rows], any value where a row is -1."""
+    return column[np.maximum(rows, 0)] if len(column) else np.zeros(len(rows), column.dtype)
+
+
+def first_of(groups: NDArray[np.integer], size: int) -> Rows:
+    """Return where each of `size` groups first stands, -1 for nowhere."""
+    first = np.full(size, -1, dtype=np.int64)
+    first[groups[::-1]] = np.arange(len(groups))[::-1]
+    return first

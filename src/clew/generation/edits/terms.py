@@ -1,0 +1,97 @@
+"""Which terms came and went, and which are common words now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.row_edits import RowEdits
+from clew.generation.edits.search import are_in, first_of, inside, looked_up, stand, taken
+from clew.generation.lookups import is_common
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.generation.edits.source import Source
+    from clew.generation.rows import Rows
+
+_NONE = np.iinfo(np.int64).max  # behind every place
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms that came: all that a document that came or went has."""
+
+    edits: RowEdits
+    stored: Rows
+    common: NDArray[np.bool_]
+    numbers: Rows  # the present row of each stored term that came, -1 for others
+    are_common: NDArray[np.bool_]  # of each stored term
+    flipped: Rows  # stored terms that are common now and were not, or the other way
+
+
+def find_terms(source: Source) -> Terms:
+    """Return which terms came and went, each where a chunk first has it."""
+    table, live, known = source.came.table, source.came.live, source.lookups
+    rows, above = live.rows["count"], live.above["count"]
+    came = table["count.term"][rows].astype(np.int64)
+    lost, _ = source.stored.below("count", source.base.stored["chunk"][source.chunks.gone])
+    went = source.stored.take("count.term", lost).astype(np.int64)
+    touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
+    in_came, in_went = place[: len(came)], place[len(came) :]
+    row = looked_up(known["term.rows"], touched)
+    counts = {}
+    for name in ("n", "n_lower"):
+        former = np.where(row >= 0, taken(known[f"term.{name}"], row), 0)
+        plus = np.bincount(in_came, table[f"count.{name}"][rows], len(touched))
+        minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
+        counts[name] = former + plus.astype(np.int64) - minus.astype(np.int64)
+    common = is_common(counts["n"], counts["n_lower"])
+    # Where each stands first: among what came, and among what stayed.
+    chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
+    before = np.zeros(len(touched), dtype=np.int64)
+    first = first_of(in_came, len(touched))
+    has = first >= 0
+    chunk[has] = source.chunks.at[above[first[has]]]
+    count[has] = source.came.starts["count"] + rows[first[has]]
+    boundary = stand(known["term.chunk"], source.chunks.before)
+    before[has] = boundary[above[first[has]]]
+    there, stays, at = _kept_terms(source, touched, row)
+    now = np.full(len(touched), _NONE)
+    now[there] = source.chunks.now(stays)
+    earlier = np.flatnonzero(now < chunk)
+    chunk[earlier] = now[earlier]
+    kept = np.searchsorted(there, earlier)
+    count[earlier] = at[kept]
+    before[earlier] = inside(known["term.chunk"], known["term.count"], stays[kept], at[kept])
+    # All of them that are left come anew, each where it stands first.
+    left = np.flatnonzero(chunk < _NONE)
+    left = left[np.lexsort((count[left], chunk[left]))]
+    n_before = len(source.base.stored["term"])
+    edits = RowEdits.of(n_before, np.sort(row[row >= 0]), before[left], row[left])
+    numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(known["term.rows"])), -1)
+    numbers[touched[left]] = edits.at
+    were = np.zeros(len(numbers), dtype=bool)
+    were[source.base.stored["term"]] = source.column("term.common")
+    are = were.copy()
+    are[touched] = common
+    return Terms(edits, touched[left], common[left], numbers, are, np.flatnonzero(were != are))
+
+
+def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:
+    """Return which terms are in chunks that stay, the first such chunk, and the count there."""
+    known = np.flatnonzero(rows >= 0)
+    chunk = source.lookups["term.chunk"][rows[known]].astype(np.int64)
+    count = source.lookups["term.count"][rows[known]].astype(np.int64)
+    went = np.flatnonzero(are_in(chunk, source.chunks.gone))
+    if len(went):
+        link = source.base.links["chunk", "term"].whole
+        chunk[went] = source.first_rows(link, rows[known[went]], source.chunks.gone)
+        stays = went[chunk[went] >= 0]
+        below, owner = source.stored.below("count", source.base.stored["chunk"][chunk[stays]])
+        same = source.stored.take("count.term", below) == terms[known[stays]][owner]
+        count[stays[owner[same]]] = below[same]
+    left = chunk >= 0
+    return known[left], chunk[left], count[left]
