@@ -15,7 +15,7 @@ from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.pagerank import Local, local_pagerank
 from clew.algo.topk import positive_top_k, top_k
-from clew.derived import Derived
+from clew.derived import CachedArrays, Derived
 from clew.types import Path, Snapshot, Step
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
+    from clew.derived import Arrays, Earlier
     from clew.models import Models
     from clew.steps.name_links import NameLinks
 
@@ -56,6 +57,58 @@ class _Units:
 
 
 @dataclass(frozen=True, slots=True)
+class Rarity:
+    """(n_entities,), ln(1 + N / df), computed of those that are asked for."""
+
+    n_chunks: int
+    df: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        return len(self.df)
+
+    def __getitem__(self, entities: NDArray[np.integer]) -> NDArray[np.float64]:
+        return np.asarray(np.log1p(self.n_chunks / np.maximum(self.df[entities], 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Degrees:
+    """(n,) sums of the weights of nodes' links but for those of names, of those asked for."""
+
+    wanted: Links
+    sums: Arrays  # of `WEIGHTS`
+    rarity: Rarity
+    units_of_chunks: NDArray[np.integer]  # (n_chunks,) where units are nodes, else none
+    chunks_of_units: NDArray[np.integer]  # (n_units,)
+    units_of_entities: NDArray[np.integer]  # (n_entities,)
+
+    def __len__(self) -> int:
+        return self.rarity.n_chunks + len(self.chunks_of_units) + len(self.rarity)
+
+    def __getitem__(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+        first = self.rarity.n_chunks + len(self.chunks_of_units)
+        is_chunk, is_entity = nodes < self.rarity.n_chunks, nodes >= first
+        found = np.empty(len(nodes))
+        found[is_chunk] = self._of("chunk", nodes[is_chunk])
+        entities = nodes[is_entity] - first
+        found[is_entity] = self._of("entity", entities)
+        if self.wanted.unit_nodes:
+            found[is_chunk] += self.units_of_chunks[nodes[is_chunk]]
+            found[is_entity] += self.units_of_entities[entities]
+            is_unit = ~(is_chunk | is_entity)
+            units = nodes[is_unit] - self.rarity.n_chunks
+            found[is_unit] = self.chunks_of_units[units] + self.sums["unit"][units]
+        found[is_entity] *= self.rarity[entities]
+        return found
+
+    def _of(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+        _, mentioned, titled, _ = _worth(self.wanted).tolist()
+        by_title, by_mention = (
+            self.sums[f"{layer}.{how}"][rows] for how in ("titled", "mentioned")
+        )
+        return np.asarray(titled * by_title + mentioned * by_mention)
+
+
+@dataclass(frozen=True, slots=True)
 class EntityGraph:
     """Chunks, perhaps units, and entities as nodes, in this order.
 
@@ -66,8 +119,8 @@ class EntityGraph:
     wanted: Links
     chunk_entities: Link  # (n_chunks, n_entities); the data say whether in text, title, or both
     entity_chunks: Link
-    rarity: NDArray[np.float64]  # (n_entities,), ln(1 + N / df)
-    degrees: NDArray[np.float64]  # (n,) sums of the links' weights, without those of names
+    rarity: Rarity
+    degrees: _Degrees
     units: _Units | None  # where units are nodes
     names: NameLinks | None
 
@@ -155,8 +208,9 @@ class EntityGraph:
         if self.names is None or not len(entities):
             return _no_edges()
         rows, others, shares = self.names.of(entities)
-        degrees = self.degrees[self.first_entity :]
-        least = np.minimum(degrees[entities[rows]], degrees[others])
+        first = self.first_entity
+        own = self.degrees[entities + first]
+        least = np.minimum(own[rows], self.degrees[others + first])
         return rows, others + self.first_entity, _NAME_SHARE * shares * least
 
 
@@ -175,27 +229,61 @@ def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
     return snapshot.get(_GRAPH, links)
 
 
+def n_titles(snapshot: Snapshot) -> int:
+    """Return how many entities are the title of a document."""
+    return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"]))
+
+
 def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = np.log1p(forth.shape[0] / np.maximum(back.counts, 1))
-    worth = _worth(wanted)
-    to_entities = _weighted(forth.whole, worth[forth.whole.data] * rarity[forth.whole.indices])
-    of_chunks = to_entities.sum(axis=1)
-    of_entities = rarity * _weighted(back.whole, worth[back.whole.data]).sum(axis=1)
-    of_units, units = np.zeros(0), None
+    rarity = Rarity(forth.shape[0], back.counts)
+    units: _Units | None = None
+    counts: Sequence[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)] * 3
     if wanted.unit_nodes:
         pairs = (("unit", "chunk"), ("unit", "entity"), ("chunk", "unit"), ("entity", "unit"))
         units = _Units(*(snapshot.linked(*pair) for pair in pairs))
-        of_chunks += units.of_chunks.whole.sum(axis=1)
-        of_units = units.chunks.whole.sum(axis=1) + units.entities.whole @ rarity
-        of_entities += rarity * units.of_entities.counts
-    degrees = np.concatenate([of_chunks, of_units, of_entities])
+        counts = [each.counts for each in (units.of_chunks, units.chunks, units.of_entities)]
+    degrees = _Degrees(wanted, snapshot.get(_SUMS), rarity, *counts)
     names = steps.name_links(snapshot) if wanted.names else None
     return EntityGraph(wanted, forth, back, rarity, degrees, units, names)
 
 
-def _weighted(link: csr_array, weights: NDArray[np.float64]) -> csr_array[Any, tuple[int, int]]:
-    return csr_array((weights, link.indices, link.indptr), shape=link.shape)
+def _weights(snapshot: Snapshot) -> Arrays:
+    """Return what the weights of nodes' links sum to, by how a chunk has an entity.
+
+    Of chunks and units the rarities of their entities, of entities how many chunks have them.
+    """
+    forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
+    rarity = Rarity(forth.shape[0], back.counts)[np.arange(back.shape[0])]
+    ways = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
+    found = {}
+    for name, way in ways.items():
+        has = (forth.whole.data & way) > 0
+        weights = np.where(has, rarity[forth.whole.indices], 0.0)
+        found[f"chunk.{name}"] = _sums_of(forth.whole, weights)
+        has = (back.whole.data & way) > 0
+        found[f"entity.{name}"] = _sums_of(back.whole, has).astype(np.int32)
+    return found | {"unit": snapshot.linked("unit", "entity").whole @ rarity}
+
+
+def _sums_of(link: csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(
+        csr_array((values.astype(np.float64), link.indices, link.indptr), link.shape).sum(axis=1)
+    )
+
+
+def _renewed(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+    return _weights(snapshot)
+
+
+def _sums(snapshot: Snapshot) -> Arrays:
+    """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
+    edited = snapshot.former_arrays(WEIGHTS) is not None
+    return _weights(snapshot) if edited else snapshot.get(WEIGHTS)
+
+
+WEIGHTS = CachedArrays("link-weights", _weights, update=_renewed, edited=True)
+_SUMS = Derived("sums of the weights of links", _sums)
 
 
 def _worth(wanted: Links) -> NDArray[np.float64]:

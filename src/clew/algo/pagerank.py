@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -90,9 +90,17 @@ def personalized_pagerank(
     )
 
 
+class Degrees(Protocol):
+    """The degree of each node, an array or what gives those that are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, nodes: NDArray[np.integer], /) -> NDArray[np.float64]: ...
+
+
 def local_pagerank(
     edges: Callable[[NDArray[np.intp]], csr_array],
-    degrees: NDArray[np.float64],
+    degrees: Degrees,
     restart: Mapping[int, float],
     *,
     damping: float = 0.85,
@@ -101,8 +109,8 @@ def local_pagerank(
     """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
 
     `edges` gives the (m, n) rows of m nodes, ascending, of the symmetric matrix of weights > 0;
-    `degrees` (n,) are the sums of its rows, or less for nodes with other edges too. `restart` has
-    the weights of nodes, >= 0 and at least one > 0.
+    `degrees`, n of them, are the sums of its rows, or less for nodes with other edges too.
+    `restart` has the weights of nodes, >= 0 and at least one > 0.
 
     Forward push (Andersen, Chung and Lang 2006, "Local graph partitioning using PageRank vectors",
     section 3, without lazy steps): of the weight that has come to it, a node keeps 1 - `damping`
@@ -138,11 +146,13 @@ def local_pagerank(
         found = edges(pushing)
         if found.shape != (len(pushing), n):
             raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {n}")
-        ends, sums = found.indices, found.sum(axis=1)
+        ends: NDArray[np.integer] = found.indices
+        sums = found.sum(axis=1)
         passed = np.repeat(damping * weights / sums, np.diff(found.indptr))
         np.add.at(waiting, ends, passed * found.data)
+        ends = np.unique(ends)
         reached[ends] = True
-        pushing = np.unique(ends[waiting[ends] > residual * degrees[ends]])
+        pushing = ends[waiting[ends] > residual * degrees[ends]]
     nodes = np.flatnonzero(reached)
     left = waiting[nodes]
     return Local(nodes, scores[nodes] + (1 - damping) * left, float(damping * left.sum()))

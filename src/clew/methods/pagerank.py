@@ -14,6 +14,7 @@ import numpy as np
 
 from clew import steps
 from clew.entity_graph import (
+    WEIGHTS,
     Links,
     Spread,
     entity_graph,
@@ -33,7 +34,7 @@ class PageRank:
     """Spread from seeds; chunks that many short threads reach come first."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
-    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS)
+    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS, WEIGHTS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned

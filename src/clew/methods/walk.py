@@ -16,11 +16,13 @@ from clew.algo.fusion import min_max
 from clew.choosing import CANDIDATES, Chosen, choose_chunks
 from clew.derived import Derived
 from clew.entity_graph import (
+    WEIGHTS,
     EntityGraph,
     Links,
     Seeds,
     Spread,
     entity_graph,
+    n_titles,
     restart_of,
     seed_entities,
     seed_steps,
@@ -45,7 +47,7 @@ class Walk:
     """PageRank that chooses what it found as a set, and walks on from the first of it."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
-    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS, steps.NAME_PARTS)
+    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS, steps.NAME_PARTS, WEIGHTS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -146,11 +148,8 @@ def _sameness(snapshot: Snapshot) -> float:
 
     Where a title is that of a whole book, names lead less far than words.
     """
-    titles = snapshot.linked("document", "entity").rows(
-        np.unique(snapshot.layer("chunk").columns["document"])
-    )
-    n_titles, n_chunks = len(np.unique(titles.indices)), len(snapshot.layer("chunk"))
-    return max(0.0, 1 - 2 * n_titles / max(n_chunks, 1))
+    n_chunks = len(snapshot.layer("chunk"))
+    return max(0.0, 1 - 2 * n_titles(snapshot) / max(n_chunks, 1))
 
 
 _SAMENESS = Derived("how little titles tell chunks apart", _sameness)

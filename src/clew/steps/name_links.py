@@ -33,14 +33,11 @@ class NameLinks:
     """The names of the entities, and what begins and ends them, to be looked up."""
 
     names: NDArray[np.uint64]  # (n_entities,) hashes, 0 for one that is not linkable
-    begins: NDArray[np.int64]  # (n_entities + 1,) where the parts of each name begin
+    named: NDArray[np.integer]  # the linkable entities in the order of their names
+    begins: NDArray[np.integer]  # (n_entities + 1,) where the parts of each name begin
     parts: NDArray[np.uint64]  # hashes
+    order: NDArray[np.integer]  # the places of the parts in the order of these
     shares: NDArray[np.float32]  # of the name's words
-    sorted_names: NDArray[np.uint64]
-    named: NDArray[np.int32]  # the entity of each of these
-    sorted_parts: NDArray[np.uint64]
-    part_places: NDArray[np.int64]  # the place in `parts` of each of these
-    owners: NDArray[np.int32]  # the entity of each part
 
     def of(
         self, entities: NDArray[np.integer]
@@ -52,10 +49,9 @@ class NameLinks:
         """
         groups, places = expanded(self.begins[entities], self.begins[entities + 1])
         parts = self.parts[places]
-        at = np.searchsorted(self.sorted_names, parts)
-        at = np.minimum(at, max(len(self.sorted_names) - 1, 0))
-        known = np.flatnonzero(self.sorted_names[at] == parts) if len(parts) else at
-        first, last = self._with(parts[known])
+        at, behind = _found(self.names, self.named, parts)
+        known = np.flatnonzero(at < behind)
+        first, last = _found(self.parts, self.order, parts[known])
         few = last - first <= _MOST_LONGER
         known, n_longer = known[few], (last - first)[few]
         shorter = (
@@ -63,18 +59,42 @@ class NameLinks:
             self.named[at[known]].astype(np.int64),
             self.shares[places[known]] / n_longer,
         )
-        first, last = self._with(self.names[entities])
+        first, last = _found(self.parts, self.order, self.names[entities])
         last = np.where((last - first <= _MOST_LONGER) & (self.names[entities] > 0), last, first)
         owner, there = expanded(first, last)
-        at = self.part_places[there]
-        longer = owner, self.owners[at].astype(np.int64), self.shares[at] / (last - first)[owner]
+        at = self.order[there]
+        others = np.searchsorted(self.begins, at.astype(self.begins.dtype), side="right") - 1
+        longer = owner, others.astype(np.int64), self.shares[at] / (last - first)[owner]
         rows, others, shares = (np.concatenate(both) for both in zip(shorter, longer, strict=True))
         return rows, others, shares.astype(np.float64)
 
-    def _with(self, names: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return from where to where the sorted parts are these names."""
-        first = np.searchsorted(self.sorted_parts, names)
-        return first, np.searchsorted(self.sorted_parts, names, side="right")
+
+def _found(
+    values: NDArray[np.uint64], order: NDArray[np.integer], wanted: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return from where to where in the order of some values each of the `wanted` ones stands."""
+    last = np.full(len(wanted), np.iinfo(np.int64).max)
+    return _stands(values, order, wanted, -np.ones_like(last)), _stands(values, order, wanted, last)
+
+
+def _stands(
+    values: NDArray[np.uint64],
+    order: NDArray[np.integer],
+    wanted: NDArray[np.uint64],
+    places: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return where values would stand in an order; of equal values the lower place is first."""
+    first = np.zeros(len(wanted), dtype=np.int64)
+    behind = np.full(len(wanted), len(order), dtype=np.int64)
+    while np.any(first < behind):
+        some = np.flatnonzero(first < behind)
+        middle = (first[some] + behind[some]) // 2
+        place = order[middle]
+        value = values[place]
+        is_less = (value < wanted[some]) | ((value == wanted[some]) & (place < places[some]))
+        first[some[is_less]] = middle[is_less] + 1
+        behind[some[~is_less]] = middle[~is_less]
+    return first
 
 
 def name_links(snapshot: Snapshot) -> NameLinks:
@@ -83,42 +103,59 @@ def name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _name_links(snapshot: Snapshot) -> NameLinks:
-    found = _found(snapshot)
-    names, parts = found["names"], found["parts"]
-    begins = np.concatenate([[0], np.cumsum(found["n_parts"], dtype=np.int64)])
-    named = np.argsort(names, kind="stable").astype(np.int32)
-    named = named[names[named] != _NO_NAME]
-    order = np.argsort(parts, kind="stable")
-    owners = np.repeat(np.arange(len(names), dtype=np.int32), found["n_parts"])
+    found = snapshot.former_arrays(NAME_PARTS)
+    if found is None or snapshot.former is None:
+        return _opened(snapshot.get(NAME_PARTS))
+    return _edited(snapshot, _opened(found), snapshot.former.rows("entity"))
+
+
+def _opened(found: Arrays) -> NameLinks:
+    names = ("names", "named", "begins", "parts", "order", "shares")
+    return NameLinks(*(found[name] for name in names))
+
+
+def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
+    """Return the names after edits of the entities; only those that came are read."""
+    linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[entities.at]
+    names = np.full(len(entities.at), _NO_NAME, dtype=np.uint64)
+    n_parts = np.zeros(len(entities.at), dtype=np.int64)
+    hashed = _hashed(snapshot, entities.at[linkable])
+    names[linkable], n_parts[linkable] = hashed[0], hashed[1]
+    _, gone = expanded(
+        former.begins[entities.gone].astype(np.int64),
+        former.begins[entities.gone + 1].astype(np.int64),
+    )
+    before = np.repeat(former.begins[entities.before].astype(np.int64), n_parts)
+    places = RowEdits.of(len(former.parts), gone, before)
+    all_names = entities.edited(former.names, names)
+    parts = places.edited(former.parts, hashed[2])
+    counts = entities.edited(np.diff(former.begins), n_parts)
     return NameLinks(
-        names=names,
-        begins=begins,
+        names=all_names,
+        named=_edited_order(all_names, former.named, entities, entities.at[linkable]),
+        begins=_begins(counts),
         parts=parts,
-        shares=found["shares"],
-        sorted_names=names[named],
-        named=named,
-        sorted_parts=parts[order],
-        part_places=order,
-        owners=owners,
+        order=_edited_order(parts, former.order, places, places.at),
+        shares=places.edited(former.shares, hashed[3]),
     )
 
 
-def _found(snapshot: Snapshot) -> Arrays:
-    """Return the arrays of `NAME_PARTS`, as they were cached or by the edits since."""
-    found = snapshot.former_arrays(NAME_PARTS)
-    if found is None or snapshot.former is None:
-        return snapshot.get(NAME_PARTS)
-    edits = snapshot.former.rows("entity")
-    linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[edits.at]
-    new = _arrays(len(edits.at), np.flatnonzero(linkable), *_hashed(snapshot, edits.at[linkable]))
-    begins = np.concatenate([[0], np.cumsum(found["n_parts"], dtype=np.int64)])
-    _, gone = expanded(begins[edits.gone], begins[edits.gone + 1])
-    before = np.repeat(begins[edits.before], new["n_parts"])
-    parts = RowEdits.of(len(found["parts"]), gone, before)
-    return {
-        **{name: edits.edited(found[name], new[name]) for name in ("names", "n_parts")},
-        **{name: parts.edited(found[name], new[name]) for name in ("parts", "shares")},
-    }
+def _edited_order(
+    values: NDArray[np.uint64],
+    former: NDArray[np.integer],
+    edits: RowEdits,
+    came: NDArray[np.int64],
+) -> NDArray[np.integer]:
+    """Return the order of values, from a former one and the places of those that `came`."""
+    order = edits.now(former, followed=False)
+    order = order[order >= 0].astype(former.dtype)
+    came = came[np.argsort(values[came], kind="stable")]
+    return np.insert(order, _stands(values, order, values[came], came), came)
+
+
+def _begins(counts: NDArray[np.integer]) -> NDArray[np.integer]:
+    begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return begins.astype(np.int32) if begins[-1] < 2**31 else begins
 
 
 _NAME_LINKS = Derived("names that begin or end others", _name_links)
@@ -132,14 +169,13 @@ def _parts(snapshot: Snapshot) -> Arrays:
 def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     """Return what `_parts` does; only names that are new are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
-    before, then = earlier.rows["entity"], earlier.arrays
+    before, then = earlier.rows["entity"], _opened(earlier.arrays)
     known = linkable & (before >= 0)
-    known[known] = then["names"][before[known]] != _NO_NAME
+    known[known] = then.names[before[known]] != _NO_NAME
     new, old = np.flatnonzero(linkable & ~known), np.flatnonzero(known)
     names, n_parts, parts, shares = _hashed(snapshot, new)
-    begins = np.concatenate([[0], np.cumsum(then["n_parts"], dtype=np.int64)])
     rows = before[old]
-    owners, places = expanded(begins[rows], begins[rows + 1])
+    owners, places = expanded(then.begins[rows], then.begins[rows + 1])
     together = np.concatenate([old, new])
     order = np.argsort(together)
     ranks = np.empty(len(order), dtype=np.int64)
@@ -149,30 +185,38 @@ def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     return _arrays(
         len(linkable),
         together[order],
-        np.concatenate([then["names"][rows], names])[order],
-        np.concatenate([then["n_parts"][rows], n_parts])[order],
-        np.concatenate([then["parts"][places], parts])[by_row],
-        np.concatenate([then["shares"][places], shares])[by_row],
+        np.concatenate([then.names[rows], names])[order],
+        np.concatenate([np.diff(then.begins)[rows], n_parts])[order],
+        np.concatenate([then.parts[places], parts])[by_row],
+        np.concatenate([then.shares[places], shares])[by_row],
     )
-
-
-NAME_PARTS = CachedArrays("name-parts", _parts, inputs=("entity",), update=_updated, edited=True)
 
 
 def _arrays(
     n_entities: int,
     rows: NDArray[np.integer],
     names: NDArray[np.uint64],
-    n_parts: NDArray[np.int32],
+    n_parts: NDArray[np.integer],
     parts: NDArray[np.uint64],
     shares: NDArray[np.float32],
 ) -> Arrays:
     """Return the arrays of all entities, by those of the ones in `rows`, ascending."""
     all_names = np.full(n_entities, _NO_NAME, dtype=np.uint64)
     all_names[rows] = names
-    counts = np.zeros(n_entities, dtype=np.int32)
+    counts = np.zeros(n_entities, dtype=np.int64)
     counts[rows] = n_parts
-    return {"names": all_names, "n_parts": counts, "parts": parts, "shares": shares}
+    order = np.argsort(parts, kind="stable")
+    return {
+        "names": all_names,
+        "named": rows[np.argsort(names, kind="stable")].astype(np.int32),
+        "begins": _begins(counts),
+        "parts": parts,
+        "order": order.astype(np.int32) if len(order) < 2**31 else order,
+        "shares": shares,
+    }
+
+
+NAME_PARTS = CachedArrays("name-parts", _parts, inputs=("entity",), update=_updated, edited=True)
 
 
 def _hashed(
