@@ -80,7 +80,10 @@ def derived(snapshot):
         np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
         found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
     names = name_links(snapshot)
-    found["names"] = [a.tolist() for a in (names.names, names.parts, names.shares, names.begins)]
+    held = names.names.hashes, names.parts.hashes, names.shares, names.begins
+    found["names"] = [array.tolist() for array in held]
+    every = names.of(np.arange(len(snapshot.layer("entity"))))
+    found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
     return found | {"lexical": scores.tolist()}
 

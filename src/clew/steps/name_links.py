@@ -29,14 +29,58 @@ _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 
 @dataclass(frozen=True, slots=True)
+class Sorted:
+    """Hashes to be looked up: their places in ascending order, and the upper halves in that."""
+
+    hashes: NDArray[np.uint64]  # as they are stored
+    order: NDArray[np.integer]
+    heads: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> Sorted:
+        """Return those of `hashes` that stand in some places, ascending ones."""
+        order = some[np.argsort(hashes[some], kind="stable")]
+        small = order.astype(np.int32) if len(hashes) < 2**31 else order
+        return cls(hashes, small, _heads(hashes[order]))
+
+    def find(
+        self, wanted: NDArray[np.uint64], most: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+        """Return which hashes are wanted and found, and where; none that is in more than `most`."""
+        heads = _heads(wanted)
+        first, last = (np.searchsorted(self.heads, heads, side=s) for s in ("left", "right"))
+        few = np.flatnonzero(last - first <= 2 * most)  # others may have the same upper half
+        group, at = expanded(first[few], last[few])
+        group, place = few[group], self.order[at]
+        same = self.hashes[place] == wanted[group]
+        group, place = group[same], place[same]
+        rare = np.bincount(group, minlength=len(wanted))[group] <= most
+        return group[rare], place[rare]
+
+    def edited(
+        self, hashes: NDArray[np.uint64], edits: RowEdits, came: NDArray[np.int64]
+    ) -> Sorted:
+        """Return it after edits of the places, where hashes `came`."""
+        order = edits.now(self.order, followed=False)
+        kept = order >= 0
+        heads, order = self.heads[kept], order[kept].astype(self.order.dtype)
+        came = came[np.lexsort((came, _heads(hashes[came])))]
+        new = _heads(hashes[came])
+        at = np.searchsorted(heads, new)
+        return Sorted(hashes, np.insert(order, at, came), np.insert(heads, at, new))
+
+
+def _heads(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    return (hashes >> np.uint64(32)).astype(np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
 class NameLinks:
     """The names of the entities, and what begins and ends them, to be looked up."""
 
-    names: NDArray[np.uint64]  # (n_entities,) hashes, 0 for one that is not linkable
-    named: NDArray[np.integer]  # the linkable entities in the order of their names
+    names: Sorted  # (n_entities,) hashes, 0 for one that is not linkable
     begins: NDArray[np.integer]  # (n_entities + 1,) where the parts of each name begin
-    parts: NDArray[np.uint64]  # hashes
-    order: NDArray[np.integer]  # the places of the parts in the order of these
+    parts: Sorted
     shares: NDArray[np.float32]  # of the name's words
 
     def of(
@@ -48,53 +92,23 @@ class NameLinks:
         or ends. Where these are more than five it is linked to none of them.
         """
         groups, places = expanded(self.begins[entities], self.begins[entities + 1])
-        parts = self.parts[places]
-        at, behind = _found(self.names, self.named, parts)
-        known = np.flatnonzero(at < behind)
-        first, last = _found(self.parts, self.order, parts[known])
-        few = last - first <= _MOST_LONGER
-        known, n_longer = known[few], (last - first)[few]
-        shorter = (
-            groups[known],
-            self.named[at[known]].astype(np.int64),
-            self.shares[places[known]] / n_longer,
+        known, shorter = self.names.find(self.parts.hashes[places], 1)
+        hashes, group = np.unique(self.parts.hashes[places[known]], return_inverse=True)
+        found, _ = self.parts.find(hashes, _MOST_LONGER)
+        n_longer = np.bincount(found, minlength=len(hashes))[group]
+        few = n_longer > 0
+        known, shorter, n_longer = known[few], shorter[few], n_longer[few]
+        shares = self.shares[places[known]] / n_longer
+        owner, at = self.parts.find(self.names.hashes[entities], _MOST_LONGER)
+        named = self.names.hashes[entities[owner]] != _NO_NAME
+        owner, at = owner[named], at[named]
+        longer = np.searchsorted(self.begins, at.astype(self.begins.dtype), side="right") - 1
+        n_own = np.bincount(owner, minlength=len(entities))[owner]
+        return (
+            np.concatenate([groups[known], owner]),
+            np.concatenate([shorter, longer]).astype(np.int64),
+            np.concatenate([shares, self.shares[at] / n_own]).astype(np.float64),
         )
-        first, last = _found(self.parts, self.order, self.names[entities])
-        last = np.where((last - first <= _MOST_LONGER) & (self.names[entities] > 0), last, first)
-        owner, there = expanded(first, last)
-        at = self.order[there]
-        others = np.searchsorted(self.begins, at.astype(self.begins.dtype), side="right") - 1
-        longer = owner, others.astype(np.int64), self.shares[at] / (last - first)[owner]
-        rows, others, shares = (np.concatenate(both) for both in zip(shorter, longer, strict=True))
-        return rows, others, shares.astype(np.float64)
-
-
-def _found(
-    values: NDArray[np.uint64], order: NDArray[np.integer], wanted: NDArray[np.uint64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return from where to where in the order of some values each of the `wanted` ones stands."""
-    last = np.full(len(wanted), np.iinfo(np.int64).max)
-    return _stands(values, order, wanted, -np.ones_like(last)), _stands(values, order, wanted, last)
-
-
-def _stands(
-    values: NDArray[np.uint64],
-    order: NDArray[np.integer],
-    wanted: NDArray[np.uint64],
-    places: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Return where values would stand in an order; of equal values the lower place is first."""
-    first = np.zeros(len(wanted), dtype=np.int64)
-    behind = np.full(len(wanted), len(order), dtype=np.int64)
-    while np.any(first < behind):
-        some = np.flatnonzero(first < behind)
-        middle = (first[some] + behind[some]) // 2
-        place = order[middle]
-        value = values[place]
-        is_less = (value < wanted[some]) | ((value == wanted[some]) & (place < places[some]))
-        first[some[is_less]] = middle[is_less] + 1
-        behind[some[~is_less]] = middle[~is_less]
-    return first
 
 
 def name_links(snapshot: Snapshot) -> NameLinks:
@@ -110,8 +124,11 @@ def _name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _opened(found: Arrays) -> NameLinks:
-    names = ("names", "named", "begins", "parts", "order", "shares")
-    return NameLinks(*(found[name] for name in names))
+    names, parts = (
+        Sorted(*(found[f"{name}{end}"] for end in ("", ".order", ".heads")))
+        for name in ("names", "parts")
+    )
+    return NameLinks(names, found["begins"], parts, found["shares"])
 
 
 def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
@@ -119,38 +136,19 @@ def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLi
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[entities.at]
     names = np.full(len(entities.at), _NO_NAME, dtype=np.uint64)
     n_parts = np.zeros(len(entities.at), dtype=np.int64)
-    hashed = _hashed(snapshot, entities.at[linkable])
-    names[linkable], n_parts[linkable] = hashed[0], hashed[1]
-    _, gone = expanded(
-        former.begins[entities.gone].astype(np.int64),
-        former.begins[entities.gone + 1].astype(np.int64),
-    )
-    before = np.repeat(former.begins[entities.before].astype(np.int64), n_parts)
-    places = RowEdits.of(len(former.parts), gone, before)
-    all_names = entities.edited(former.names, names)
-    parts = places.edited(former.parts, hashed[2])
-    counts = entities.edited(np.diff(former.begins), n_parts)
+    names[linkable], n_parts[linkable], parts, shares = _hashed(snapshot, entities.at[linkable])
+    begins = former.begins
+    went = (begins[entities.gone + i].astype(np.int64) for i in (0, 1))
+    before = np.repeat(begins[entities.before].astype(np.int64), n_parts)
+    places = RowEdits.of(len(former.parts.hashes), expanded(*went)[1], before)
+    all_names = entities.edited(former.names.hashes, names)
+    all_parts = places.edited(former.parts.hashes, parts)
     return NameLinks(
-        names=all_names,
-        named=_edited_order(all_names, former.named, entities, entities.at[linkable]),
-        begins=_begins(counts),
-        parts=parts,
-        order=_edited_order(parts, former.order, places, places.at),
-        shares=places.edited(former.shares, hashed[3]),
+        names=former.names.edited(all_names, entities, entities.at[linkable]),
+        begins=_begins(entities.edited(np.diff(begins), n_parts)),
+        parts=former.parts.edited(all_parts, places, places.at),
+        shares=places.edited(former.shares, shares),
     )
-
-
-def _edited_order(
-    values: NDArray[np.uint64],
-    former: NDArray[np.integer],
-    edits: RowEdits,
-    came: NDArray[np.int64],
-) -> NDArray[np.integer]:
-    """Return the order of values, from a former one and the places of those that `came`."""
-    order = edits.now(former, followed=False)
-    order = order[order >= 0].astype(former.dtype)
-    came = came[np.argsort(values[came], kind="stable")]
-    return np.insert(order, _stands(values, order, values[came], came), came)
 
 
 def _begins(counts: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -171,7 +169,7 @@ def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
     before, then = earlier.rows["entity"], _opened(earlier.arrays)
     known = linkable & (before >= 0)
-    known[known] = then.names[before[known]] != _NO_NAME
+    known[known] = then.names.hashes[before[known]] != _NO_NAME
     new, old = np.flatnonzero(linkable & ~known), np.flatnonzero(known)
     names, n_parts, parts, shares = _hashed(snapshot, new)
     rows = before[old]
@@ -185,9 +183,9 @@ def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     return _arrays(
         len(linkable),
         together[order],
-        np.concatenate([then.names[rows], names])[order],
+        np.concatenate([then.names.hashes[rows], names])[order],
         np.concatenate([np.diff(then.begins)[rows], n_parts])[order],
-        np.concatenate([then.parts[places], parts])[by_row],
+        np.concatenate([then.parts.hashes[places], parts])[by_row],
         np.concatenate([then.shares[places], shares])[by_row],
     )
 
@@ -205,18 +203,21 @@ def _arrays(
     all_names[rows] = names
     counts = np.zeros(n_entities, dtype=np.int64)
     counts[rows] = n_parts
-    order = np.argsort(parts, kind="stable")
+    sorted_names = Sorted.of(all_names, rows)
+    sorted_parts = Sorted.of(parts, np.arange(len(parts)))
     return {
         "names": all_names,
-        "named": rows[np.argsort(names, kind="stable")].astype(np.int32),
+        "names.order": sorted_names.order,
+        "names.heads": sorted_names.heads,
         "begins": _begins(counts),
         "parts": parts,
-        "order": order.astype(np.int32) if len(order) < 2**31 else order,
+        "parts.order": sorted_parts.order,
+        "parts.heads": sorted_parts.heads,
         "shares": shares,
     }
 
 
-NAME_PARTS = CachedArrays("name-parts", _parts, inputs=("entity",), update=_updated, edited=True)
+NAME_PARTS = CachedArrays("names", _parts, inputs=("entity",), update=_updated, edited=True)
 
 
 def _hashed(

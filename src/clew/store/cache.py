@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clew.store.segments import Arrays
 
 FOLDER = "cached"
+_FORMER = ("name-parts",)  # what an earlier version cached, and none reads
 _FILE = re.compile(rf"([a-z][a-z0-9-]*)-(\d{{6,}}){re.escape(segments.SUFFIX)}")
 
 
@@ -65,8 +66,8 @@ class FileCache:
             self._drop(name, generation)
 
     def drop(self, before: int) -> None:
-        for _, generation, path in self._files():
-            if generation < before:
+        for name, generation, path in self._files():
+            if generation < before or name in _FORMER:
                 _unlink(path)
         for path in self._folder.glob("*.tmp"):
             _unlink(path)
