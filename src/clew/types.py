@@ -278,7 +278,7 @@ class TripleLayer(Layer, Protocol):
         ...
 
 
-class Former(Protocol):
+class FormerGeneration(Protocol):
     """An earlier generation: what was cached of it, and how its rows became those of now."""
 
     def arrays(self, what: CachedArrays) -> Arrays | None:
@@ -308,7 +308,7 @@ class Snapshot:
     # Gives the snapshot of some documents alone, by ascending rows; None without a store.
     among: Callable[[NDArray[np.int64]], Snapshot] | None = None
     # The generation that this one is the edits of, None where it was put together by itself.
-    former: Former | None = None
+    former: FormerGeneration | None = None
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[Hashable] = field(
         default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False

@@ -36,6 +36,10 @@ SENTENCES = [
     "It was a red harbour.",
     "Mira Toll wrote the Red Book in Cape Lund.",
     "Toll bridges are old.",
+    "南极洲 很冷。",
+    "探险家 去了南极洲。",
+    "Bo Dahl wrote 探险家 in the Red Book.",
+    "冰 很冷。",
 ]
 TITLES = ["Bo Dahl", "Amber", "1912", "The Red Book (novel)", "Cape Lund", "Ice", "notes.md", ""]
 NAMES = [f"{letter}.md" for letter in "abcdefghij"]

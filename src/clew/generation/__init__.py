@@ -13,7 +13,7 @@ from clew.errors import DamagedIndex
 from clew.generation import assemble, compaction
 from clew.generation.cached import Recall, Sound
 from clew.generation.edited import Edited
-from clew.generation.edits import TooMuch, find_edits
+from clew.generation.edits import TooManyEdits, find_edits
 from clew.generation.former import Former
 from clew.generation.layers import Parts, build, resolved
 from clew.generation.rows import live_rows
@@ -46,7 +46,7 @@ def open_snapshot(store: Store) -> Snapshot:
         assembly = _whole(store, view) if former is None else former.edited.assembly
         recall = Recall(store.cache, view, assembly.stored)
         whole = build(Parts(assembly, view), recall=recall)
-        return replace(whole, among=partial(_among, store, view), former=former)
+        return replace(whole, among=partial(_among, store, view, assembly), former=former)
     except BaseException:
         view.close()
         raise
@@ -82,7 +82,7 @@ def _former(store: Store, view: View) -> Former | None:
         again = partial(_assembled_arrays, view, documents)
         base = assemble.from_arrays(Sound(found, again))
         edits = _cached_edits(store, view, base, cached[-1])
-    except (DamagedIndex, TooMuch):
+    except (DamagedIndex, TooManyEdits):
         return None
     return None if edits is None else Former(store.cache, view, Edited(base, edits), cached[-1])
 
@@ -105,10 +105,10 @@ def _cached_edits(
 
 
 def _found_edits(store: Store, view: View, base: Assembly, of: int) -> dict[str, NDArray[Any]]:
-    """Find edits and cache them. Raises TooMuch where there are too many."""
+    """Find edits and cache them. Raises TooManyEdits where there are too many."""
     touched = view.touched(of, int(base.lookups["sizes"][0]))
     if touched is None or len(touched) > _most_edited(base):
-        raise TooMuch
+        raise TooManyEdits
     edits = find_edits(base, base.lookups, StoredColumns(view.segments), touched)
     edits[_OF] = np.array([of])
     store.cache.save(_EDITS, view.generation, edits)
@@ -120,12 +120,12 @@ def _most_edited(base: Assembly) -> int:
     return max(_MOST_EDITED, base.size("document") // _EDITED_SHARE)
 
 
-def _among(store: Store, view: View, documents: NDArray[np.int64]) -> Snapshot:
+def _among(store: Store, view: View, whole: Assembly, documents: NDArray[np.int64]) -> Snapshot:
     """Return the snapshot of some documents, as if the index had never held others.
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """
-    assembly = _assembled(view, _live(view)[documents])
+    assembly = _assembled(view, whole.stored["document"][documents])
     recall = Recall(store.cache, view, assembly.stored, whole=False)
     return build(Parts(assembly, view), recall=recall)
 

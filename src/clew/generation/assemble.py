@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import StoredLink, as_arrays, as_link
-from clew.generation.lookups import can_be_edited, is_common, lookups
+from clew.generation.lookups import can_be_edited, is_common, is_useful, lookups
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     Table = Mapping[str, NDArray[Any]]
     Columns = dict[str, NDArray[Any]]
 
-# A statistical term (scripts without capitals) is an entity where it joins a few chunks.
-_TERM_MIN_CHUNKS = 2
-_TERM_MAX_SHARE = 0.05
 _ENTITY_COLUMNS = (
     "document.title_entity", "mention.entity", "statement_mention.entity",
     "triple.subject", "triple.object", "description.entity",
@@ -144,7 +141,7 @@ def assemble(
     live = live_rows(table, documents, _LAYERS)
     units = _units(table, live)
     counts = {name: table[f"count.{name}"][live.rows["count"]] for name in ("term", "n", "n_lower")}
-    mentions = _named(_mentions(table, units), units, counts, len(live.rows["chunk"]))
+    mentions, named = _named(_mentions(table, units), units, counts, len(live.rows["chunk"]))
     written = table["description.entity"][live.rows["description"]]
     described, described_chunk = target[written], live.chunks_of("description")
     mentions["own"] = mentions["entity"] == target[mentions["entity"]]
@@ -210,7 +207,7 @@ def assemble(
         parts.append(_subchunks(table, live, postings, terms))
     found: Table = {}
     if editable and can_be_edited(table, with_aliases=bool(aliases)):
-        found = lookups(table, live, columns, stored, terms)
+        found = lookups(table, live, columns, stored, terms, named)
     return Assembly(
         stored={name: rows for part in parts for name, rows in part.stored.items()},
         columns={name: column for part in parts for name, column in part.columns.items()},
@@ -315,24 +312,32 @@ def _mentions(table: Table, units: _Units) -> Columns:
     return {name: column[order] for name, column in together.items()}
 
 
-def _named(mentions: Columns, units: _Units, counts: Columns, n_chunks: int) -> Columns:
-    """Return the mentions that name something, as the whole index sees it."""
-    keep = _useful(mentions["label"], mentions["entity"], units.chunk[mentions["unit"]], n_chunks)
+def _named(
+    mentions: Columns, units: _Units, counts: Columns, n_chunks: int
+) -> tuple[Columns, dict[int, int]]:
+    """Return the mentions that name something, as the whole index sees it.
+
+    And in how many chunks the entities are that are statistical terms.
+    """
+    terms = _statistical_terms(mentions, units)
+    useful = is_useful(np.array(list(terms.values())), n_chunks)
+    dropped = [entity for entity, is_kept in zip(terms, useful, strict=True) if not is_kept]
+    keep = (mentions["label"] != TERM) | ~np.isin(mentions["entity"], dropped)
     keep &= ~_is_common_word(mentions["term"], counts["term"], counts["n"], counts["n_lower"])
-    return {name: column[keep] for name, column in mentions.items()}
+    return {name: column[keep] for name, column in mentions.items()}, terms
 
 
-def _useful(
-    labels: NDArray[Any], entities: NDArray[Any], chunks: Rows, n_chunks: int
-) -> NDArray[np.bool_]:
-    """Drop statistical terms that stand in one chunk only, or in too many."""
-    is_term = labels == TERM
-    if not is_term.any():
-        return np.ones(len(labels), dtype=bool)
-    pairs = np.unique(np.stack([entities.astype(np.int64), chunks]), axis=1)
-    df = np.bincount(pairs[0], minlength=int(entities.max()) + 1)[entities]
-    most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
-    return np.asarray(~is_term | ((df >= _TERM_MIN_CHUNKS) & (df <= most)))
+def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
+    """Return in how many chunks each entity is that some mention has as a statistical term."""
+    entities = mentions["entity"]
+    found = np.unique(entities[mentions["label"] == TERM]).astype(np.int64)
+    if not len(found):
+        return {}
+    some = np.isin(entities, found)
+    chunks = units.chunk[mentions["unit"][some]]
+    pairs = np.unique(np.stack([entities[some].astype(np.int64), chunks]), axis=1)
+    df = np.bincount(np.searchsorted(found, pairs[0]), minlength=len(found))
+    return dict(zip(found.tolist(), df.tolist(), strict=True))
 
 
 def _is_common_word(

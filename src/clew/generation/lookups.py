@@ -8,7 +8,6 @@ import numpy as np
 
 from clew.generation.rows import places
 from clew.store.schema import parent_column
-from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +19,16 @@ if TYPE_CHECKING:
     Table = Mapping[str, NDArray[Any]]
 
 LAYERS = ("chunk", "subchunk", "sentence", "mention", "count", "posting")  # below documents
+# A statistical term (scripts without capitals) is an entity where it joins a few chunks.
+_TERM_MIN_CHUNKS = 2
+_TERM_MAX_SHARE = 0.05
 _COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
+
+
+def is_useful(df: NDArray[Any], n_chunks: int) -> NDArray[np.bool_]:
+    """Say which words of scripts without capitals are names, by how many chunks they are in."""
+    most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
+    return np.asarray((df >= _TERM_MIN_CHUNKS) & (df <= most))
 
 
 def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
@@ -29,9 +37,8 @@ def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def can_be_edited(table: Table, *, with_aliases: bool) -> bool:
-    """Say whether `find_edits` is for a generation: no extractions, aliases or terms as names."""
-    bare = not with_aliases and not len(table["extraction.chunk"])
-    return bare and not bool((table["mention.label"] == TERM).any())
+    """Say whether `find_edits` is for a generation: one without extractions and aliases."""
+    return not with_aliases and not len(table["extraction.chunk"])
 
 
 def lookups(
@@ -40,10 +47,12 @@ def lookups(
     columns: Mapping[str, NDArray[Any]],
     stored: Mapping[str, Rows],
     terms: Rows,
+    named: Mapping[int, int],
 ) -> dict[str, NDArray[Any]]:
     """Return the lookups of a generation; docs/format.md says what each is.
 
-    `terms` are the generation's rows of the terms that the live counts are of.
+    `terms` are the generation's rows of the terms that the live counts are of. `named` says in how
+    many chunks the stored entities are that are words of scripts without capitals.
     """
     keys = table["sentence.key"][stored["unit.sentence"]]
     by_key = np.argsort(keys, kind="stable")
@@ -61,6 +70,8 @@ def lookups(
         "unit.rows": by_key.astype(np.int32),
         "entity.rows": _rows_of(stored["entity"]),
         "entity.place": _entity_places(columns, len(stored["entity"])),
+        "named.entities": np.array(list(named), dtype=np.int64),
+        "named.df": np.array(list(named.values()), dtype=np.int64),
         "term.rows": _rows_of(stored["term"]),
         "term.n": n,
         "term.n_lower": n_lower,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import as_arrays
-from clew.generation.edits.entities import Entities, find_entities
-from clew.generation.edits.source import Source, TooMuch
-from clew.generation.edits.terms import Terms, find_terms
-from clew.generation.edits.units import Mentions, Units, find_mentions, find_units
+from clew.generation.edits.entities import EntityEdits, find_entities
+from clew.generation.edits.source import Source, TooManyEdits
+from clew.generation.edits.terms import TermEdits, find_terms
+from clew.generation.edits.units import MentionEdits, UnitEdits, find_mentions, find_units
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import link, places
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
 
-__all__ = ["TooMuch", "find_edits"]
+__all__ = ["TooManyEdits", "find_edits"]
 
 _RANGE = ("start", "end", "n_tokens")
 
@@ -47,12 +47,12 @@ def find_edits(
 ) -> Arrays:
     """Return what makes `base` a later generation, as `Edited` reads it.
 
-    `touched` are the documents that were added or removed since, by their ids. Raises TooMuch where
+    `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits where
     the generation is to be put together anew.
     """
     source = Source(base, lookups, stored, touched)
     if not base.size("chunk") or not source.chunks.size:
-        raise TooMuch
+        raise TooManyEdits
     terms = find_terms(source)
     units = find_units(source, terms)
     mentions = find_mentions(source, terms, units)
@@ -72,10 +72,10 @@ class _Edits:
     """All that came and went."""
 
     source: Source
-    terms: Terms
-    units: Units
-    mentions: Mentions
-    entities: Entities
+    terms: TermEdits
+    units: UnitEdits
+    mentions: MentionEdits
+    entities: EntityEdits
 
     @property
     def layers(self) -> dict[str, RowEdits]:
@@ -137,7 +137,7 @@ class _Edits:
         """Return a column of the sentences that the units that came are."""
         rows, first = self.units.sentence, self.source.came.starts["sentence"]
         if len(self.source.came.table[name]) != len(self.source.came.table["sentence.chunk"]):
-            raise TooMuch  # no token vectors, as the former ones have
+            raise TooManyEdits  # no token vectors, as the former ones have
         old = self.source.stored.take(name, rows[rows < first])
         found = np.empty(len(rows), dtype=np.int64)
         found[rows < first] = old

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.edits.source import Source
-    from clew.generation.edits.units import Mentions, Units
+    from clew.generation.edits.units import MentionEdits, UnitEdits
     from clew.generation.rows import Rows
 
 _NONE = np.iinfo(np.int64).max  # behind every place
 
 
 @dataclass(frozen=True, slots=True)
-class Entities:
+class EntityEdits:
     """The entities that came: all of those that something that came or went names."""
 
     edits: RowEdits
@@ -33,7 +33,7 @@ class Entities:
     linkable: NDArray[np.bool_]
 
 
-def find_entities(source: Source, units: Units, mentions: Mentions) -> Entities:
+def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Return which entities came and went, each where a document first names it."""
     title, owner = source.column("document.title_entity"), source.column("mention.entity")
     titled = np.flatnonzero(source.titles >= 0)
@@ -68,7 +68,7 @@ def find_entities(source: Source, units: Units, mentions: Mentions) -> Entities:
     mention[mention == _NONE] = -1
     numbers = np.full(int(touched.max(initial=-1)) + 1, -1, dtype=np.int64)
     numbers[touched[left]] = edits.at
-    return Entities(edits, touched[left], numbers, mention[left], linkable[left])
+    return EntityEdits(edits, touched[left], numbers, mention[left], linkable[left])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Firsts:
         stands = stand(source.lookups["entity.place"], 2 * at)
         self._lower(some, np.stack([2 * source.documents.now(at), 0 * at, 0 * at]), stands)
 
-    def in_kept_mentions(self, source: Source, units: Units, mentions: Rows) -> None:
+    def in_kept_mentions(self, source: Source, units: UnitEdits, mentions: Rows) -> None:
         """Look at former mentions, -1 for none."""
         some = np.flatnonzero(mentions >= 0)
         at = mentions[some]
@@ -105,7 +105,9 @@ class _Firsts:
         stands = stand(source.lookups["entity.place"], 2 * source.documents.before)
         self._lower(some, np.stack([2 * source.documents.at[at], 0 * at, 0 * at]), stands[at])
 
-    def in_new_mentions(self, source: Source, units: Units, mentions: Mentions, rows: Rows) -> None:
+    def in_new_mentions(
+        self, source: Source, units: UnitEdits, mentions: MentionEdits, rows: Rows
+    ) -> None:
         """Look at mentions that came, -1 for none."""
         some = np.flatnonzero(rows >= 0)
         at = rows[some]
@@ -130,7 +132,7 @@ class _Firsts:
 
 
 def _kept_occurrences(
-    source: Source, mentions: Mentions, rows: Rows, lost: Rows
+    source: Source, mentions: MentionEdits, rows: Rows, lost: Rows
 ) -> tuple[Rows, Rows, NDArray[np.bool_]]:
     """Return the former title and mention that each entity is first in, of those that stay.
 

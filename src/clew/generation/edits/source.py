@@ -11,9 +11,8 @@ import numpy as np
 from clew.algo.row_edits import RowEdits
 from clew.generation.edits.search import are_in, below, stand
 from clew.generation.lookups import LAYERS
-from clew.generation.rows import live_rows, places
+from clew.generation.rows import follow, live_rows, places
 from clew.store.schema import TABLES, numbers, parent_column
-from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 MOST_UNITS = 10_000  # that come; of more, everything is put together anew
 
 
-class TooMuch(Exception):
+class TooManyEdits(Exception):
     """Too much changed, or something that edits are not found for."""
 
 
@@ -59,20 +58,18 @@ class Source:
     def came(self) -> Came:
         starts = dict(zip(("document", *LAYERS), self.lookups["sizes"].tolist(), strict=True))
         if self.stored.size("extraction"):
-            raise TooMuch
+            raise TooManyEdits
         table = {"document.title_entity": self._tail("document", "document.title_entity", starts)}
         for layer in LAYERS:
             table |= {name: self._tail(layer, name, starts) for name in numbers(layer)}
             parents = table[parent_column(layer)]
             table[parent_column(layer)] = parents - starts[TABLES[layer].above]
             if parents.min(initial=starts[TABLES[layer].above]) < starts[TABLES[layer].above]:
-                raise TooMuch
-        if (table["mention.label"] == TERM).any():
-            raise TooMuch
+                raise TooManyEdits
         rows = [each.row - starts["document"] for each in self._new]
         live = live_rows(table, np.array(rows, dtype=np.int64), LAYERS)
         if len(live.rows["sentence"]) > MOST_UNITS:
-            raise TooMuch
+            raise TooManyEdits
         return Came(table, live, starts)
 
     def _tail(self, layer: str, name: str, starts: Mapping[str, int]) -> NDArray[Any]:
@@ -89,7 +86,7 @@ class Source:
         place = places(rows, int(self.lookups["sizes"][0]))
         old = [each for each in self.touched if each.row < len(place)]
         if any(each.live and place[each.row] < 0 for each in old):
-            raise TooMuch
+            raise TooManyEdits
         gone = place[np.array([each.row for each in old if not each.live], dtype=np.int64)]
         before = np.zeros(len(self._new), dtype=np.int64)
         for i, each in enumerate(self._new):
@@ -142,3 +139,33 @@ class Source:
     def column(self, name: str) -> NDArray[Any]:
         """Return a column of the base."""
         return self.base.columns[name]
+
+    def mentions_of(self, sentences: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
+        """Return the mentions of stored sentences, in the order of these, and whose each is."""
+        first, table = self.came.starts["sentence"], self.came.table
+        new, old = np.flatnonzero(sentences >= first), np.flatnonzero(sentences < first)
+        rows, owner = follow(
+            table["mention.sentence"], sentences[new] - first, len(table["sentence.chunk"])
+        )
+        former, above = self.stored.below("mention", sentences[old])
+        place = np.concatenate([new[owner], old[above]])
+        order = np.argsort(place, kind="stable")
+        columns = {}
+        for name in ("entity", "term", "start", "end", "label"):
+            both = table[f"mention.{name}"][rows], self.stored.take(f"mention.{name}", former)
+            columns[name] = np.concatenate(both)[order]
+        return place[order], columns
+
+    def former_mentions(self, column: str, values: Rows) -> Rows:
+        """Return the stored mentions, of those that there were, with some values in a column."""
+        if not len(values):
+            return np.zeros(0, dtype=np.int64)
+        held = self.stored.head(f"mention.{column}", self.came.starts["mention"])
+        wanted = np.zeros(int(max(held.max(initial=-1), values.max())) + 2, dtype=bool)
+        wanted[values] = True  # the last one, which is that of -1, is not
+        return np.flatnonzero(wanted[held])
+
+    def units_of(self, mentions: Rows) -> Rows:
+        """Return the former unit that each stored mention is one of, -1 for none."""
+        number = places(self.base.stored["unit.sentence"], self.came.starts["sentence"])
+        return np.asarray(number[self.stored.take("mention.sentence", mentions)])

@@ -21,7 +21,7 @@ _NONE = np.iinfo(np.int64).max  # behind every place
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TermEdits:
     """The terms that came: all that a document that came or went has."""
 
     edits: RowEdits
@@ -32,7 +32,7 @@ class Terms:
     flipped: Rows  # stored terms that are common now and were not, or the other way
 
 
-def find_terms(source: Source) -> Terms:
+def find_terms(source: Source) -> TermEdits:
     """Return which terms came and went, each where a chunk first has it."""
     table, live, known = source.came.table, source.came.live, source.lookups
     rows, above = live.rows["count"], live.above["count"]
@@ -77,7 +77,7 @@ def find_terms(source: Source) -> Terms:
     were[source.base.stored["term"]] = source.column("term.common")
     are = were.copy()
     are[touched] = common
-    return Terms(edits, touched[left], common[left], numbers, are, np.flatnonzero(were != are))
+    return TermEdits(edits, touched[left], common[left], numbers, are, np.flatnonzero(were != are))
 
 
 def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:

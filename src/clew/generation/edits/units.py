@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
+from clew.generation.edits.names import Names, find_names
 from clew.generation.edits.search import are_in, below, inside, looked_up, stand, taken
-from clew.generation.edits.source import MOST_UNITS, TooMuch
-from clew.generation.rows import first_of_equal, follow, places
+from clew.generation.edits.source import MOST_UNITS, TooManyEdits
+from clew.generation.rows import first_of_equal, places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.edits.source import Source
-    from clew.generation.edits.terms import Terms
+    from clew.generation.edits.terms import TermEdits
     from clew.generation.rows import Rows
 
 _NONE = np.iinfo(np.int64).max  # behind every place
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class UnitEdits:
     """The units that came, in order."""
 
     edits: RowEdits
@@ -33,10 +34,11 @@ class Units:
     sentence: Rows  # the stored sentence
     before: Rows  # the former unit before which each stands
     of_sentence: Rows  # the present unit of each live sentence that came
+    names: Names
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions:
+class MentionEdits:
     """The mentions of the units that came, in order."""
 
     edits: RowEdits
@@ -46,7 +48,7 @@ class Mentions:
     columns: Mapping[str, NDArray[Any]]  # start, end, label
 
 
-def find_units(source: Source, terms: Terms) -> Units:
+def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     """Return which units came and went: also those that are first in another chunk now."""
     table, live = source.came.table, source.came.live
     chunks, sentences = source.column("unit.chunk"), source.base.stored["unit.sentence"]
@@ -54,7 +56,7 @@ def find_units(source: Source, terms: Terms) -> Units:
     first, groups = first_of_equal(table["sentence.key"][rows].astype(np.uint64))
     keys = table["sentence.key"][rows[first]].astype(np.uint64)
     known = _known_units(source, keys)
-    # Units that lost the chunk that they were first in, and the next one that has them.
+    # UnitEdits that lost the chunk that they were first in, and the next one that has them.
     lost = below(chunks, source.chunks.gone)
     following = np.full(len(lost), -1, dtype=np.int64)
     if len(lost):
@@ -78,13 +80,15 @@ def find_units(source: Source, terms: Terms) -> Units:
     # Those that are first in another chunk that stays, and those whose names changed.
     other = np.flatnonzero((following >= 0) & ~are_in(lost, np.sort(known[moves])))
     found = _same_sentences(source, following[other], lost[other])
-    changed = _renamed_units(source, terms)
-    changed = changed[~are_in(changed, np.sort(np.concatenate([lost, known[moves]])))]
-    at = np.concatenate([following[other], chunks[changed]]).astype(np.int64)
-    stored = np.concatenate([found, sentences[changed]])
-    before = inside(chunks, sentences, at, stored)
-    origin = np.concatenate([lost[other], changed])
-    parts.append((source.chunks.now(at), stored, before, origin))
+    at = following[other]
+    parts.append((source.chunks.now(at), found, inside(chunks, sentences, at, found), lost[other]))
+    gone = np.unique(np.concatenate([lost, known[moves][known[moves] >= 0]]))
+    came, written = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    names = find_names(source, came, written, gone)
+    changed = _renamed_units(source, terms, names)
+    changed = changed[~are_in(changed, gone)]
+    at, stored = chunks[changed].astype(np.int64), sentences[changed]
+    parts.append((source.chunks.now(at), stored, inside(chunks, sentences, at, stored), changed))
     chunk, stored, before, origin = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.lexsort((stored, chunk))
     chunk, stored, before, origin = (each[order] for each in (chunk, stored, before, origin))
@@ -95,7 +99,8 @@ def find_units(source: Source, terms: Terms) -> Units:
     placed = np.full(len(first), -1, dtype=np.int64)
     number = places(stored[own] - source.came.starts["sentence"], len(table["sentence.chunk"]))
     placed[moves] = edits.at[own[number[rows[first[moves]]]]]
-    return Units(edits, chunk, stored, before, np.where(moves, placed, unit)[groups])
+    of_sentence = np.where(moves, placed, unit)[groups]
+    return UnitEdits(edits, chunk, stored, before, of_sentence, names)
 
 
 def _known_units(source: Source, keys: NDArray[np.uint64]) -> Rows:
@@ -119,48 +124,32 @@ def _same_sentences(source: Source, chunks: Rows, units: Rows) -> Rows:
     return found
 
 
-def _renamed_units(source: Source, terms: Terms) -> Rows:
+def _renamed_units(source: Source, terms: TermEdits, names: Names) -> Rows:
     """Return the former units with a word that is a name now and was none, or so."""
-    flipped = terms.flipped
-    flipped = flipped[flipped < len(source.lookups["term.rows"])]
-    if not len(flipped):
-        return flipped
-    stored = source.stored.head("mention.term", source.came.starts["mention"])
-    is_flipped = np.zeros(int(max(stored.max(initial=-1), flipped[-1])) + 2, dtype=bool)
-    is_flipped[flipped] = True  # the last one, which is that of -1, is not
-    mentions = np.flatnonzero(is_flipped[stored])
-    sentences = np.unique(source.stored.take("mention.sentence", mentions))
-    if len(sentences) > MOST_UNITS:
-        raise TooMuch
-    number = places(source.base.stored["unit.sentence"], source.came.starts["sentence"])
-    found = number[sentences]
-    return np.sort(found[found >= 0])
-
-
-def find_mentions(source: Source, terms: Terms, units: Units) -> Mentions:
-    """Return the mentions of the units that came and went."""
-    table = source.came.table
-    first = source.came.starts["sentence"]
-    new = np.flatnonzero(units.sentence >= first)
-    rows, owner = follow(
-        table["mention.sentence"],
-        units.sentence[new] - first,
-        len(table["sentence.chunk"]),
+    known = terms.flipped < len(source.lookups["term.rows"])
+    mentions = np.concatenate(
+        [
+            source.former_mentions("term", terms.flipped[known]),
+            source.former_mentions("entity", names.flipped),
+        ]
     )
-    old = np.flatnonzero(units.sentence < first)
-    inside, above = source.stored.below("mention", units.sentence[old])
-    unit = np.concatenate([new[owner], old[above]])
-    order = np.argsort(unit, kind="stable")
-    columns = {}
-    for name in ("entity", "term", "start", "end", "label"):
-        both = table[f"mention.{name}"][rows], source.stored.take(f"mention.{name}", inside)
-        columns[name] = np.concatenate(both)[order]
+    if not len(mentions):
+        return mentions
+    units = source.units_of(mentions)
+    if len(units) > MOST_UNITS:
+        raise TooManyEdits
+    return np.unique(units[units >= 0])
+
+
+def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> MentionEdits:
+    """Return the mentions of the units that came and went."""
+    unit, columns = source.mentions_of(units.sentence)
     term = columns["term"].astype(np.int64)
     kept = (term < 0) | ~looked_up(terms.are_common, term, other=False)
-    unit = unit[order][kept]
-    columns = {name: column[kept] for name, column in columns.items()}
+    kept &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
+    unit, columns = unit[kept], {name: column[kept] for name, column in columns.items()}
     former = source.column("mention.unit")
     gone = below(former, units.edits.gone)
     before = stand(former, units.before)[unit]
     entity = columns.pop("entity").astype(np.int64)
-    return Mentions(RowEdits.of(len(former), gone, before), before, unit, entity, columns)
+    return MentionEdits(RowEdits.of(len(former), gone, before), before, unit, entity, columns)

@@ -1,0 +1,67 @@
+"""Which words of scripts without capitals are names now: those that join a few chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.generation.edits.search import are_in
+from clew.generation.lookups import is_useful
+from clew.types import TERM
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.generation.edits.source import Source
+    from clew.generation.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The stored entities that some mention is such a word of, ascending."""
+
+    entities: Rows
+    useful: NDArray[np.bool_]  # which of them are names now
+    flipped: Rows  # those that are names now and were not, or the other way
+
+    def are_useful(self, labels: NDArray[Any], entities: Rows) -> NDArray[np.bool_]:
+        """Say which mentions, by their labels and stored entities, are not to be dropped."""
+        found = labels != TERM
+        some = np.flatnonzero(~found)
+        found[some] = self.useful[np.searchsorted(self.entities, entities[some])]
+        return np.asarray(found)
+
+
+def find_names(source: Source, chunks: Rows, sentences: Rows, gone: Rows) -> Names:
+    """Return which such words are names, with some units more and some that are `gone`.
+
+    Those that came are first in present `chunks` as stored `sentences`.
+    """
+    owner, columns = source.mentions_of(sentences)
+    entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
+    known, df = source.lookups["named.entities"], source.lookups["named.df"]
+    entities = np.union1d(known, entity[is_term])
+    at = np.searchsorted(entities, known)
+    counts = np.zeros(len(entities), dtype=np.int64)
+    counts[at] = df
+    if len(entities):
+        _, went = source.mentions_of(source.base.stored["unit.sentence"][gone])
+        touched = np.union1d(entity, went["entity"])
+        changed = entities[are_in(entities, touched)]
+        is_own = are_in(entity, changed)
+        pairs = [(entity[is_own], chunks[owner[is_own]])]
+        former = source.former_mentions("entity", changed)
+        units = source.units_of(former)
+        kept = (units >= 0) & ~are_in(units, gone)
+        stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
+        named = source.stored.take("mention.entity", former[kept]).astype(np.int64)
+        pairs.append((named, source.chunks.now(stands)))
+        both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
+        counts[np.searchsorted(entities, changed)] = np.bincount(
+            np.searchsorted(changed, both[0]), minlength=len(changed)
+        )
+    useful = is_useful(counts, source.chunks.size)
+    were = is_useful(df, source.chunks.n)
+    return Names(entities, useful, known[useful[at] != were])
