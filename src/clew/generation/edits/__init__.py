@@ -47,8 +47,8 @@ def find_edits(
 ) -> Arrays:
     """Return what makes `base` a later generation, as `Edited` reads it.
 
-    `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits where
-    the generation is to be put together anew.
+    `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits
+    where the generation is to be put together anew.
     """
     source = Source(base, lookups, stored, touched)
     if not base.size("chunk") or not source.chunks.size:
