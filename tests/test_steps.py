@@ -59,14 +59,16 @@ def test_the_nearest_units_of_many(monkeypatch, question):
     """Above a number of units those of the nearest chunks are compared, and no others."""
     with built(small_documents()) as snapshot:
         asked = steps.read_query(models(), question)
+        assert steps.units_near(snapshot, asked) is None
         exact, cosines = steps.nearest_units(snapshot, asked, 5)
         monkeypatch.setattr(scoring, "EXACT_UP_TO", 0)
         for dense in (None, steps.dense_scores(snapshot, "chunk", asked)):
-            rows, found = steps.nearest_units(snapshot, asked, 5, dense)
+            near = steps.units_near(snapshot, asked, dense)
+            rows, found = steps.nearest_units(snapshot, asked, 5, near)
             assert rows.tolist() == exact.tolist()
             np.testing.assert_allclose(found, cosines, atol=1e-6)
         monkeypatch.setattr(scoring, "CANDIDATES", 2)
-        rows, _ = steps.nearest_units(snapshot, asked, 99)
+        rows, _ = steps.nearest_units(snapshot, asked, 99, steps.units_near(snapshot, asked))
         [best, second] = steps.nearest(snapshot, "chunk", asked, 2)[0]
         inside = snapshot.link("chunk", "unit")[[best, second]].indices
         assert sorted(rows) == sorted(set(inside.tolist()))

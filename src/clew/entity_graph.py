@@ -320,7 +320,8 @@ def seed_entities(
     seeds: Seeds = {link.row: (link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")
-    rows, cosines = steps.nearest_units(snapshot, asked, n_units, dense)
+    near = steps.units_near(snapshot, asked, dense)
+    rows, cosines = steps.nearest_units(snapshot, asked, n_units, near)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
             weight, reason = seeds.get(entity, (0.0, "in a sentence near the question"))

@@ -5,8 +5,10 @@ from dataclasses import asdict, replace
 import pytest
 
 from clew.errors import InputError
+from clew.methods import clue
 from clew.methods.clue import Clue, CluePaper
 from clew.models import Reply
+from clew.steps import nearest, read_query, scores
 from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, small_documents
 from clew.testing import models as hash_models
 from clew.types import Document
@@ -376,6 +378,27 @@ def test_threads_lead_from_the_query_to_the_hit(late):
                 last = path.steps[-2]
                 assert hit.start <= last.start < last.end <= hit.end
                 assert last.text == hit.text[last.start - hit.start : last.end - hit.start]
+
+
+def test_of_an_entity_in_many_units_those_of_near_chunks_are_tried(monkeypatch):
+    """In a large index, and no others; with room for all of them nothing changes."""
+    method, given = Clue(seed_units=False, title_links=False, fill=False), hash_models()
+    with built(small_documents()) as snapshot:
+        question = QUESTIONS[0]
+        before = method.retrieve(question, snapshot, given)
+        monkeypatch.setattr(scores, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(clue, "_MOST_UNITS", 0)
+        assert method.retrieve(question, snapshot, given).hits == before.hits
+        monkeypatch.setattr(scores, "CANDIDATES", 2)
+        asked = read_query(given, question)
+        near = nearest(snapshot, "chunk", asked, 2)[0].tolist()
+        units = snapshot.link("chunk", "unit")[near].indices
+        inside = set(snapshot.layer("unit").ids(units.tolist()))
+        found = method.retrieve(question, snapshot, given)
+        assert found.hits != before.hits
+        tried = {step.id for path in found.paths for step in path.steps if step.layer == "unit"}
+        assert tried
+        assert tried <= inside
 
 
 def test_a_sentence_in_two_documents_supports_both():

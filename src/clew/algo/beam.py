@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.coding import Vectors
+from clew.algo.coding import Vectors, products_of
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 
@@ -108,7 +108,7 @@ def _next_units(
     near: dict[tuple[int, int], list[int]] = {}
     for entity, here in places.items():
         pool = graph.units_of(entity)
-        similarity = graph.vectors[pool] @ directions[here].T
+        similarity = products_of(graph.vectors, pool, directions[here].T)
         for place, scores in zip(here, similarity.T, strict=True):
             known = states[place].units
             best = pool[top_k(scores, k + len(known))].tolist()

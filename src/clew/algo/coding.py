@@ -50,6 +50,14 @@ class Vectors(Protocol):
         ...
 
 
+def products_of(
+    vectors: Vectors, rows: NDArray[np.integer], other: NDArray[Any]
+) -> NDArray[np.floating]:
+    """Return vectors[rows] @ other; of coded vectors no numbers are kept but the products."""
+    own = getattr(vectors, "products", None)
+    return np.asarray(vectors[rows] @ other if own is None else own(rows, other))
+
+
 def coded(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     """Return (n, d) numbers as (n, `width`) bytes."""
     rows = np.empty((len(vectors), width(vectors.shape[1], bits)), dtype=np.uint8)

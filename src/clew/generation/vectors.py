@@ -51,11 +51,19 @@ class StoredVectors:
         return self._read(stored)
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
-        blocks = [self._rows[i : i + _BLOCK] for i in range(0, max(len(self), 1), _BLOCK)]
+        return self._products(self._rows, other)
+
+    def products(self, rows: NDArray[np.integer], other: NDArray[Any]) -> NDArray[Any]:
+        """Return what self[rows] @ other does."""
+        return self._products(self._rows[rows], other)
+
+    def _products(self, stored_rows: Rows, other: NDArray[Any]) -> NDArray[Any]:
+        n = len(stored_rows)
+        blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         if any(part.dtype != np.uint8 for part in self._parts):
             return np.concatenate([self._read(stored) @ other for stored in blocks])
         other = np.asarray(other, dtype=np.float32)
-        room = np.empty((min(len(self), _BLOCK), self._dimension), dtype=np.float32)
+        room = np.empty((min(n, _BLOCK), self._dimension), dtype=np.float32)
         found = [coding.products(self._codes(each), other, self._bits, room) for each in blocks]
         return np.concatenate(found)
 

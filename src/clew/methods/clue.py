@@ -69,9 +69,10 @@ class Clue:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
-        graph = _graph(snapshot, title_links=self.title_links)
+        near = steps.units_near(snapshot, asked)
+        graph = _graph(snapshot, near, self.title_links)
         linked, notes = self._linked(query, snapshot, models)
-        anchored = steps.nearest_units(snapshot, asked, self.k)[0].tolist()
+        anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
         seeds = {link.row for link in linked}
         if self.unit_anchoring:
             seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
@@ -134,8 +135,16 @@ class Clue:
         return linked + steps.similar_entities(snapshot, models, names, self.k), notes
 
 
-def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
-    """Return units and entities for one question, which reads what it visits, and that once."""
+def _graph(
+    snapshot: Snapshot,
+    near: NDArray[np.integer] | None,
+    title_links: bool,  # noqa: FBT001 -- a setting
+) -> UnitGraph:
+    """Return units and entities for one question, which reads what it visits, and that once.
+
+    Of an entity in more than 10,000 units only those are tried that are `near`, where these are
+    known: the units of the chunks nearest to the question, ascending.
+    """
     entities, units = snapshot.linked("unit", "entity"), snapshot.linked("entity", "unit")
     layer, inside = snapshot.layer("unit"), snapshot.linked("chunk", "unit")
     chunk_of = layer.columns["chunk"]
@@ -152,6 +161,8 @@ def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
     @cache
     def units_of(entity: int) -> NDArray[np.integer]:
         found = units.row(entity)
+        if near is not None and len(found) > _MOST_UNITS:
+            found = np.intersect1d(found, near, assume_unique=True)
         if not title_links:
             return found
         titled = steps.titled_chunks(snapshot, entity)
@@ -159,6 +170,9 @@ def _graph(snapshot: Snapshot, *, title_links: bool) -> UnitGraph:
         return np.union1d(found, within[np.isin(chunk_of[within], titled)])
 
     return UnitGraph(entities_of, units_of, layer.vectors)
+
+
+_MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question
 
 
 @dataclass(slots=True)

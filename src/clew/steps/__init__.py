@@ -52,6 +52,7 @@ from clew.steps.scores import (
     nearest_units,
     read_query,
     term_rows,
+    units_near,
 )
 
 __all__ = [
@@ -100,4 +101,5 @@ __all__ = [
     "titled_chunks",
     "triple_step",
     "unit_step",
+    "units_near",
 ]

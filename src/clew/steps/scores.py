@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.bm25 import bm25_scores
+from clew.algo.coding import products_of
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.sketches import CANDIDATES, EXACT_UP_TO
 from clew.algo.topk import top_k
@@ -73,29 +74,44 @@ def nearest(
 
 
 def nearest_units(
-    snapshot: Snapshot, query: Query, k: int, dense: NDArray[np.float64] | None = None
+    snapshot: Snapshot,
+    query: Query,
+    k: int,
+    among: NDArray[np.integer] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the `k` units nearest to the query, best first, and their cosines; ties go by row.
 
-    Of more than 100,000 units those of the 1,000 chunks nearest to the query are compared, by
-    `dense`, the chunks' (n_chunks,) cosines, where they are known already. In 3,739 chunks of
-    2WikiMultiHopQA the three nearest units of 300 questions stood in the 72 nearest chunks.
+    They are `among` what `units_near` returned. In 3,739 chunks of 2WikiMultiHopQA the three
+    nearest units of 300 questions stood in the 72 nearest chunks.
+    """
+    if among is None:
+        return nearest(snapshot, "unit", query, k)
+    cosines = cosines_of(snapshot, "unit", query, among)
+    best = top_k(cosines, k)
+    return among[best].astype(np.intp), cosines[best]
+
+
+def units_near(
+    snapshot: Snapshot, query: Query, dense: NDArray[np.float64] | None = None
+) -> NDArray[np.integer] | None:
+    """Return the units of the 1,000 chunks nearest to the query, ascending, of more than 100,000.
+
+    None of fewer, of which all are compared. `dense` are the chunks' (n_chunks,) cosines where they
+    are known already.
     """
     if len(snapshot.layer("unit")) <= EXACT_UP_TO:
-        return nearest(snapshot, "unit", query, k)
+        return None
     scores = dense_scores(snapshot, "chunk", query) if dense is None else dense
     chunks = np.sort(top_k(scores, CANDIDATES))
-    units = np.unique(snapshot.linked("chunk", "unit").rows(chunks).indices)
-    cosines = cosines_of(snapshot, "unit", query, units)
-    best = top_k(cosines, k)
-    return units[best].astype(np.intp), cosines[best]
+    return np.unique(snapshot.linked("chunk", "unit").rows(chunks).indices)
 
 
 def cosines_of(
     snapshot: Snapshot, layer: str, query: Query, rows: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Return the (len(rows),) cosines of some rows of a layer to the query."""
-    return np.asarray(snapshot.layer(layer).vectors[rows] @ query.vector, dtype=np.float64)
+    vectors = snapshot.layer(layer).vectors
+    return np.asarray(products_of(vectors, rows, query.vector), dtype=np.float64)
 
 
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
