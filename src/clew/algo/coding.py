@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BITS = (1, 2, 4, 8)
 
 _BLOCK = 4_096  # vectors that are coded or read at once
+_AT_ONCE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
 _SCALE = np.dtype("<f4")  # of the number behind the codes
 _LARGEST = 127  # code of eight bits
 _POSITIVE = {  # levels, by bits
@@ -98,7 +99,9 @@ def products(
         found = _BYTES[bits].take(codes, axis=0).reshape(len(rows), codes.shape[1] * 8 // bits)
         levels[...] = found[:, : room.shape[1]]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
-    found = levels @ other
+    size = max(1, _AT_ONCE // max(1, other.size))
+    parts = [levels[start : start + size] @ other for start in range(0, len(rows), size)]
+    found = np.concatenate(parts) if parts else levels @ other
     return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
 
 

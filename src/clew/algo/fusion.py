@@ -24,7 +24,7 @@ def mean_of_min_max(*rankings: NDArray[np.floating]) -> NDArray[np.float64]:
     scaled = [min_max(r) for r in rankings if len(r) and np.ptp(r) > 0]
     if not scaled:
         return np.zeros(len(rankings[0]) if rankings else 0)
-    return np.asarray(np.mean(scaled, axis=0), dtype=np.float64)
+    return np.asarray(sum(scaled[1:], scaled[0]) / len(scaled), dtype=np.float64)
 
 
 def reciprocal_rank_fusion(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
     from clew.generation.rows import Rows
 
+_MANY = 200_000  # rows; of more, threads share the products
+_MOST_THREADS = 4
 _BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's cache
 
 
@@ -62,10 +67,20 @@ class StoredVectors:
         blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         if any(part.dtype != np.uint8 for part in self._parts):
             return np.concatenate([self._read(stored) @ other for stored in blocks])
-        other = np.asarray(other, dtype=np.float32)
-        room = np.empty((min(n, _BLOCK), self._dimension), dtype=np.float32)
-        found = [coding.products(self._codes(each), other, self._bits, room) for each in blocks]
-        return np.concatenate(found)
+        multiply = partial(self._of_blocks, other=np.asarray(other, dtype=np.float32))
+        if n <= _MANY:
+            return np.concatenate(multiply(blocks))
+        n_threads = min(_MOST_THREADS, os.cpu_count() or 1)
+        size = -(-len(blocks) // n_threads)
+        shares = [blocks[i : i + size] for i in range(0, len(blocks), size)]
+        with ThreadPoolExecutor(n_threads) as pool:
+            return np.concatenate(
+                [found for share in pool.map(multiply, shares) for found in share]
+            )
+
+    def _of_blocks(self, blocks: Sequence[Rows], other: NDArray[np.float32]) -> list[NDArray[Any]]:
+        room = np.empty((min(len(blocks[0]), _BLOCK), self._dimension), dtype=np.float32)
+        return [coding.products(self._codes(each), other, self._bits, room) for each in blocks]
 
     def __array__(  # as NumPy calls it
         self,
@@ -88,9 +103,12 @@ class StoredVectors:
 
     def _gathered(self, stored: Rows, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return the rows of the arrays, coded or not as `dtype` has them; zero for -1."""
-        if len(self._parts) == 1 and len(stored) and _are_neighbours(stored):
-            part = self._parts[0][int(stored[0]) : int(stored[-1]) + 1]
-            return part if dtype == np.uint8 else self._decoded(part)
+        if len(stored) and _are_neighbours(stored):
+            i = int(np.searchsorted(self._ends, stored[0], side="right"))
+            if stored[-1] < self._ends[i]:  # nothing need be copied
+                begin = int(self._ends[i]) - len(self._parts[i])
+                part = self._parts[i][int(stored[0]) - begin : int(stored[-1]) + 1 - begin]
+                return part if dtype == np.uint8 else self._decoded(part)
         out = np.zeros((len(stored), width), dtype=dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):
