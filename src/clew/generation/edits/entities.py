@@ -35,9 +35,11 @@ class EntityEdits:
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Return which entities came and went, each where a document first names it."""
-    title, owner = source.column("document.title_entity"), source.column("mention.entity")
     titled = np.flatnonzero(source.titles >= 0)
-    lost = np.concatenate([owner[mentions.edits.gone], title[source.documents.gone]])
+    lost = source.column("document.title_entity")[source.documents.gone]
+    if len(mentions.edits.gone):
+        named = source.column("mention.entity")[mentions.edits.gone]
+        lost = np.concatenate([named, lost])
     lost = np.unique(lost[lost >= 0]).astype(np.int64)
     came = np.concatenate([source.titles[titled], mentions.entity])
     touched, place = np.unique(
