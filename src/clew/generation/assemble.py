@@ -158,7 +158,7 @@ def assemble(
 
     columns = _chunk_columns(table, live)
     columns |= _unit_columns(table, live, units)
-    columns |= _mention_columns(mentions)
+    columns |= _mention_columns(table, mentions)
     columns |= _description_columns(table, live, described)
     columns |= _entity_columns(columns, len(entity_rows), titles)
     columns["entity.mention"] = _first(mentions["entity"], mentions["own"], len(entity_rows))
@@ -189,6 +189,7 @@ def assemble(
         ),
     }
     links = {pair: StoredLink.of(matrix) for pair, matrix in matrices.items()}
+    del mentions, numbers, matrices  # which may be most of the memory
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],
@@ -201,13 +202,14 @@ def assemble(
         "profile": live.rows["profile"],
         "occurrence": occurrences,
     }
+    found: Table = {}
+    if editable and can_be_edited(table, with_aliases=bool(aliases)):
+        found = lookups(table, live, columns, stored, terms, named)
+    counts.clear()
     postings = Postings.of(table, live, term_rows)
     parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
     if halved:
         parts.append(_subchunks(table, live, postings, terms))
-    found: Table = {}
-    if editable and can_be_edited(table, with_aliases=bool(aliases)):
-        found = lookups(table, live, columns, stored, terms, named)
     return Assembly(
         stored={name: rows for part in parts for name, rows in part.stored.items()},
         columns={name: column for part in parts for name, column in part.columns.items()},
@@ -217,8 +219,8 @@ def assemble(
 
 
 _LAYERS = (
-    "chunk", "subchunk", "sentence", "count", "posting", "extraction", "statement", "triple",
-    "description", "profile",
+    "chunk", "subchunk", "sentence", "count", "extraction", "statement", "triple", "description",
+    "profile",
 )  # fmt: skip
 
 
@@ -295,21 +297,36 @@ def _places_in_group(groups: Rows) -> Rows:
 
 
 def _mentions(table: Table, units: _Units) -> Columns:
-    """Return the columns of the units' mentions, unit after unit."""
+    """Return the units' mentions, unit after unit: who, how, and the row in the store.
+
+    Rows of statements' mentions follow those of sentences'.
+    """
     parts: list[Columns] = []
+    first = 0
     for layer, above, owners in (
         ("mention", "sentence", units.sentence),
         ("statement_mention", "statement", units.statement),
     ):
         own = np.flatnonzero(owners >= 0)
         n_above = len(table[schema.parent_column(above)])
-        rows, position = follow(table[schema.parent_column(layer)], owners[own], n_above)
-        names = schema.TABLES[layer].columns
+        parents = table[schema.parent_column(layer)]
+        rows, position = follow(parents, owners[own], n_above)
+        names = ("entity", "label", "term")
         parts.append({name: table[f"{layer}.{name}"][rows] for name in names})
-        parts[-1]["unit"] = own[position]
-    together = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    order = np.argsort(together["unit"], kind="stable")
-    return {name: column[order] for name, column in together.items()}
+        parts[-1] |= {"unit": own[position], "row": first + rows}
+        first += len(parents)
+    together = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    if np.any(np.diff(together["unit"]) < 0):
+        order = np.argsort(together["unit"], kind="stable")
+        together = {name: column[order] for name, column in together.items()}
+    return together
+
+
+def _written(table: Table, mentions: Columns, name: str) -> NDArray[Any]:
+    """Return a column of mentions by their rows in the store."""
+    columns = (table[f"{layer}.{name}"] for layer in ("mention", "statement_mention"))
+    own, made = columns
+    return (np.concatenate([own, made]) if len(made) else own)[mentions["row"]]
 
 
 def _named(
@@ -427,10 +444,11 @@ def _unit_columns(table: Table, live: Live, units: _Units) -> Columns:
     return columns
 
 
-def _mention_columns(mentions: Columns) -> Columns:
+def _mention_columns(table: Table, mentions: Columns) -> Columns:
     types = {"unit": np.int32, "entity": np.int32, "label": np.uint8}
-    types |= {"start": np.int32, "end": np.int32}
-    return {f"mention.{name}": mentions[name].astype(kind) for name, kind in types.items()}
+    columns = {f"mention.{name}": mentions[name].astype(kind) for name, kind in types.items()}
+    written = {f"mention.{n}": _written(table, mentions, n) for n in ("start", "end")}
+    return columns | {name: column.astype(np.int32) for name, column in written.items()}
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:

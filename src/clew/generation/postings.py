@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import expanded
-from clew.generation.rows import link, places
+from clew.generation.rows import follow, link, places, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +32,10 @@ class Ranges:
         """Return the ranges of stored `rows` of a layer, which lie in these chunks."""
         return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
 
+    def part(self, begin: int, end: int) -> Ranges:
+        """Return some of them."""
+        return Ranges(self.chunk[begin:end], self.start[begin:end], self.end[begin:end])
+
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
         """Return the ranges as columns of a layer."""
         chunk = self.chunk.astype(np.int32)
@@ -42,22 +46,28 @@ class Ranges:
 class Postings:
     """Where terms stand in the chunks' own texts, in the order of chunks and of their text."""
 
-    chunk: Rows  # places among the live chunks
-    term: Rows  # in the numbers of the generation
+    chunk: NDArray[np.integer]  # places among the live chunks
+    term: NDArray[np.integer]  # in the numbers of the generation
     start: NDArray[Any]
     n_terms: int
 
     @classmethod
     def of(cls, table: Mapping[str, NDArray[Any]], live: Live, terms: Rows) -> Postings:
-        """Return the live postings; `terms` are the stored rows of the generation's terms."""
-        rows = live.rows["posting"]
-        numbers = places(terms, int(terms.max(initial=-1)) + 1)
+        """Return those of live chunks; `terms` are the stored rows of the generation's terms."""
+        n_chunks = len(table["chunk.document"])
+        rows, chunk = follow(table["posting.chunk"], live.rows["chunk"], n_chunks)
+        small = np.int32 if max(n_chunks, len(terms)) < _FAR else np.int64
+        numbers = places(terms, int(terms.max(initial=-1)) + 1).astype(small)
         term, start = numbers[table["posting.term"][rows]], table["posting.start"][rows]
-        return cls(live.above["posting"], term, start, len(terms))
+        return cls(chunk.astype(small), term, start, len(terms))
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
         """Return the link from sentences to the terms that stand in them, of weight 1."""
-        return link(*self._inside(sentences), len(sentences.chunk), self.n_terms)
+        blocks = []
+        for begin in range(0, max(len(sentences.chunk), 1), _AT_ONCE):
+            some = sentences.part(begin, begin + _AT_ONCE)
+            blocks.append(link(*self._inside(some), len(some.chunk), self.n_terms))
+        return stacked(blocks)
 
     def subchunk_terms(self, subchunks: Ranges, chunks: Rows, terms: Rows) -> csr_array:
         """Return the link from sub-chunks to terms, by how often these stand there.
@@ -66,7 +76,8 @@ class Postings:
         its title alone, each of its sub-chunks has once. A word of the title that stands in the
         chunk's own text too is linked to the sub-chunks where it stands, and not to the others.
         """
-        keys, own_keys = chunks * self.n_terms + terms, self.chunk * self.n_terms + self.term
+        own_chunk = self.chunk.astype(np.int64)
+        keys, own_keys = chunks * self.n_terms + terms, own_chunk * self.n_terms + self.term
         titled = ~np.isin(keys, own_keys)
         firsts = np.searchsorted(subchunks.chunk, chunks[titled])
         lasts = np.searchsorted(subchunks.chunk, chunks[titled], side="right")
@@ -76,13 +87,18 @@ class Postings:
         found = np.concatenate([own_terms, terms[titled][pairs]])
         return link(rows, found, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
 
-    def _inside(self, ranges: Ranges) -> tuple[Rows, Rows]:
+    def _inside(self, ranges: Ranges) -> tuple[Rows, NDArray[np.integer]]:
         """Return the place of a range and the term, of each posting that starts in the range."""
-        ascending = self.chunk * _FAR + self.start
+        if not len(ranges.chunk):
+            return ranges.chunk, ranges.chunk
+        bounds = np.array([ranges.chunk[0], ranges.chunk[-1] + 1])
+        first, last = np.searchsorted(self.chunk, bounds).tolist()
+        ascending = self.chunk[first:last].astype(np.int64) * _FAR + self.start[first:last]
         firsts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.start)
         lasts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.end)
         rows, postings = expanded(firsts, lasts)
-        return rows, self.term[postings]
+        return rows, self.term[first:last][postings]
 
 
 _FAR = 2**31  # beyond every character of a document
+_AT_ONCE = 2**17  # sentences

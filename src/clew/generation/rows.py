@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -153,3 +153,22 @@ def link(
     if weights is None:
         pairs.data[:] = 1.0
     return pairs
+
+
+def stacked(blocks: Sequence[csr_array]) -> csr_array:
+    """Return links with the same columns as one, the rows of each behind those before."""
+    if len(blocks) == 1:
+        return blocks[0]
+    n_entries = sum(block.nnz for block in blocks)
+    shape = sum(block.shape[0] for block in blocks), blocks[0].shape[1]
+    index: type[Any] = np.int32 if max(*shape, n_entries) < 2**31 else np.int64
+    ends = np.cumsum([0, *(block.nnz for block in blocks)])
+    begins = (b.indptr[:-1].astype(index) + index(e) for b, e in zip(blocks, ends, strict=False))
+    return csr_array(
+        (
+            np.concatenate([block.data for block in blocks]),
+            np.concatenate([block.indices.astype(index, copy=False) for block in blocks]),
+            np.concatenate([*begins, ends[-1:].astype(index)]),
+        ),
+        shape=shape,
+    )

@@ -121,10 +121,29 @@ def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
 
-def table(segments: Sequence[Segment]) -> dict[str, NDArray[Any]]:
-    """Return every column of numbers, of all segments end to end."""
+def table(segments: Sequence[Segment]) -> Mapping[str, NDArray[Any]]:
+    """Return every column of numbers, of all segments end to end, put together when asked for."""
     names = ["document.title_entity", *(name for layer in TABLES for name in numbers(layer))]
-    return {name: concatenated(segments, name) for name in names}
+    return _Columns(segments, dict.fromkeys(names))
+
+
+class _Columns(Mapping[str, "NDArray[Any]"]):
+    """Columns that are read each time, since all of them at once would take much memory."""
+
+    def __init__(self, segments: Sequence[Segment], names: Mapping[str, None]) -> None:
+        self._segments = segments
+        self._names = names
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        return concatenated(self._segments, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def bits(name: str, recipe: Mapping[str, Scalar]) -> int:
