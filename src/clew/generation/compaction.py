@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.generation.rows import live_rows, number_entities, places, renumber
 from clew.store import Compacted, schema
-from clew.store.segments import Blocks
+from clew.store.segments import Blocks, let_go
 from clew.types import DATE, REFERENCES
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     Arrays = dict[str, NDArray[Any] | Blocks]
 
 _BLOCK_ROWS = 4096
+_LET_GO = 16 * _BLOCK_ROWS  # after so many rows those that were read take no memory any more
+_AT_ONCE = 2**20  # numbers
 
 
 def compacted(
@@ -84,10 +86,24 @@ def _columns(
         if name == schema.parent_column(layer):
             arrays[name] = live.above[layer].astype(np.int32)
             continue
-        column = table[name][live.rows[layer]]
         target = REFERENCES.get(name)
-        arrays[name] = column if target is None else new[target][column].astype(np.int32)
+        numbers = None if target is None else new[target]
+        shape = (len(live.rows[layer]),)
+        dtype = np.dtype(np.int32) if target else _dtype(segments, name)
+        arrays[name] = Blocks(shape, dtype, _values(table, name, live.rows[layer], numbers))
     return arrays
+
+
+def _dtype(segments: Sequence[Segment], name: str) -> np.dtype[Any]:
+    return next(segment[name].dtype for segment in segments if name in segment)
+
+
+def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
+    """Yield some rows of a column, by other numbers if these are given: read when it is written."""
+    column = table[name]
+    for start in range(0, len(rows), _AT_ONCE):
+        found = column[rows[start : start + _AT_ONCE]]
+        yield found if numbers is None else numbers[found].astype(np.int32)
 
 
 def _wide(
@@ -151,17 +167,19 @@ def _ranges(
     recipe: Mapping[str, Scalar],
 ) -> Blocks:
     """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
-    parts = [segment[name] for segment in segments if name in segment]
+    parts = [segment for segment in segments if name in segment]
     code = partial(schema.in_codes, name, recipe=recipe)
-    empty, n = code(parts[0][:0]), int((ranges[:, 1] - ranges[:, 0]).sum())
-    return Blocks((n, *empty.shape[1:]), empty.dtype, _pieces(parts, ranges, code))
+    empty, n = code(parts[0][name][:0]), int((ranges[:, 1] - ranges[:, 0]).sum())
+    return Blocks((n, *empty.shape[1:]), empty.dtype, _pieces(parts, name, ranges, code))
 
 
 def _pieces(
-    parts: Sequence[NDArray[Any]],
+    segments: Sequence[Segment],
+    name: str,
     ranges: NDArray[np.int64],
     code: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> Iterator[NDArray[Any]]:
+    parts = [segment[name] for segment in segments]
     ends = np.cumsum([len(part) for part in parts])
     owners = np.searchsorted(ends, ranges[:, 0], side="right")
     starts = ends - [len(part) for part in parts]
@@ -170,6 +188,8 @@ def _pieces(
         runs = _runs(ranges[block], owners[block])
         pieces = [code(parts[owner][a - starts[owner] : b - starts[owner]]) for owner, a, b in runs]
         yield np.concatenate(pieces or [code(parts[0][:0])])
+        for segment in segments if begin % _LET_GO == 0 else ():
+            let_go(segment, name)
 
 
 def _runs(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo import coding
+from clew.store.segments import let_go
 from clew.types import REFERENCES
 
 if TYPE_CHECKING:
@@ -171,6 +172,10 @@ class Coded(Mapping[str, "NDArray[Any]"]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return in_codes(name, self._segment[name], self._recipe)
+
+    def let_go(self, name: str) -> None:
+        """Let go of the memory that an array takes, where it is mapped."""
+        let_go(self._segment, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._segment)

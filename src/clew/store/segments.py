@@ -40,6 +40,7 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
 _BLOCK = 1 << 20  # bytes that have a checksum
+_AT_ONCE = 1 << 24  # bytes of an array that are copied
 _LET_GO: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
@@ -193,6 +194,15 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 self._check(name, first * _BLOCK, min((last + 1) * _BLOCK, array.nbytes))
         return array
 
+    def let_go(self, name: str) -> None:
+        """Let go of the memory that an array takes; it is read anew when it is asked for."""
+        if _LET_GO is not None:
+            start, end = self._entries[name]["data_offsets"]
+            begin = self._begin + start
+            page = begin - begin % mmap.PAGESIZE
+            if end > start:
+                self._data.madvise(_LET_GO, page, self._begin + end - page)
+
     def zeroed(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
         """Return an array, and which of its rows are damaged: a copy with zeros there."""
         array = self._unchecked(name)
@@ -284,14 +294,32 @@ def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any
     return flat.reshape(shape)
 
 
+def let_go(arrays: Arrays, name: str) -> None:
+    """Let go of the memory that one of the arrays takes, where they are mapped."""
+    own = getattr(arrays, "let_go", None)
+    if own is not None:
+        own(name)
+
+
 def joined(parts: Sequence[Arrays]) -> dict[str, Blocks]:
     """Return several segments' arrays end to end, as one segment."""
     together = {}
     for name in dict.fromkeys(name for part in parts for name in part):
-        pieces = [part[name] for part in parts if name in part]
-        shape = (sum(map(len, pieces)), *pieces[0].shape[1:])
-        together[name] = Blocks(shape, pieces[0].dtype, pieces)
+        having = [part for part in parts if name in part]
+        arrays = [part[name] for part in having]
+        shape = (sum(map(len, arrays)), *arrays[0].shape[1:])
+        together[name] = Blocks(shape, arrays[0].dtype, _pieces(having, name))
     return together
+
+
+def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
+    """Yield the rows of an array of several segments, and let go of what was read."""
+    for part in parts:
+        array = part[name]
+        size = max(1, _AT_ONCE * len(array) // max(1, array.nbytes))
+        for start in range(0, len(array), size):
+            yield array[start : start + size]
+            let_go(part, name)
 
 
 def sweep(folder: Path, keep: Iterable[str]) -> None:
