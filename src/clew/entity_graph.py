@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.pagerank import Local, local_pagerank
+from clew.algo.pagerank import Degrees, Local, local_pagerank
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import CachedArrays, Derived
 from clew.types import Path, Snapshot, Step
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MAX_STOPS = 3  # entities on a path
 _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
 # Weight below this share of a node's degree stays there: moves no chunk that matters. In small
-# graphs it goes on until nothing is left of it.
+# graphs, whose edges are all kept, it goes on until nothing is left of it.
 _RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-10
 
 
@@ -120,9 +120,10 @@ class EntityGraph:
     chunk_entities: Link  # (n_chunks, n_entities); the data say whether in text, title, or both
     entity_chunks: Link
     rarity: Rarity
-    degrees: _Degrees
+    degrees: Degrees  # sums of the links' weights, without those of names
     units: _Units | None  # where units are nodes
     names: NameLinks | None
+    matrix: csr_array | None = None  # all edges, of a small graph
 
     @property
     def n_chunks(self) -> int:
@@ -134,6 +135,8 @@ class EntityGraph:
 
     def edges(self, nodes: NDArray[np.intp]) -> csr_array[Any, tuple[int, int]]:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
+        if self.matrix is not None:
+            return csr_array(self.matrix[nodes])
         n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
         entities = nodes[first:] - self.first_entity
         found = [
@@ -245,7 +248,11 @@ def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
         counts = [each.counts for each in (units.of_chunks, units.chunks, units.of_entities)]
     degrees = _Degrees(wanted, snapshot.get(_SUMS), rarity, *counts)
     names = steps.name_links(snapshot) if wanted.names else None
-    return EntityGraph(wanted, forth, back, rarity, degrees, units, names)
+    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
+    if len(degrees) > _SMALL:
+        return graph
+    every = np.arange(len(degrees))
+    return replace(graph, degrees=degrees[every], matrix=graph.edges(every))
 
 
 def _weights(snapshot: Snapshot) -> Arrays:

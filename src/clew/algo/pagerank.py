@@ -150,12 +150,25 @@ def local_pagerank(
         sums = found.sum(axis=1)
         passed = np.repeat(damping * weights / sums, np.diff(found.indptr))
         np.add.at(waiting, ends, passed * found.data)
-        ends = np.unique(ends)
+        ends = _distinct(ends, n)
         reached[ends] = True
         pushing = ends[waiting[ends] > residual * degrees[ends]]
     nodes = np.flatnonzero(reached)
     left = waiting[nodes]
     return Local(nodes, scores[nodes] + (1 - damping) * left, float(damping * left.sum()))
+
+
+def _distinct(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
+    """Return the distinct ones of some of `n` nodes, ascending; np.unique takes three times it."""
+    if len(nodes) * _DENSE > n:
+        is_there = np.zeros(n, dtype=bool)
+        is_there[nodes] = True
+        return np.flatnonzero(is_there)
+    ordered = np.sort(nodes).astype(np.intp)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
+_DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
 
 
 def _shares(restart: NDArray[np.float64], damping: float) -> NDArray[np.float64]:

@@ -1,0 +1,150 @@
+"""What grows with an index and what does not: `python benchmarks/growth.py [--sizes 10000,100000]`.
+
+Passages are made (`benchmarks/run.py`), about 100 words each, and words are hashed in place of a
+model. For each size an index is built, six documents are added one by one, and questions are asked
+by each method, every step in a process of its own. Seconds and milliseconds are of CPU, medians of
+five documents (the first one begins a base of edits) and of the questions; the first question is
+that of a process that has just opened the index, wall time. Memory is the most that was resident,
+mapped files included, and what is the process's own. A million takes an hour, 13 GB of disk and 7
+of memory. `--index FOLDER` asks an index that is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+METHODS = ("dense", "hybrid", "pagerank", "walk", "clue", "auto")
+N_QUESTIONS = 20
+
+
+def main() -> None:
+    """Run every size and print one line of figures for each."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--sizes", default="1000,10000,100000", help="passages, with commas")
+    parser.add_argument("--index", type=Path, help="ask this index, of the size given")
+    parser.add_argument("--step", choices=list(_STEPS), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")]
+    if options.step:
+        print(json.dumps(_STEPS[options.step](options.index, sizes[0])))
+        return
+    for size in sizes:
+        if options.index is not None:
+            print(json.dumps(_run("ask", options.index, size)), flush=True)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            figures = {"passages": size}
+            for step in _STEPS:
+                figures |= _run(step, Path(folder) / "growth.clew", size)
+            print(json.dumps(figures), flush=True)
+
+
+def _run(step: str, folder: Path, size: int) -> dict[str, Any]:
+    command = [
+        sys.executable,
+        __file__,
+        "--step",
+        step,
+        "--index",
+        str(folder),
+        "--sizes",
+        str(size),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _build(folder: Path, size: int) -> dict[str, Any]:
+    import clew
+
+    documents, _ = _made(size)
+    began = time.process_time()
+    with clew.open(folder, models=_models()) as index:
+        index.add(documents, methods=["walk", "pagerank", "clue"])
+    spent = time.process_time() - began
+    size_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return {
+        "index_ms_a_chunk": round(spent / size * 1000, 3),
+        "index_peak_mb": _peak(),
+        "disk_bytes_a_chunk": round(size_bytes / size),
+    }
+
+
+def _more(folder: Path, _size: int) -> dict[str, Any]:
+    import clew
+    from clew.types import Document
+
+    documents, _ = _made(50)
+    spent = []
+    for i, each in enumerate(documents[:6]):
+        began = time.process_time()
+        with clew.open(folder, models=_models()) as index:
+            index.add([Document(id=f"new-{i}", title=each.title, text=f"{each.text} Revised.")])
+        spent.append(time.process_time() - began)
+    return {
+        "one_more_s": round(statistics.median(spent[1:]), 3),
+        "one_more_first_s": round(spent[0], 3),
+    }
+
+
+def _ask(folder: Path, size: int) -> dict[str, Any]:
+    import clew
+
+    questions = _made(size)[1][: N_QUESTIONS + 1] if size <= 100_000 else _made(1_000)[1]
+    figures: dict[str, Any] = {}
+    began = time.perf_counter()
+    with clew.open(folder, models=_models()) as index:
+        for method in METHODS:
+            index.search(questions[0], method=method)
+            first = time.perf_counter() - began
+            spent = []
+            for question in questions[1 : N_QUESTIONS + 1]:
+                began = time.process_time()
+                index.search(question, method=method)
+                spent.append(time.process_time() - began)
+            figures[f"{method}_first_s"] = round(first, 2)
+            figures[f"{method}_p50_ms"] = round(statistics.median(spent) * 1000, 1)
+            began = time.perf_counter()
+    return figures | {"ask_peak_mb": _peak(), "ask_own_mb": _own()}
+
+
+_STEPS = {"build": _build, "ask": _ask, "more": _more}
+
+
+def _made(size: int) -> tuple[list[Any], list[str]]:
+    from run import made
+
+    return made(size, N_QUESTIONS + 1)
+
+
+def _models() -> Any:  # noqa: ANN401 -- clew.models.Models
+    from run import _hashed
+
+    return _hashed()
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def _own() -> int | None:
+    """Return the megabytes that no file backs, None where the system does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) >> 10 for line in lines if line.startswith("RssAnon")), None)
+
+
+if __name__ == "__main__":
+    main()
