@@ -62,6 +62,7 @@ def test_the_nearest_units_of_many(monkeypatch, question):
         assert steps.units_near(snapshot, asked) is None
         exact, cosines = steps.nearest_units(snapshot, asked, 5)
         monkeypatch.setattr(scoring, "EXACT_UP_TO", 0)
+        assert steps.units_near(snapshot.exactly(), asked) is None
         for dense in (None, steps.dense_scores(snapshot, "chunk", asked)):
             near = steps.units_near(snapshot, asked, dense)
             rows, found = steps.nearest_units(snapshot, asked, 5, near)

@@ -736,6 +736,7 @@ class Index:
         context_tokens: int | None = None,
         where: str | Filter | None = None,
         budget: Budget | None = None,
+        exact: bool = False,
         **parameters: Scalar,
     ) -> Evidence:
         """Return the chunks that a method finds for `query`, and why.
@@ -746,14 +747,16 @@ class Index:
         fills a context itself, by a parameter for tokens, fills one of `context_tokens` where these
         are given and its own are not. With `where`, a filter such as "date >= 2024", only documents
         that fulfil it are seen, as if the index held no others. Where `budget` leaves no room for
-        an LLM's step, its LLM-free alternative is taken. The evidence's `support` and a hit's
+        an LLM's step, its LLM-free alternative is taken. Where it is `exact`, what is nearest is
+        looked for among all rows also in an index of more than 100,000 units, entities or triples,
+        where a few could be missed else. The evidence's `support` and a hit's
         `relevance` are probabilities, which mean the same for all methods. Raises InputError for
         an empty query or index, and for a filter as `snapshot`; UnknownMethod, MissingLayer.
         """
         meter = Meter()
         chosen = self._default(meter) if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
-        return self._found(query, retriever, as_filter(where), budget, meter)[0]
+        return self._found(query, retriever, as_filter(where), budget, meter, exact=exact)[0]
 
     def _default(self, meter: Meter) -> str:
         """Return the method that is taken where none is named; it may open the index for that."""
@@ -769,12 +772,15 @@ class Index:
         where: Filter | None,
         budget: Budget | None,
         meter: Meter,
+        *,
+        exact: bool,
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
         _check_query(query)
         meter.budget = budget
         with meter.stage("open"):
             snapshot = self.snapshot(where)
+            snapshot = snapshot.exactly() if exact else snapshot
             models = metered(remembered(self._within(budget)), meter)
         _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
@@ -801,6 +807,7 @@ class Index:
         where: str | Filter | None = None,
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
+        exact: bool = False,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
@@ -809,13 +816,16 @@ class Index:
         told to fill, where it fills a context itself, else 4,000. Without an LLM, or where `budget`
         leaves no room for it, the answer is at most three quotes. Where the evidence's support is
         below `min_support`, 0 to 1, it is of the kind "refused" instead, and its context holds what
-        is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing.
+        is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing. `exact` is
+        as for `search`.
         """
         meter = Meter()
         chosen = self._default(meter) if method is None else method
         size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
-        evidence, snapshot = self._found(question, retriever, as_filter(where), budget, meter)
+        evidence, snapshot = self._found(
+            question, retriever, as_filter(where), budget, meter, exact=exact
+        )
         found = self._answered(
             evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
         )
@@ -901,7 +911,7 @@ class Index:
         chosen = as_filter(where)
         classify.labels(self.snapshot(chosen), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
-        evidence, snapshot = self._found(text, retriever, chosen, budget, Meter())
+        evidence, snapshot = self._found(text, retriever, chosen, budget, Meter(), exact=False)
         meter = Meter()
         with meter.stage("classify"):
             classified = classify.classify(
@@ -1024,7 +1034,13 @@ class Index:
         if query is None:
             return target.write(export.index_graph(self.snapshot(where)))
         evidence = self.search(
-            query, method=method, context_tokens=None, where=where, budget=budget, **parameters
+            query,
+            method=method,
+            context_tokens=None,
+            where=where,
+            budget=budget,
+            exact=False,
+            **parameters,
         )
         return target.write(export.evidence_graph(evidence))
 

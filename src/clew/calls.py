@@ -66,6 +66,7 @@ checked = arguments.checked(
         "prune": arguments.TRUTH,
         "again": arguments.TRUTH,
         "dry_run": arguments.TRUTH,
+        "exact": arguments.TRUTH,
         "raw": arguments.TRUTH,
         "on_progress": arguments.FUNCTION,
         "on_chunks": arguments.FUNCTION,

@@ -6,7 +6,7 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from clew.derived import CachedArrays, Derived
@@ -309,6 +309,7 @@ class Snapshot:
     among: Callable[[NDArray[np.int64]], Snapshot] | None = None
     # The generation that this one is the edits of, None where it was put together by itself.
     former: FormerGeneration | None = None
+    exact: bool = False  # what is nearest is looked for among all rows, however many there are
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[Hashable] = field(
         default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
@@ -359,6 +360,12 @@ class Snapshot:
         `given` is handed on to what computes it. The last 64 values are kept.
         """
         return self._derived.get((what, settings), lambda: self._computed(what, settings, given))
+
+    def exactly(self) -> Snapshot:
+        """Return the same generation, of which what is nearest is looked for among all rows."""
+        found = replace(self, exact=True)
+        object.__setattr__(found, "_derived", self._derived)  # which does not depend on it
+        return found
 
     def former_arrays(self, what: CachedArrays) -> Arrays | None:
         """Return what is cached of the generation that this one is the edits of, if there is such.

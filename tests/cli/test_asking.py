@@ -23,6 +23,7 @@ from clew.types import (
     Fact,
     Heading,
     Hit,
+    Snapshot,
     Step,
     Table,
 )
@@ -238,6 +239,18 @@ def test_truth_has_several_words(said):
     given = [f"{name}={word}" for name, word in zip(("fill", "seed_units"), said, strict=True)]
     assert method_parameters("clue", given) == {"fill": True, "seed_units": False}
     assert method_parameters("clue", ["fill=maybe"]) == {"fill": "maybe"}
+
+
+def test_exact_reaches_the_search(clew, shared_index, monkeypatch):
+    """It says of the generation that all rows are compared."""
+    seen = []
+    exactly = Snapshot.exactly
+    monkeypatch.setattr(Snapshot, "exactly", lambda self: seen.append(1) or exactly(self))
+    plain = clew("search", QUESTION, "--index", shared_index, "--json")
+    assert not seen
+    exact = clew("search", QUESTION, "--index", shared_index, "--json", "--exact")
+    assert seen == [1]
+    assert json.loads(exact.stdout)["hits"] == json.loads(plain.stdout)["hits"]
 
 
 def test_parameters_reach_the_method(clew, shared_index):

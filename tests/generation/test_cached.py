@@ -275,9 +275,10 @@ def test_an_update_computes_what_changed(store):
 # -- sketches -------------------------------------------------------------------------------------
 
 
-def everything_near(store, layer):
+def everything_near(store, layer, *, exact=False):
     """Return the nearest rows to some vectors of a layer, and to others than these."""
-    with closing(generation.open_snapshot(store)) as snapshot:
+    with closing(generation.open_snapshot(store)) as opened:
+        snapshot = opened.exactly() if exact else opened
         vectors = snapshot.layer(layer).vectors
         return steps.near_rows(snapshot, layer, np.concatenate([vectors[:3], -vectors[:2]]), 3)
 
@@ -296,6 +297,7 @@ def test_large_layers_are_searched_by_sketches(store, monkeypatch):
     found["codes"] = found["codes"][:1]
     store.cache.save("sketches-entity", store.generation, found)
     assert {row for near in everything_near(store, "entity") for row, _ in near} == {0}
+    assert everything_near(store, "entity", exact=True) == exact["entity"]
 
 
 def test_sketches_of_the_same_vectors_are_taken_over(store, computed):

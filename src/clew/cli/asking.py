@@ -66,6 +66,7 @@ def ask(
             context_tokens=context_tokens,
             where=query.where,
             budget=paid.budget,
+            exact=query.exact,
             min_support=0.0 if anyway else threshold,
             **query.parameters,
         )
@@ -97,6 +98,7 @@ def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_jso
             context_tokens=None,
             where=query.where,
             budget=paid.budget,
+            exact=query.exact,
             **query.parameters,
         )
     if as_json:

@@ -59,6 +59,7 @@ class Round:
             context_tokens=self.context_tokens,
             where=None,
             budget=budget,
+            exact=False,
             **self.methods[method],
         )
 

@@ -421,6 +421,7 @@ class QueryOptions:
     parameters: Mapping[str, Scalar]
     reranker: str | None
     where: Filter | None
+    exact: bool
 
 
 def _query(
@@ -430,6 +431,7 @@ def _query(
     given: Sequence[str],
     reranker: str | None,
     filters: Sequence[str],
+    **flags: bool,
 ) -> QueryOptions:
     parameters = method_parameters(method or DEFAULT, given)
     if chunks is not None:
@@ -442,6 +444,7 @@ def _query(
         parameters=parameters,
         reranker=reranker,
         where=joined_filter(filters),
+        exact=flags["exact"],
     )
 
 
@@ -462,6 +465,11 @@ query_options = gathered(
         "given": param_option("depth=2"),
         "reranker": reranker_option,
         "filters": where_option,
+        "exact": click.option(
+            "--exact",
+            is_flag=True,
+            help="Miss nothing of what is nearest in an index of more than 100,000 units.",
+        ),
     },
     "query",
     _query,

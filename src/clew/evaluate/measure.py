@@ -170,6 +170,7 @@ def _asking(
             context_tokens=scoring.context_tokens,
             where=protocol.where,
             budget=budget,
+            exact=False,
             **protocol.parameters(setting),
         )
         found.clear()

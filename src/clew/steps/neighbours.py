@@ -126,10 +126,11 @@ def near_rows(
     """Return the `k` rows of a layer nearest to each of the (m, d) `vectors`, with their cosines.
 
     Best first, ties by row, cosines to six decimals; where `only`, (n,), is given, none of the
-    other rows. In a layer of more than 100,000 rows a few of the nearest may be missed.
+    other rows. In a layer of more than 100,000 rows a few of the nearest may be missed, unless the
+    snapshot is exact.
     """
     rows = snapshot.layer(layer).vectors
-    if len(rows) > sketches.EXACT_UP_TO:
+    if len(rows) > sketches.EXACT_UP_TO and not snapshot.exact:
         known = snapshot.get(SKETCHES[layer])
         made = sketches.Sketches(known["axes"], known["codes"])
         found = sketches.search(made, rows, vectors, k, only=only)

@@ -96,10 +96,10 @@ def units_near(
 ) -> NDArray[np.integer] | None:
     """Return the units of the 1,000 chunks nearest to the query, ascending, of more than 100,000.
 
-    None of fewer, of which all are compared. `dense` are the chunks' (n_chunks,) cosines where they
-    are known already.
+    None of fewer, and of an exact snapshot, where all are compared. `dense` are the chunks'
+    (n_chunks,) cosines where they are known already.
     """
-    if len(snapshot.layer("unit")) <= EXACT_UP_TO:
+    if snapshot.exact or len(snapshot.layer("unit")) <= EXACT_UP_TO:
         return None
     scores = dense_scores(snapshot, "chunk", query) if dense is None else dense
     chunks = np.sort(top_k(scores, CANDIDATES))
