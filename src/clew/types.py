@@ -289,6 +289,11 @@ class FormerGeneration(Protocol):
         """Return how the rows of a layer became others."""
         ...
 
+    @property
+    def touched_chunks(self) -> NDArray[np.int64]:
+        """The chunks that came or have a unit that came, by their present rows."""
+        ...
+
     def turned(self, stored: Link, a: str, b: str) -> Link:
         """Return the present link from b to a; `stored` is the former one."""
         ...

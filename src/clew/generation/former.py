@@ -10,6 +10,9 @@ from clew.generation.cached import Recall, Sound
 from clew.generation.layers import Parts, build
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from clew.algo.edited_links import TurnedEdits
     from clew.algo.links import Link
     from clew.algo.row_edits import RowEdits
@@ -41,6 +44,11 @@ class Former:
     def rows(self, layer: str) -> RowEdits:
         """Return the edits of a layer's rows."""
         return self.edited.rows(layer)
+
+    @property
+    def touched_chunks(self) -> NDArray[np.int64]:
+        """The chunks that came or have a unit that came, by their present rows."""
+        return self.edited.arrays["touched.chunks"]
 
     def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
         """Return the present link from b to a; `stored` is the former one."""

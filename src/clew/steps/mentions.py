@@ -73,8 +73,7 @@ def _chunks(snapshot: Snapshot) -> Link:
     if found is None or snapshot.former is None:
         return as_link(snapshot.get(_BY_CHUNK))
     edits = snapshot.former.rows("chunk")
-    with_new_units = snapshot.linked("unit", "chunk").rows(snapshot.former.rows("unit").at).indices
-    rows = np.union1d(edits.at, with_new_units)
+    rows = snapshot.former.touched_chunks
     fresh = FreshRows(rows, _entries(snapshot, rows))
     return EditedLink(as_link(found), edits, snapshot.former.rows("entity"), fresh)
 

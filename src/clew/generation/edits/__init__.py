@@ -61,6 +61,7 @@ def find_edits(
     for layer, rows in edits.layers.items():
         found |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
     found |= {f"came.{name}": column for name, column in edits.columns().items()}
+    found["touched.chunks"] = edits.touched_chunks()
     for (a, b), (at, entries) in edits.links().items():
         found[f"link.{a}-{b}.rows"] = at
         found |= {f"link.{a}-{b}.{name}": part for name, part in as_arrays(entries).items()}
@@ -88,6 +89,18 @@ class _Edits:
             "term": self.terms.edits,
         }
         return found | ({"subchunk": self.source.subchunks} if self.source.is_halved else {})
+
+    def touched_chunks(self) -> Rows:
+        """Return the chunks that came or have a unit that came, by their present rows."""
+        chunks, origin = self.source.chunks, self.units.edits.origin
+        again = np.zeros(self.units.edits.n, dtype=bool)
+        again[origin[origin >= 0]] = True
+        if not again.any():
+            return chunks.at
+        link = self.source.base.links["chunk", "unit"].whole
+        entries = np.flatnonzero(again[link.indices])
+        rows = chunks.now(np.searchsorted(link.indptr, entries, side="right") - 1)
+        return np.union1d(chunks.at, rows[rows >= 0])
 
     def columns(self) -> Arrays:
         """Return the values of the rows that came, in every column and in `stored`."""
