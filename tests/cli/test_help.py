@@ -18,7 +18,7 @@ BUILD = (
 )
 PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
-QUERY = "--index --method --chunks --param --reranker --where"
+QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --watch {FILES} {PAID} --json",

@@ -150,3 +150,25 @@ def test_what_is_edited(store):
     assert everything(store)[0]
     store.set_aliases({"bo dahl": "amber lane"})
     assert not everything(store)[0]
+
+
+@pytest.mark.parametrize("name", ["assembly", "edits"])
+def test_a_damaged_base_is_put_together_again(store, name):
+    """Whatever byte of what is cached is another one, the rows are the same."""
+    change(store, {name: (i, [i, i + 1]) for i, name in enumerate(NAMES[:5])})
+    everything(store)
+    change(store, {"k.md": (2, [3, 4]), "a.md": (1, [6])})
+    expected = everything(store)[1:]
+    [path] = (store.folder / "cached").glob(f"{name}-*")
+    sound = path.read_bytes()
+    for place in range(len(sound) - 1, 0, -len(sound) // 25):
+        path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
+        assert everything(store)[1:] == expected
+        change(store, {"l.md": (2, [place % 7])})
+        again = everything(store)[1:]
+        shutil.rmtree(store.folder / "cached")
+        assert everything(store)[1:] == again
+        shutil.rmtree(store.folder / "cached")
+        store.remove(["l.md"])
+        (store.folder / "cached").mkdir()
+        path.write_bytes(sound)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"
 _NUMBERING, _OF = "numbering", "of"  # which stored rows, and which generation's edits
+_SIZES = "lookup.sizes"  # how many rows were stored
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
 _MOST_EDITED = 500  # documents that came or went
 _EDITED_SHARE = 50  # or this part of all that there are
@@ -73,13 +74,13 @@ def _former(store: Store, view: View) -> Former | None:
     if not cached or cached[-1] == view.generation:
         return None
     found = store.cache.load(_ASSEMBLY, cached[-1])
-    if found is None or "lookup.sizes" not in found:
+    if found is None or _SIZES not in found:
         return None
     try:
         if int(found[_NUMBERING][0]) != view.numbering:
             return None
-        documents = np.array(found["stored.document"])
-        again = partial(_assembled_arrays, view, documents)
+        documents, sizes = (np.array(found[name]) for name in ("stored.document", _SIZES))
+        again = partial(_assembled_arrays, view, documents, sizes)
         base = assemble.from_arrays(Sound(found, again))
         edits = _cached_edits(store, view, base, cached[-1])
     except (DamagedIndex, TooManyEdits):
@@ -87,8 +88,12 @@ def _former(store: Store, view: View) -> Former | None:
     return None if edits is None else Former(store.cache, view, Edited(base, edits), cached[-1])
 
 
-def _assembled_arrays(view: View, documents: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    return assemble.to_arrays(_assembled(view, documents))
+def _assembled_arrays(
+    view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a former generation; `sizes` are how many rows were stored then."""
+    arrays = assemble.to_arrays(_assembled(view, documents, editable=True))
+    return {**arrays, _SIZES: sizes}
 
 
 def _cached_edits(
