@@ -6,6 +6,7 @@ words, so that the names that are alike are found by looking numbers up.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from clew.types import Snapshot
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
+_AT_ONCE = 2**16  # names that are read
 _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 
@@ -224,17 +226,17 @@ def _hashed(
     snapshot: Snapshot, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.float32]]:
     """Return the hashes of the names in some rows, how many parts each has, these, and shares."""
-    names: list[int] = []
-    n_parts: list[int] = []
-    parts: list[int] = []
-    shares: list[float] = []
-    for key in snapshot.layer("entity").ids(rows.tolist()):
-        words = key.split()
-        names.append(_hash(key))
-        found = dict(_ends(words))
-        n_parts.append(len(found))
-        parts += map(_hash, found)
-        shares += [n / len(words) for n in found.values()]
+    names, parts = array("Q"), array("Q")
+    n_parts, shares = array("i"), array("f")
+    layer = snapshot.layer("entity")
+    for start in range(0, len(rows), _AT_ONCE):
+        for key in layer.ids(rows[start : start + _AT_ONCE].tolist()):
+            words = key.split()
+            names.append(_hash(key))
+            found = dict(_ends(words))
+            n_parts.append(len(found))
+            parts.extend(map(_hash, found))
+            shares.extend(n / len(words) for n in found.values())
     return (
         np.array(names, dtype=np.uint64),
         np.array(n_parts, dtype=np.int32),
