@@ -225,17 +225,15 @@ class _Ranges(_StoredLayer):
         start, _, end = place.partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
-        first, last = np.searchsorted(
-            self._parts.columns("chunk")["document"], [document, document + 1]
-        )
+        first, last = _range(self._parts.columns("chunk")["document"], document, document + 1)
         if "chunk" in self._columns:
-            first, last = np.searchsorted(self._columns["chunk"], [first, last])
-        rows = slice(int(first), int(last))
+            first, last = _range(self._columns["chunk"], first, last)
+        rows = slice(first, last)
         same = (self._columns["start"][rows] == int(start)) & (
             self._columns["end"][rows] == int(end)
         )
         found = np.flatnonzero(same & self._are_ranges(rows))
-        return int(first + found[0]) if len(found) else -1
+        return first + int(found[0]) if len(found) else -1
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_] | bool:  # noqa: ARG002 -- of all kinds
         """Say which of some rows their range alone names."""
@@ -551,6 +549,13 @@ def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
             seen.append(aliases[seen[-1]])
         last[key] = seen[-1]
     return last
+
+
+def _range(owners: NDArray[Any], first: int, last: int) -> tuple[int, int]:
+    """Return where in ascending owners those from one to before another stand."""
+    bounds = np.array([first, last], dtype=owners.dtype)  # of another type all were copied
+    begin, end = np.searchsorted(owners, bounds).tolist()
+    return begin, end
 
 
 def _grouped(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
