@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from clew.algo.coding import coded
+from clew.errors import DamagedIndex
 from clew.generation.vectors import StoredVectors
+from clew.store import segments
+from clew.store.columns import StoredColumn
 
 D = 24
 ROWS = np.array([4, 5, 6, -1, 0, 9, 9, 7], dtype=np.int64)  # of two arrays, of 6 and 4 vectors
@@ -16,7 +19,8 @@ def whole():
 
 
 def stored(parts, rows=ROWS, bits=8):
-    return StoredVectors(parts, rows, dimension=D, bits=bits)
+    columns = [StoredColumn({"chunk.vectors": part}, "chunk.vectors") for part in parts]
+    return StoredVectors(columns, rows, dimension=D, bits=bits)
 
 
 @pytest.fixture(params=["coded", "float32", "both"])
@@ -80,3 +84,21 @@ def test_only_what_is_asked_for_is_read():
     damaged[5:] = 255
     vectors = stored([damaged], np.arange(10))
     np.testing.assert_allclose(vectors[1:4], whole()[1:4], atol=4e-3)
+
+
+def test_no_more_is_looked_at_than_the_rows_that_are_read(tmp_path):
+    """A damage elsewhere is told by who reads there, and by nobody else."""
+    vectors = np.random.default_rng(0).standard_normal((100_000, D)).astype(np.float32)
+    path = tmp_path / "segments" / "000000.safetensors"
+    segments.write(path, {"chunk.vectors": coded(vectors, 8)})
+    data = bytearray(path.read_bytes())
+    data[-10] ^= 1
+    path.write_bytes(data)
+    column = StoredColumn(segments.read(path), "chunk.vectors")
+    read = StoredVectors([column], np.arange(100_000), dimension=D, bits=8)
+    np.testing.assert_allclose(read[:10], vectors[:10], atol=0.05)
+    np.testing.assert_allclose(read[np.array([7, 3])], vectors[[7, 3]], atol=0.05)
+    with pytest.raises(DamagedIndex, match="the array 'chunk.vectors'"):
+        read[np.array([3, 99_999])]
+    with pytest.raises(DamagedIndex, match="the array 'chunk.vectors'"):
+        read @ vectors[0]

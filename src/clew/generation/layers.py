@@ -15,6 +15,7 @@ from clew.generation.assemble import under
 from clew.generation.vectors import StoredVectors
 from clew.once import Lazily, Once, reading
 from clew.store import schema
+from clew.store.columns import StoredColumn
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
@@ -83,15 +84,15 @@ class Parts:
         rows = dict(zip(stored, places.tolist(), strict=True))
         return [rows.get(i, -1) for i in ids]
 
-    def stored_vectors(self, name: str) -> list[NDArray[Any]]:
+    def stored_vectors(self, name: str) -> list[StoredColumn]:
         """Return the arrays of a name that the segments have."""
-        parts = [segment[name] for segment in self.view.segments if name in segment]
+        parts = [StoredColumn(each, name) for each in self.view.segments if name in each]
         if not parts:
             layer = name.partition(".")[0]
             raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
         return parts
 
-    def vectors(self, arrays: Sequence[NDArray[Any]], rows: Rows) -> StoredVectors:
+    def vectors(self, arrays: Sequence[StoredColumn], rows: Rows) -> StoredVectors:
         """Return the vectors in `rows` of arrays end to end, zero for -1."""
         bits = schema.bits("chunk.vectors", self.view.recipe)
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)

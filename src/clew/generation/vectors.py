@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.rows import Rows
+    from clew.store.columns import StoredColumn
 
 _MANY = 200_000  # rows; of more, threads share the products
 _MOST_THREADS = 4
@@ -30,9 +31,10 @@ class StoredVectors:
     """
 
     def __init__(
-        self, parts: Sequence[NDArray[Any]], rows: Rows, *, dimension: int, bits: int
+        self, parts: Sequence[StoredColumn], rows: Rows, *, dimension: int, bits: int
     ) -> None:
         self._parts = parts
+        self._are_coded = all(part.dtype == np.uint8 for part in parts)
         self._ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         self._rows = rows
         self._dimension = dimension
@@ -65,7 +67,7 @@ class StoredVectors:
     def _products(self, stored_rows: Rows, other: NDArray[Any]) -> NDArray[Any]:
         n = len(stored_rows)
         blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
-        if any(part.dtype != np.uint8 for part in self._parts):
+        if not self._are_coded:
             return np.concatenate([self._read(stored) @ other for stored in blocks])
         multiply = partial(self._of_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _MANY:
@@ -94,7 +96,7 @@ class StoredVectors:
 
     def _read(self, stored: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored rows, zero for -1."""
-        if all(part.dtype == np.uint8 for part in self._parts):
+        if self._are_coded:
             return coding.decoded(self._codes(stored), self._dimension, self._bits)
         return self._gathered(stored, self._dimension, np.dtype(np.float32))
 
@@ -107,14 +109,14 @@ class StoredVectors:
             i = int(np.searchsorted(self._ends, stored[0], side="right"))
             if stored[-1] < self._ends[i]:  # nothing need be copied
                 begin = int(self._ends[i]) - len(self._parts[i])
-                part = self._parts[i][int(stored[0]) - begin : int(stored[-1]) + 1 - begin]
-                return part if dtype == np.uint8 else self._decoded(part)
+                found = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
+                return found if dtype == np.uint8 else self._decoded(found)
         out = np.zeros((len(stored), width), dtype=dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):
             mine = np.flatnonzero(owner == i)
             if len(mine):
-                rows = part[stored[mine] - (self._ends[i] - len(part))]
+                rows = part.take(stored[mine] - (self._ends[i] - len(part)))
                 out[mine] = rows if dtype == np.uint8 else self._decoded(rows)
         return out
 

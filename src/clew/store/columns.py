@@ -92,6 +92,29 @@ class StoredColumns:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """One array of a segment, of which no more is looked at than the rows that are read."""
+
+    segment: Segment
+    name: str
+
+    def __len__(self) -> int:
+        return _length(self.segment, self.name)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.part(0, 0).dtype
+
+    def part(self, start: int, stop: int) -> NDArray[Any]:
+        """Return rows that are neighbours."""
+        return _part(self.segment, self.name, start, stop)
+
+    def take(self, rows: Rows) -> NDArray[Any]:
+        """Return some rows."""
+        return np.asarray(_reach(self.segment, self.name, rows, rows + 1)[rows])
+
+
 def _length(segment: Segment, name: str) -> int:
     return segment.length(name) if isinstance(segment, MappedSegment) else len(segment[name])
 
