@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+_FORMER_MINILM = "all-MiniLM-L6-v2/int8-8199be6f"  # before its products were of int8 numbers
 _USER = re.compile(r"//[^/]*@")
 
 
@@ -68,11 +69,19 @@ def load_models(
 def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     """Return `specs` with what they leave open as the index was built."""
     return Specs(
-        embedder=specs.embedder or _text(recipe.get("embedder_spec")),
+        embedder=specs.embedder or _embedder_of(recipe),
         tagger=specs.tagger or _text(recipe.get("tagger_spec")),
         reranker=specs.reranker,
         llm=specs.llm,
     )
+
+
+def _embedder_of(recipe: Mapping[str, Scalar]) -> str | None:
+    """Return the spec of an index's embedder; what was "minilm" once has a name of its own now."""
+    spec = _text(recipe.get("embedder_spec"))
+    if spec is not None and recipe.get("embedder") == _FORMER_MINILM:
+        return re.sub("^minilm(?=:|$)", "minilm-float32", spec)
+    return spec
 
 
 def load_embedder(
@@ -80,10 +89,10 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
-    if kind == "minilm":
+    if kind in {"minilm", "minilm-float32"}:
         from clew.models.minilm import MiniLM
 
-        return MiniLM(name or None)
+        return MiniLM(name or None, float32=kind == "minilm-float32")
     if kind == "sentence-transformers" and name:
         from clew.models.sentence_transformers import SentenceTransformersEmbedder
 
@@ -109,8 +118,8 @@ def load_embedder(
         embedder: Embedder = brought(spec.partition(":")[2])
         return embedder
     known = (
-        "minilm, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, "
-        "ollama:MODEL"
+        "minilm, minilm-float32, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, "
+        "openai:MODEL@URL, ollama:MODEL"
     )
     raise InputError(f"there is no embedder {spec!r}: take one of {known}")
 

