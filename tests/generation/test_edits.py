@@ -89,7 +89,8 @@ def derived(snapshot):
     every = names.of(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
-    return found | {"lexical": scores.tolist()}
+    lengths = steps.keyword_lengths(snapshot)
+    return found | {"lexical": scores.tolist(), "keywords": lengths.tobytes()}
 
 
 def everything(store):

@@ -13,6 +13,8 @@ from clew.derived import CachedArrays, Derived
 from clew.types import Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from clew.derived import Arrays, Earlier
@@ -80,7 +82,16 @@ NEIGHBOURS = CachedArrays(f"neighbours-{_K}", _neighbours, inputs=("chunk",))
 
 def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
     """Return for each term the length of the sum of the vectors of the sentences with it."""
-    return np.asarray(snapshot.get(KEYWORDS)["lengths"])
+    return snapshot.get(_KEYWORD_LENGTHS)
+
+
+def _keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
+    found = snapshot.former_arrays(KEYWORDS)
+    if found is None or snapshot.former is None:
+        return np.asarray(snapshot.get(KEYWORDS)["lengths"])
+    edits = {name: snapshot.former.rows(name) for name in ("sentence", "term")}
+    then = {name: each.then(np.arange(each.size)) for name, each in edits.items()}
+    return _lengths(snapshot, found, then)
 
 
 def _keywords(snapshot: Snapshot) -> Arrays:
@@ -91,16 +102,22 @@ def _keywords(snapshot: Snapshot) -> Arrays:
 def _updated_keywords(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     if {"sentence", "term"} <= earlier.unchanged:
         return earlier.arrays
-    link = snapshot.link("sentence", "term")
-    lengths = keywords.updated_lengths(
-        earlier.arrays["lengths"],
-        earlier.arrays["n_sentences"],
-        earlier.rows["sentence"],
-        earlier.rows["term"],
-        link,
+    lengths = _lengths(snapshot, earlier.arrays, earlier.rows)
+    return {**_counts(snapshot.link("sentence", "term")), "lengths": lengths}
+
+
+def _lengths(
+    snapshot: Snapshot, then: Arrays, rows: Mapping[str, NDArray[np.int64]]
+) -> NDArray[np.float32]:
+    """Return the lengths, by those of `then`; `rows` are which row each row was then."""
+    return keywords.updated_lengths(
+        then["lengths"],
+        then["n_sentences"],
+        rows["sentence"],
+        rows["term"],
+        snapshot.link("sentence", "term"),
         snapshot.layer("sentence").vectors,
     )
-    return {**_counts(link), "lengths": lengths}
 
 
 def _counts(link: csr_array) -> Arrays:
@@ -108,8 +125,9 @@ def _counts(link: csr_array) -> Arrays:
 
 
 KEYWORDS = CachedArrays(
-    "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords
+    "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords, edited=True
 )
+_KEYWORD_LENGTHS = Derived("lengths of keywords", _keyword_lengths)
 
 
 # -- nearest rows ---------------------------------------------------------------------------------
