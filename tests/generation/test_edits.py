@@ -71,7 +71,7 @@ def document(name, made):
 
 
 def derived(snapshot):
-    """Return what questions read of links that are kept the other way, and of names."""
+    """Return what questions read of links that are kept the other way, names and neighbours."""
     links = {f"{a}-{b}": snapshot.linked(a, b) for a, b in TURNED_LINKS}
     links |= {"chunk-entity": chunk_entities(snapshot), "entity-chunk": entity_chunks(snapshot)}
     links |= {"unit-entity": snapshot.linked("unit", "entity")}
@@ -89,8 +89,9 @@ def derived(snapshot):
     every = names.of(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
+    near = {name: array.tolist() for name, array in snapshot.get(steps.NEIGHBOURS).items()}
     lengths = steps.keyword_lengths(snapshot)
-    return found | {"lexical": scores.tolist(), "keywords": lengths.tobytes()}
+    return found | near | {"lexical": scores.tolist(), "lengths": lengths.tobytes()}
 
 
 def everything(store):
