@@ -196,7 +196,7 @@ def test_a_write_computes_nothing_that_is_not_worth_it(store, monkeypatch):
     extract(store, 0, 1)
     monkeypatch.setattr(sketches, "EXACT_UP_TO", 1)
     index.finish(store, lambda: MODELS.embedder, cached=[*ALL, STATISTICAL])
-    more = ["sketches-entity", "statistical"]
+    more = ["sketches-entity", "statistical-entities"]
     assert store.cache.names() == ["assembly", "chunk-neighbours", "keywords", *more]
 
 
@@ -320,9 +320,8 @@ def no_embedder():
 
 
 def statistical_of(store, embedder=lambda: MODELS.embedder):
-    """Finish, and return what is cached of statistical entities."""
-    index.finish(store, embedder, cached=[STATISTICAL])
-    return arrays_of(store, STATISTICAL, embedder=no_embedder)
+    """Return what a question caches of statistical entities."""
+    return arrays_of(store, STATISTICAL, embedder=embedder)
 
 
 def test_statistical_entities_are_cached(store):
@@ -413,12 +412,27 @@ def test_what_leaves_the_chunks_leaves_their_salient_terms(store, monkeypatch):
     add(store, DOCUMENTS)
     extract(store, 0, 1)
     before = statistical_of(store)
-    monkeypatch.setattr("clew.layers.statistical.as_written", None)
+    monkeypatch.setattr("clew.layers.salient_chunks.as_written", None)
     monkeypatch.setattr("clew.layers.statistical.near_pairs", None)
+    monkeypatch.setattr("clew.layers.statistical.renewed_pairs", None)
     extract(store, 1, 2)
     after = statistical_of(store, no_embedder)
     assert len(after.pop("grounded")) > len(before.pop("grounded"))
     assert after == before
+
+
+def test_a_write_leaves_them_to_the_next_question(store):
+    """Once they are there; the first write for a method computes them, and one that compacts."""
+    add(store, DOCUMENTS)
+    extract(store, 0, 1)
+    index.finish(store, lambda: MODELS.embedder, cached=[STATISTICAL])
+    assert store.cache.generations("statistical-entities") == [store.generation]
+    add(store, [document("new", "The quinces ripen late. Yellow quinces!")])
+    index.finish(store, no_embedder, cached=[STATISTICAL], compact=False)
+    assert store.generation not in store.cache.generations("statistical-entities")
+    index.finish(store, lambda: MODELS.embedder, cached=[STATISTICAL], compact=True)
+    assert store.cache.generations("statistical-entities") == [store.generation]
+    assert statistical_of(store, no_embedder)["rates"]
 
 
 def test_without_a_model_questions_compute_them(store):
@@ -431,5 +445,5 @@ def test_without_a_model_questions_compute_them(store):
     extract(store, 0, 1)
     index.finish(store, gone, cached=[steps.KEYWORDS, STATISTICAL])
     assert "keywords" in store.cache.names()
-    assert "statistical" not in store.cache.names()
+    assert "statistical-entities" not in store.cache.names()
     assert statistical_of(store)["rates"]
