@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.cosines import cosines_of_pairs
-from clew.algo.nearest import Asked, Choices, nearest, renewed_nearest
+from clew.algo.nearest import Choices, Choosing, nearest, renewed_nearest
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.algo.row_edits import in_order
 from clew.algo.sharing import renewed_sharing, sharing_most
@@ -34,7 +34,7 @@ _MOST_ASKED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenNeighbours:
     """What each of n chunks chose: by shared terms, and by cosine among the others."""
 
     lexical: Choices
@@ -46,11 +46,13 @@ class Chosen:
         directed = _pairs(np.concatenate([self.lexical.rows, self.semantic.rows], axis=1))
         return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
-    def among(self, rows: NDArray[np.integer], n: int) -> Chosen:
+    def among(self, rows: NDArray[np.integer], n: int) -> ChosenNeighbours:
         """Return the same choices of chunks that are `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))
-        return Chosen(self.lexical.moved(earlier)[0], self.semantic.moved(earlier)[0], self.exact)
+        return ChosenNeighbours(
+            self.lexical.moved(earlier)[0], self.semantic.moved(earlier)[0], self.exact
+        )
 
 
 def knn_graph(
@@ -75,7 +77,7 @@ def choose(
     *,
     excluded: NDArray[np.integer] | None = None,
     exact: bool | None = None,
-) -> Chosen:
+) -> ChosenNeighbours:
     """Return which others each of n chunks chooses as its neighbours.
 
     `terms` is (n, n_terms) counts >= 0, `vectors` (n, d) unit rows. A chunk chooses the k / 2
@@ -97,11 +99,11 @@ def choose(
     barred = _barred(n, excluded)
     lexical = sharing_most(terms, k // 2, barred, exact=exact)
     semantic = nearest(vectors, k // 2, barred + _pairs(lexical.rows), exact=exact)
-    return Chosen(lexical, semantic, exact)
+    return ChosenNeighbours(lexical, semantic, exact)
 
 
 def renewed(
-    then: Chosen,
+    then: ChosenNeighbours,
     earlier: NDArray[np.integer],
     terms: Link,
     by_term: Link,
@@ -109,7 +111,7 @@ def renewed(
     *,
     able: NDArray[np.bool_],
     excluded: NDArray[np.integer],
-) -> Chosen | None:
+) -> ChosenNeighbours | None:
     """Return what chunks choose now, by what they chose `then`; None where `choose` is better.
 
     (n,) `earlier` is which chunk each was then, -1 for a new one; those whose order changed are
@@ -122,7 +124,7 @@ def renewed(
     new = able & (earlier < 0)
     lexical, lost = then.lexical.moved(earlier)
     semantic, gone = then.semantic.moved(earlier)
-    asked = Asked(np.flatnonzero(new | (lost & able)), new, able, _barred(n, excluded))
+    asked = Choosing(np.flatnonzero(new | (lost & able)), new, able, _barred(n, excluded))
     if n <= EXACT_UP_TO and not then.exact:
         return None
     if n > EXACT_UP_TO and len(asked.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(n):
@@ -131,13 +133,13 @@ def renewed(
     taken = asked.taken + _pairs(lexical.rows)
     is_taken = _are_among(semantic.rows, lexical.rows).any(axis=1)
     rows = np.flatnonzero(able & (new | gone | is_taken))
-    semantic = renewed_nearest(semantic, Asked(rows, new, able, taken), vectors)
+    semantic = renewed_nearest(semantic, Choosing(rows, new, able, taken), vectors)
     # What was chosen by its terms, and is no more, may be one of the nearest.
     row, place = np.nonzero((before.rows >= 0) & ~_are_among(before.rows, lexical.rows))
     fixed = ~np.isin(row, rows)
     row, column = row[fixed], before.rows[row[fixed], place[fixed]]
     more = row, column, cosines_of_pairs(vectors, row, column)
-    return Chosen(lexical, semantic.with_pairs(*more), then.exact)
+    return ChosenNeighbours(lexical, semantic.with_pairs(*more), then.exact)
 
 
 def page_ranks(graph: csr_array) -> NDArray[np.float64]:

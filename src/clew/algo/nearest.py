@@ -91,7 +91,7 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Choosing:
     """Which of n rows choose anew among all, and which pairs may not be chosen."""
 
     rows: Rows  # that choose anew, ascending
@@ -100,7 +100,7 @@ class Asked:
     taken: csr_array  # (n, n), of each row the columns that it may not choose
 
     @classmethod
-    def all(cls, taken: csr_array) -> Asked:
+    def all(cls, taken: csr_array) -> Choosing:
         every = np.ones(taken.shape[0], dtype=bool)
         return cls(np.arange(len(every)), every, every, taken)
 
@@ -126,7 +126,7 @@ def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choic
     """
     none = Choices.none(len(vectors), h)
     if exact:
-        return renewed_nearest(none, Asked.all(taken), vectors)
+        return renewed_nearest(none, Choosing.all(taken), vectors)
     chosen = none.rows.astype(np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
     for rows, columns in visits(vectors):
@@ -146,7 +146,7 @@ def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choic
     return none.with_pairs(row, column, cosines_of_pairs(vectors, row, column))
 
 
-def renewed_nearest(kept: Choices, asked: Asked, vectors: Vectors) -> Choices:
+def renewed_nearest(kept: Choices, asked: Choosing, vectors: Vectors) -> Choices:
     """Return what the rows that are asked choose among all by cosine; others may choose new ones.
 
     These others keep what they have in `kept` unless a new row is nearer. O(rows n d).

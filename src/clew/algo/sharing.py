@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.links import StoredLink
-from clew.algo.nearest import Asked, Choices, highest_columns
+from clew.algo.nearest import Choices, Choosing, highest_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
     none = Choices.none(terms.shape[0], h)
     if exact:
         links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
-        return renewed_sharing(none, Asked.all(taken), *links)
+        return renewed_sharing(none, Choosing.all(taken), *links)
     binary = _ones(csr_array(terms > 0))
     binary.sort_indices()
     start = 0
@@ -52,7 +52,7 @@ def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
     return none
 
 
-def renewed_sharing(kept: Choices, asked: Asked, terms: Link, by_term: Link) -> Choices:
+def renewed_sharing(kept: Choices, asked: Choosing, terms: Link, by_term: Link) -> Choices:
     """Return what the rows that are asked choose among all by shared terms; others may, new ones.
 
     These others keep what they have in `kept` unless a new row shares more. `by_term` is `terms`

@@ -248,10 +248,18 @@ def _members(
     rows = np.flatnonzero(takes_part)
     nodes = np.concatenate([rows, len(layer) + np.arange(len(terms))])
     of_nodes = np.concatenate([layer.vectors[rows], vectors])
-    letters = (sum(map(str.isalnum, key)) for key in (*layer.ids(rows.tolist()), *terms))
-    named = np.fromiter(letters, np.intp, len(nodes)) >= _SHORTEST
+    keys = (*layer.ids(rows.tolist()), *terms)
+    named = np.fromiter(map(_is_long, keys), np.bool_, len(nodes))
     named &= of_nodes.any(axis=1)  # a date that no extraction has is zero
     return nodes[named], of_nodes[named]
+
+
+def _is_long(key: str) -> bool:
+    """Say whether a name may have synonyms."""
+    first = key[:_SHORTEST]
+    return (len(first) == _SHORTEST and first.isalnum()) or (
+        sum(map(str.isalnum, key)) >= _SHORTEST
+    )
 
 
 def _synonym_arrays(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo import keywords, sketches
-from clew.algo.knn import Chosen, choose, overlapping, page_ranks, renewed
+from clew.algo.knn import ChosenNeighbours, choose, overlapping, page_ranks, renewed
 from clew.algo.links import StoredLink
 from clew.algo.nearest import Choices
 from clew.derived import CachedArrays, Derived
@@ -81,7 +81,7 @@ def _by_term(snapshot: Snapshot) -> Link:
     return StoredLink.of(csr_array(snapshot.link("chunk", "term").T))
 
 
-def _chosen(snapshot: Snapshot, k: int) -> Chosen:
+def _chosen(snapshot: Snapshot, k: int) -> ChosenNeighbours:
     """Return which others each chunk chooses; those of an imported graph choose none."""
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
@@ -95,7 +95,7 @@ def _chosen(snapshot: Snapshot, k: int) -> Chosen:
     return chosen if is_all else chosen.among(rows, n)
 
 
-def _arrays(snapshot: Snapshot, chosen: Chosen) -> Arrays:
+def _arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
     return {
         "lexical": chosen.lexical.rows,
         "shared": chosen.lexical.scores,
@@ -106,8 +106,8 @@ def _arrays(snapshot: Snapshot, chosen: Chosen) -> Arrays:
     }
 
 
-def _opened(arrays: Arrays) -> Chosen:
-    return Chosen(
+def _opened(arrays: Arrays) -> ChosenNeighbours:
+    return ChosenNeighbours(
         Choices(arrays["lexical"], arrays["shared"]),
         Choices(arrays["semantic"], arrays["cosines"]),
         bool(arrays["exact"][0]),
