@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import generation, index, steps, testing
+from clew.algo import synonyms
 from clew.generation import open_snapshot
+from clew.layers import statistical
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore
@@ -71,7 +74,7 @@ def document(name, made):
 
 
 def derived(snapshot):
-    """Return what questions read of links that are kept the other way, and of names."""
+    """Return what questions read of links that are kept the other way, names and neighbours."""
     links = {f"{a}-{b}": snapshot.linked(a, b) for a, b in TURNED_LINKS}
     links |= {"chunk-entity": chunk_entities(snapshot), "entity-chunk": entity_chunks(snapshot)}
     links |= {"unit-entity": snapshot.linked("unit", "entity")}
@@ -89,7 +92,9 @@ def derived(snapshot):
     every = names.of(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
-    return found | {"lexical": scores.tolist()}
+    near = {name: array.tolist() for name, array in snapshot.get(steps.NEIGHBOURS).items()}
+    lengths = steps.keyword_lengths(snapshot)
+    return found | near | {"lexical": scores.tolist(), "lengths": lengths.tobytes()}
 
 
 def everything(store):
@@ -133,6 +138,56 @@ def test_edits_equal_what_is_put_together(base, changes, late, depth):
             assert read == expected_read
             shutil.rmtree(folder / "index" / "cached")
             kept.rename(folder / "index" / "cached")
+
+
+@settings(max_examples=40)
+@given(
+    base=st.dictionaries(st.sampled_from(NAMES), DOCUMENTS, min_size=2, max_size=6),
+    changes=st.lists(CHANGES, min_size=1, max_size=4),
+    first=st.sampled_from(NAMES),
+    last=st.sampled_from(NAMES),
+    most=st.sampled_from([2, 100]),
+)
+def test_what_methods_prepare_equals_what_is_computed(base, changes, first, last, most):
+    """Neighbours and statistical entities too, also where a file is renamed or a name merged."""
+    cut = Chunking(size=12, overlap=4)
+    recipe = index.Settings(chunking=cut, vectors=index.SEPARATE).recipe(MODELS)
+    with (
+        scratch() as folder,
+        EmbeddedStore.create(folder / "index", recipe) as store,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        for name in ("near_pairs", "renewed_pairs"):  # of words so few few are near
+            patched.setattr(statistical, name, partial(nearer, getattr(synonyms, name), most))
+        change(store, base)
+        prepared(store)
+        for what in changes:
+            change(store, what)
+            prepared(store)
+        for name in (first, last):
+            if name in store.hashes():
+                store.rename({name: document(f"{name}.md", (1, [2, 3]))})
+                prepared(store)
+        for other in ("ice", None):
+            store.set_aliases({"amber": other})
+            prepared(store)
+
+
+def nearer(pairs, most, *given_):
+    """Return pairs above a lower cosine than names have to have."""
+    *arrays, _ = given_
+    return pairs(*arrays, 0.3, most=most)
+
+
+def prepared(store):
+    """Prepare what methods ask for by what was cached before: it is what is computed anew."""
+    models = {"embedder": lambda: MODELS.embedder}
+    with closing(open_snapshot(store)) as snapshot:
+        for what, given_ in ((steps.NEIGHBOURS, {}), (statistical.STATISTICAL, models)):
+            found, expected = snapshot.get(what, **given_), what.compute(snapshot, **given_)
+            for name, array in expected.items():
+                assert (name, found[name].tolist()) == (name, array.tolist())
+                assert found[name].dtype == array.dtype
 
 
 def test_what_is_edited(store):

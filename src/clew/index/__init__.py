@@ -221,13 +221,18 @@ def finish(
     need an `embedder` that cannot be had, or vectors that the index lacks, are left to the first
     question that asks for them.
     """
-    if generation.wasted(store) > _COMPACT_ABOVE if compact is None else compact:
+    if compact is None:
+        compact = generation.wasted(store) > _COMPACT_ABOVE
+    if compact:
         generation.compact(store)
+    there = () if compact else store.cache.names()
     with closing(generation.open_snapshot(store)) as snapshot:
         wanted = cached if len(snapshot.layer("chunk")) else ()
         for each in (each for each in wanted if each.worth(snapshot)):
             with suppress(MissingExtra, MissingLayer, ModelError, RecipeMismatch):
                 if each.edited and snapshot.former_arrays(each) is not None:
+                    continue
+                if each.lazy and each.name in there:
                     continue
                 if not each.embeds:
                     snapshot.get(each)
