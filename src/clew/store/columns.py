@@ -72,11 +72,18 @@ class StoredColumns:
         """
         name = parent_column(layer)
         rows, owners = [], []
-        for segment, begin, _ in self._places(name):
-            first, last = (_search(segment, name, parents + i) for i in (0, 1))
+        for segment, begin, end in self._places(name):
+            if begin == end:
+                continue
+            ends = np.array([0, end - begin - 1])
+            least, most = _reach(segment, name, ends, ends + 1)[ends].tolist()
+            some = np.flatnonzero((parents >= least) & (parents <= most))
+            if not len(some):
+                continue
+            first, last = (_search(segment, name, parents[some] + i) for i in (0, 1))
             owner, local = expanded(first, last)
             rows.append(begin + local)
-            owners.append(owner)
+            owners.append(some[owner])
         found, owner = (np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners))
         order = np.argsort(owner, kind="stable")
         return found[order].astype(np.int64), owner[order].astype(np.int64)
