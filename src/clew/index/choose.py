@@ -224,7 +224,9 @@ def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDAr
     layer, texts = snapshot.layer("chunk"), titled_texts(snapshot)
     rows, values = np.flatnonzero(snapshot.are_texts()), None
     if wanted.units < 1:  # with a share of 1 it does not matter what a chunk is worth
-        values = chunk_values([texts[row] for row in rows.tolist()], layer.vectors[rows], wanted.value)
+        values = chunk_values(
+            [texts[row] for row in rows.tolist()], layer.vectors[rows], wanted.value
+        )
     n_tokens, places = layer.columns["n_tokens"][rows], np.searchsorted(rows, among)
     return rows[chosen(n_tokens, places, wanted.units, values, wanted.seed)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class StoredColumns:
     """The columns of an index's segments end to end, of which parts are read."""
 
     segments: Sequence[Segment]
+    _found: dict[str, list[tuple[Segment, int, int]]] = field(default_factory=dict, repr=False)
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
@@ -34,7 +35,7 @@ class StoredColumns:
 
     def sizes(self, name: str) -> list[int]:
         """Return how many rows of a column each segment that has it holds."""
-        return [_length(segment, name) for segment in self.segments if name in segment]
+        return [end - begin for _, begin, end in self._places(name)]
 
     def tail(self, name: str, start: int) -> NDArray[Any]:
         """Return a column from one of its rows on."""
@@ -90,13 +91,15 @@ class StoredColumns:
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
         """Return the segments that have a column, with the rows where it begins and ends there."""
-        found, begin = [], 0
-        for segment in self.segments:
-            if name in segment:
-                end = begin + _length(segment, name)
-                found.append((segment, begin, end))
-                begin = end
-        return found
+        if name not in self._found:
+            found, begin = [], 0
+            for segment in self.segments:
+                if name in segment:
+                    end = begin + _length(segment, name)
+                    found.append((segment, begin, end))
+                    begin = end
+            self._found[name] = found
+        return self._found[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What became of a generation's rows since it was put together, found from what was touched.
 
 The rows of a later generation are those of an earlier one, but for some that went and some that
-came. Which ones follows from the documents that were added and removed, and is found in time that
-grows with these. It is, byte for byte, what putting the later generation together gives.
+came. Which ones follows from the documents that came and went, and from what was extracted since,
+and is found in time that grows with these. It is, byte for byte, what an assembly gives.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from clew.generation.edits.terms import TermEdits, find_terms
 from clew.generation.edits.triples import (
     TripleEdits,
     find_triples,
-    triple_chunks,
     triple_columns,
 )
 from clew.generation.edits.units import (
@@ -162,8 +161,7 @@ class _Edits:
         found |= {f"chunk.{name}": source.came(f"chunk.{name}") for name in _RANGE}
         found |= {f"chunk.{kind}": source.made_by(kind) for kind in KINDS}
         found |= unit_columns(source, self.units) | self._described()
-        strengths = triple_chunks(source, self.triples)
-        found |= triple_columns(source, self.triples, entities.numbers, strengths)
+        found |= triple_columns(source, self.triples, entities.numbers)
         if self.sentences is not None:
             stored = self.sentences.stored
             found |= {"stored.sentence": stored, "sentence.chunk": self.sentences.chunk}
@@ -214,7 +212,7 @@ class _Edits:
             ("document", "entity"): link(titled, titles, len(source.titles), sizes["entity"]),
             ("chunk", "term"): link(above, terms, n_chunks, sizes["term"], source.came("count.n")),
             ("entity", "chunk"): entity_chunks(source, self.entities),
-            ("triple", "chunk"): triple_chunks(source, self.triples),
+            ("triple", "chunk"): self.triples.chunks,
             ("sentence", "term"): self._sentence_terms(postings),
         }
         if source.is_halved:

@@ -31,6 +31,7 @@ class TripleEdits:
     stored: Rows  # of the occurrences that came
     chunk: Rows  # of these, by its place among the chunks that came
     strength: NDArray[np.float32]
+    chunks: csr_array  # the rows of the link from triples to chunks of those that came
 
     @property
     def edits(self) -> RowEdits:
@@ -50,27 +51,24 @@ def find_triples(source: Source) -> TripleEdits:
     lost = _keys(source, stored[np.unique(went)])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
+    found = DistinctEdits.of(len(stored), moves)
+    strength = source.stored.take("triple.strength", rows).astype(np.float32)
+    place = np.searchsorted(found.edits.at, found.of_came)
+    shape = len(found.edits.at), source.chunks.size
+    new = link(place, source.chunks.at[chunk], *shape, strength)
     return TripleEdits(
-        found=DistinctEdits.of(len(stored), moves),
+        found=found,
         occurrences=source.hanging("occurrence.chunk", chunk),
         stored=rows,
         chunk=chunk,
-        strength=source.stored.take("triple.strength", rows).astype(np.float32),
+        strength=strength,
+        chunks=kept_and_new(source, source.base.links["triple", "chunk"], found.edits.origin, new),
     )
 
 
 def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
     names = ("subject", "relation_key", "object")
     return triple_keys(*(source.stored.take(f"triple.{name}", rows) for name in names))
-
-
-def triple_chunks(source: Source, triples: TripleEdits) -> csr_array:
-    """Return the rows of the link from triples to chunks of those that came."""
-    place = np.searchsorted(triples.edits.at, triples.found.of_came)
-    chunk = source.chunks.at[triples.chunk]
-    shape = len(triples.edits.at), source.chunks.size
-    new = link(place, chunk, *shape, triples.strength)
-    return kept_and_new(source, source.base.links["triple", "chunk"], triples.edits.origin, new)
 
 
 def kept_and_new(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
@@ -92,16 +90,14 @@ def kept_and_new(source: Source, former: Link, origin: Rows, new: csr_array) -> 
     return found
 
 
-def triple_columns(
-    source: Source, triples: TripleEdits, numbers: Rows, strengths: csr_array
-) -> dict[str, NDArray[Any]]:
+def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[str, NDArray[Any]]:
     """Return the values of the rows that came; `numbers` are the present rows of entities."""
     stored = triples.found.code
     ends = {
         f"triple.{end}": numbers[source.stored.take(f"triple.{end}", stored)]
         for end in ("subject", "object")
     }
-    sums = np.asarray(strengths.sum(axis=1, dtype=np.float64), dtype=np.float32)
+    sums = np.asarray(triples.chunks.sum(axis=1, dtype=np.float64), dtype=np.float32)
     return ends | {
         "stored.triple": stored,
         "stored.occurrence": triples.stored,

@@ -144,7 +144,7 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     }
     for name in ("first_token", "last_token"):
         n_known = sum(source.stored.sizes(f"sentence.{name}"))
-        has_tokens = n_known == source.stored.size("sentence")
+        has_tokens = units.edits.size > 0 and n_known == source.stored.size("sentence")
         if has_tokens != (f"unit.{name}" in source.base.columns):
             raise TooManyEdits
         if has_tokens:
