@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.store.columns import StoredColumns
 
 MOST_ROWS = 10_000  # of a layer that come; of more, everything is put together anew
+_LIMITED = ("sentence", "statement", "triple", "description")
 
 
 class TooManyEdits(Exception):
@@ -99,6 +100,8 @@ class Source:
         document = self.column("chunk.document")
         came = np.array([each.row for each in self._came], dtype=np.int64)
         new, owner = self.stored.below("chunk", came)
+        if len(new) + len(self.changed) > MOST_ROWS:
+            raise TooManyEdits
         stays = self.documents.now(document[self.changed])
         rows = np.concatenate([new, self.base.stored["chunk"][self.changed]])
         documents = np.concatenate([self.documents.at[owner], stays])
@@ -135,25 +138,28 @@ class Source:
 
     @cached_property
     def live(self) -> Live:
-        """The stored rows below the chunks that came; of these `above` says nothing."""
+        """The stored rows of the documents and chunks that came, and of all below these chunks."""
         chunks = self._chunks[0]
-        rows = {"document": np.array([each.row for each in self._came], dtype=np.int64)}
-        live = Live({**rows, "chunk": chunks})
-        layers = ["sentence", "count", "posting"]
-        for layer in [*layers, "subchunk"] if self.is_halved else layers:
-            live.rows[layer], live.above[layer] = self.stored.below(layer, chunks)
+        documents = np.array([each.row for each in self._came], dtype=np.int64)
+        live = Live({"document": documents, "chunk": chunks})
+        for layer in ("sentence", "count", "posting"):
+            self._follow(live, layer, chunks)
+        if self.is_halved:
+            self._follow(live, "subchunk", chunks)
         n_stored = self.stored.size("chunk")
         extracted, of = follow(self.stored.tail("extraction.chunk", 0), chunks, n_stored)
         newest = newest_of(of, self.stored.take("extraction.kind", extracted))
         live.rows["extraction"], live.above["extraction"] = extracted[newest], of[newest]
         for layer in ("statement", "triple", "description"):
-            found = self.stored.below(layer, live.rows["extraction"])
-            live.rows[layer], live.above[layer] = found
-        found = self.stored.below("profile", live.rows["description"])
-        live.rows["profile"], live.above["profile"] = found
-        if any(len(live.rows[layer]) > MOST_ROWS for layer in ("sentence", "statement", "triple")):
-            raise TooManyEdits
+            self._follow(live, layer, live.rows["extraction"])
+        self._follow(live, "profile", live.rows["description"])
         return live
+
+    def _follow(self, live: Live, layer: str, above: Rows) -> None:
+        """Add the rows of a layer below some rows. Raises TooManyEdits for too many."""
+        live.rows[layer], live.above[layer] = self.stored.below(layer, above)
+        if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
+            raise TooManyEdits
 
     def came(self, name: str) -> NDArray[Any]:
         """Return a stored column of the rows that came below chunks."""
