@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew import generation, index, steps, testing
+from clew import generation, index, methods, steps, testing
 from clew.entity_graph import Links, entity_graph
 from clew.errors import UnreadableSource
 from clew.generation import open_snapshot
@@ -286,6 +286,22 @@ def test_what_is_edited(store):
     assert not everything(store)[0]
     store.set_aliases({"bo dahl": "amber lane"})
     assert not everything(store)[0]
+
+
+def test_what_questions_need_is_kept_of_the_base(store):
+    """The first question of edits computes it of the base, and writes that follow leave it so."""
+    change(store, {name: (i, [i, i + 1]) for i, name in enumerate(NAMES[:5])})
+    with closing(open_snapshot(store)) as snapshot:
+        base = snapshot.generation
+    change(store, {"k.md": (2, [3, 4])})
+    assert everything(store)[0]
+    names = [each for each in store.cache.names() if each not in ("assembly", "edits")]
+    assert names
+    change(store, ["a.md"])
+    needs = [each for each in methods.needs() if each.name in names]
+    index.finish(store, cached=needs, compact=False)
+    assert len(needs) == len(names)
+    assert all(store.cache.generations(name) == [base] for name in names)
 
 
 @pytest.mark.parametrize("what", [{"k.md": (2, [3, 4])}, MADE])
