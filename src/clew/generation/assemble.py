@@ -81,7 +81,7 @@ class Assembly:
         """Return the row of each stored row of a layer, -1 where it has none."""
         found = np.full(len(stored), -1, dtype=np.int64)
         places = self._places(layer)
-        known = (stored >= 0) & (stored < len(places))
+        known = stored < len(places)
         found[known] = places[stored[known]]
         return found
 
@@ -90,10 +90,7 @@ class Assembly:
             return self.lookups[f"{layer}.rows"]
         if layer not in self._made:
             rows = self.stored[layer]
-            found = np.full(int(rows.max(initial=-1)) + 1, -1, dtype=np.int64)
-            own = np.flatnonzero(rows >= 0)
-            found[rows[own]] = own
-            self._made[layer] = found
+            self._made[layer] = places(rows, int(rows.max(initial=-1)) + 1)
         return self._made[layer]
 
 

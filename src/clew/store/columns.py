@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
+_FEW = 2**18  # rows: so many numbers are about the block of a segment that is checked at once
+
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
@@ -143,8 +145,11 @@ def _reach(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[An
 
 def _search(segment: Segment, name: str, values: Rows) -> Rows:
     """Return where values stand, or would, in a column that ascends; little of it is read."""
+    length = _length(segment, name)
+    if length <= _FEW:
+        return np.searchsorted(_part(segment, name, 0, length), values).astype(np.int64)
     first = np.zeros(len(values), dtype=np.int64)
-    last = np.full(len(values), _length(segment, name), dtype=np.int64)
+    last = np.full(len(values), length, dtype=np.int64)
     while np.any(first < last):
         open_ = np.flatnonzero(first < last)
         middle = (first[open_] + last[open_]) // 2

@@ -56,6 +56,19 @@ class Known:
         owner, at = expanded(stand(self.keys, keys), stand(self.keys, keys, behind=True))
         return at.astype(np.int64), owner
 
+    def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
+        """Return the rows whose first occurrences have some codes and their keys, -1 for none."""
+        first = stand(self.keys, keys)
+        found = np.flatnonzero(first < len(self.keys))
+        at = first[found]
+        same = (self.keys[at] == keys[found]) & (self.codes[at] == codes[found])
+        found, at = found[same], at[same]
+        rows = np.full(len(codes), -1, dtype=np.int64)
+        rows[found] = inside(
+            self.chunk, self.code, self.chunks[at].astype(np.int64), self.codes[at]
+        )
+        return rows
+
     def chunks_of(self, keys: NDArray[np.uint64]) -> Rows:
         """Return the chunks that have some keys."""
         return self.chunks[self.occurrences(keys)[0]].astype(np.int64)

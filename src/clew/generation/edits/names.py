@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.generation.edits.search import are_in
-from clew.generation.lookups import is_useful, unit_codes
+from clew.generation.lookups import is_useful
 from clew.types import TERM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.generation.edits.distinct import Moves
+    from clew.generation.edits.distinct import Known, Moves
     from clew.generation.edits.source import Source
     from clew.generation.edits.written import Written
     from clew.generation.rows import Rows
@@ -36,7 +36,7 @@ class Names:
         return np.asarray(found)
 
 
-def find_names(source: Source, written: Written, moves: Moves) -> Names:
+def find_names(source: Source, written: Written, known_units: Known, moves: Moves) -> Names:
     """Return which such words are names after some units came and went."""
     owner, columns = written.mentions_of(moves.code)
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
@@ -46,15 +46,13 @@ def find_names(source: Source, written: Written, moves: Moves) -> Names:
     counts = np.zeros(len(entities), dtype=np.int64)
     counts[at] = df
     if len(entities):
-        base = source.base.stored
-        gone = unit_codes(*(base[f"unit.{each}"][moves.gone] for each in ("sentence", "statement")))
-        _, went = written.mentions_of(gone)
+        _, went = written.mentions_of(known_units.code[moves.gone].astype(np.int64))
         touched = np.union1d(entity, went["entity"])
         changed = entities[are_in(entities, touched)]
         is_own = are_in(entity, changed)
         pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
         former, named = written.mentions_with("entity", changed)
-        units = written.units_of(former, source.base)
+        units = known_units.rows_of(written.keys(former), former)
         kept = (units >= 0) & ~are_in(units, moves.gone)
         stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
         pairs.append((named[kept], source.chunks.now(stands)))

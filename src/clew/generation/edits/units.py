@@ -60,8 +60,8 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     came = Occurrences(written.keys(codes), chunk, codes)
     lost = below(known.chunk, source.chunks.gone)
     moves = find_moves(known, source, source.chunks.gone, came, written.keys(known.code[lost]))
-    names = find_names(source, written, moves)
-    again = _renamed_units(source, written, terms, names)
+    names = find_names(source, written, known, moves)
+    again = _renamed_units(source, written, known, terms, names)
     again = again[~are_in(again, moves.gone)]
     at = source.chunks.now(known.chunk[again])
     moves = moves.and_again(again, at, known.code[again].astype(np.int64))
@@ -98,14 +98,17 @@ def _came(source: Source) -> tuple[Rows, Rows]:
     return chunk[order], codes[order]
 
 
-def _renamed_units(source: Source, written: Written, terms: TermEdits, names: Names) -> Rows:
+def _renamed_units(
+    source: Source, written: Written, known: Known, terms: TermEdits, names: Names
+) -> Rows:
     """Return the former units with a word that is a name now and was none, or so."""
     n_known = len(source.lookups["term.rows"])
     flipped = {"term": terms.flipped[terms.flipped < n_known], "entity": names.flipped}
     found = [written.mentions_with(*each) for each in flipped.items() if len(each[1])]
     if not found:
         return np.zeros(0, dtype=np.int64)
-    units = written.units_of(np.concatenate([codes for codes, _ in found]), source.base)
+    codes = np.unique(np.concatenate([codes for codes, _ in found]))
+    units = known.rows_of(written.keys(codes), codes)
     if len(units) > MOST_ROWS:
         raise TooManyEdits
     return np.unique(units[units >= 0])

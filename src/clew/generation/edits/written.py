@@ -15,7 +15,6 @@ from clew.generation.lookups import FIRST_STATEMENT, unit_codes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.generation.assemble import Assembly
     from clew.generation.rows import Rows
     from clew.store.columns import StoredColumns
 
@@ -101,13 +100,6 @@ class Written:
             codes.append(unit_codes(*pair))
             found.append(held[rows].astype(np.int64))
         return np.concatenate(codes), np.concatenate(found)
-
-    def units_of(self, codes: Rows, base: Assembly) -> Rows:
-        """Return the unit of a generation that is first written so, -1 for none."""
-        made = self.are_statements(codes)
-        found = base.places("unit.sentence", np.where(made, -1, codes))
-        found[made] = base.places("unit.statement", codes[made] - FIRST_STATEMENT)
-        return found
 
     def _both(self, of_sentences: str, of_statements: str, codes: NDArray[Any]) -> NDArray[Any]:
         made = self.are_statements(codes)
