@@ -319,6 +319,7 @@ class EmbeddedStore:
         segments.sweep(self._folder / _SEGMENTS, names)
 
     def close(self) -> None:
+        self.cache.let_go()
         self._seen_by_readers.close()
         self._database.close()
         if self._lock is not None:
