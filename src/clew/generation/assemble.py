@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import StoredLink, as_arrays, as_link
+from clew.algo.narrow import narrowed, widened
 from clew.generation.lookups import can_be_edited, is_common, is_useful, lookups
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
@@ -31,7 +32,7 @@ from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -92,13 +93,13 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
-    arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
+    arrays |= {f"column.{name}": narrowed(column) for name, column in assembly.columns.items()}
     arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), found in assembly.links.items():
         parts = as_arrays(found.whole)
-        arrays |= {f"link.{a}-{b}.{name}": part for name, part in parts.items()}
+        arrays |= {f"link.{a}-{b}.{name}": narrowed(part) for name, part in parts.items()}
     return arrays
 
 
@@ -119,7 +120,11 @@ def from_arrays(arrays: Table) -> Assembly:
 def under(arrays: Table, prefix: str) -> Table:
     """Return the arrays whose names have a prefix, by the rest of their names."""
     read = reading(arrays, [name for name in arrays if name.startswith(prefix)])
-    return Lazily({name.removeprefix(prefix): one for name, one in read.items()})
+    return Lazily({name.removeprefix(prefix): _widely(one) for name, one in read.items()})
+
+
+def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
+    return lambda: widened(read())
 
 
 def assemble(
