@@ -98,7 +98,8 @@ LENGTH = 127  # of a token's vector in int8
 DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "token_bits": 1}  # as a recipe has them
 FORMER_TOKEN_BITS = 2  # the default of format 7
 _TOKENS = ("token.vectors", "statement_token.vectors")
-_MOST_BITS = {"sentence.vectors": 4, "statement.vectors": 4, "name.vectors": 4}
+_UNITS = ("sentence.vectors", "statement.vectors")
+_MOST_OF_UNITS = 4
 
 
 def parent_column(layer: str) -> str:
@@ -153,11 +154,13 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
 def bits(name: str, recipe: Mapping[str, Scalar]) -> int:
     """Return how many bits a number of an array of vectors has that is written now.
 
-    Names and units, of which there are many, have four at most.
+    Units and names, of which there are many, have fewer than chunks: four at most, and half.
     """
     found = recipe["token_bits" if name in _TOKENS else "vector_bits"]
     assert isinstance(found, int)  # noqa: S101 -- as settings check
-    return min(found, _MOST_BITS.get(name, found))
+    if name == "name.vectors":
+        return max(1, found // 2)
+    return min(found, _MOST_OF_UNITS) if name in _UNITS else found
 
 
 def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
