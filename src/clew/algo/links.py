@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.narrow import widened
+from clew.algo.narrow import narrowed, widened
 from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:
@@ -135,9 +135,10 @@ _COUNTS, _MOST_COUNTED = np.dtype(np.uint8), 255  # they hold the weights of mos
 def as_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
     """Return a link as arrays by name, to be cached.
 
-    Weights of float32 that are whole numbers up to 255 are `counts` of a byte each, not `data`.
+    Places are narrowed. Weights of float32 that are whole numbers up to 255 are `counts` of a byte
+    each, not `data`.
     """
-    parts = {name: getattr(link, name) for name in ("indptr", "indices")}
+    parts = {name: narrowed(getattr(link, name)) for name in ("indptr", "indices")}
     weights = {"data": link.data}
     if link.data.dtype == _WEIGHTS and np.all((link.data >= 0) & (link.data <= _MOST_COUNTED)):
         counts = link.data.astype(_COUNTS)

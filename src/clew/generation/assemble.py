@@ -99,7 +99,7 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), found in assembly.links.items():
         parts = as_arrays(found.whole)
-        arrays |= {f"link.{a}-{b}.{name}": narrowed(part) for name, part in parts.items()}
+        arrays |= {f"link.{a}-{b}.{name}": part for name, part in parts.items()}
     return arrays
 
 
