@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WIDE = np.dtype(np.int32)
-_NARROW = tuple(np.dtype(kind) for kind in (np.int8, np.uint16, np.int16))
+_NARROW = (np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
 
 def narrow_type(low: int, high: int) -> np.dtype[Any]:

@@ -111,7 +111,7 @@ class StoredColumn:
     @property
     def width(self) -> int:
         """How many numbers a row of a wide array has."""
-        return self.part(0, 0).shape[1]
+        return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows that are neighbours."""
