@@ -268,7 +268,7 @@ def test_an_update_computes_what_changed(store):
     with closing(generation.open_snapshot(store)) as snapshot:
         lengths = steps.keyword_lengths(snapshot)
         [quinces] = snapshot.layer("term").rows(["quinces"])
-    assert lengths[quinces] == pytest.approx(1, abs=1e-3)
+    assert lengths[quinces] == pytest.approx(1, abs=0.02)  # of a vector in four bits
     assert np.count_nonzero(lengths == 77) > len(lengths) / 2
 
 

@@ -379,12 +379,13 @@ build_options = gathered(
         "vector_bits": click.option(
             "--vector-bits",
             type=click.Choice(_BITS),
-            help="Bits of a number of a stored vector: 8 (default), or fewer for less disk.",
+            help="Bits of a number of a chunk's vector: 8 (default), or fewer for less disk. "
+            "Sentences have 4 at most, names half.",
         ),
         "token_bits": click.option(
             "--token-bits",
             type=click.Choice(_BITS),
-            help="Bits of a number of a token's vector, of which there are most: 2 (default).",
+            help="Bits of a number of a token's vector, of which there are most: 1 (default).",
         ),
         "embedder": click.option(
             "--embedder",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import StoredLink, as_arrays, as_link
+from clew.algo.narrow import narrowed, widened
 from clew.generation.lookups import (
     Occurring,
     is_common,
@@ -38,7 +39,7 @@ from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -99,7 +100,7 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
-    arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
+    arrays |= {f"column.{name}": narrowed(column) for name, column in assembly.columns.items()}
     arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
@@ -126,7 +127,18 @@ def from_arrays(arrays: Table) -> Assembly:
 def under(arrays: Table, prefix: str) -> Table:
     """Return the arrays whose names have a prefix, by the rest of their names."""
     read = reading(arrays, [name for name in arrays if name.startswith(prefix)])
-    return Lazily({name.removeprefix(prefix): one for name, one in read.items()})
+    return Lazily({name.removeprefix(prefix): _widely(one) for name, one in read.items()})
+
+
+def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
+    """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
+
+    def wide() -> NDArray[Any]:
+        found = widened(read())
+        found.flags.writeable = False
+        return found
+
+    return wide
 
 
 def assemble(

@@ -49,7 +49,7 @@ class Settings:
 
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
-    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a number of a vector: 1, 2, 4 or 8
+    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a chunk's numbers: 1, 2, 4 or 8
     token_bits: int = schema.DEFAULT_BITS["token_bits"]  # of a number of a token's vector
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import expanded
+from clew.algo.narrow import widened
 from clew.store.schema import parent_column
 from clew.store.segments import MappedSegment
 
@@ -44,7 +45,8 @@ class StoredColumns:
         parts = []
         for segment, begin, end in self._places(name):
             if end > start:
-                parts.append(_part(segment, name, max(start - begin, 0), end - begin))
+                part = _part(segment, name, max(start - begin, 0), end - begin)
+                parts.append(widened(part))
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def head(self, name: str, end: int) -> NDArray[Any]:
@@ -52,7 +54,7 @@ class StoredColumns:
         parts = []
         for segment, begin, last in self._places(name):
             if begin < end:
-                parts.append(_part(segment, name, 0, min(end, last) - begin))
+                parts.append(widened(_part(segment, name, 0, min(end, last) - begin)))
         return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
 
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
@@ -62,7 +64,7 @@ class StoredColumns:
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if len(mine):
                 local = rows[mine] - begin
-                values = _reach(segment, name, local, local + 1)[local]
+                values = widened(_reach(segment, name, local, local + 1)[local])
                 if found is None:
                     found = np.zeros(len(rows), dtype=values.dtype)
                 found[mine] = values
@@ -117,6 +119,11 @@ class StoredColumn:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.part(0, 0).dtype
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row of a wide array has."""
+        return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows that are neighbours."""

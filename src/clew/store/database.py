@@ -24,8 +24,9 @@ from clew.private import open_file
 from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
-FORMAT = 7
-_READABLE = (6, FORMAT)  # of 6 vectors are float32 and int8, until they are written anew
+FORMAT = 8
+# Of 6 vectors are float32 and int8, of 7 in more bits, until they are written anew.
+_READABLE = (6, 7, FORMAT)
 FILE = "index.sqlite"
 NEWEST = "generation.json"  # beside the database: the newest generation that was committed
 LOCK = "writer.lock"
@@ -162,10 +163,11 @@ class Database:
                 f"{folder} has index format {found}, this version reads {FORMAT}: index again"
             )
 
-    def set_format(self) -> None:
+    def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""
         if self.meta("format") != FORMAT:
             self.set_meta("format", FORMAT)
+            self.set_meta("recipe", dict(recipe))
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""
