@@ -95,11 +95,10 @@ TABLES: Mapping[str, LayerTable] = {
 
 
 LENGTH = 127  # of a token's vector in int8
-DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "token_bits": 1}  # as a recipe has them
+DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "unit_bits": 4, "token_bits": 1}
 FORMER_TOKEN_BITS = 2  # the default of format 7
 _TOKENS = ("token.vectors", "statement_token.vectors")
-_UNITS = ("sentence.vectors", "statement.vectors")
-_MOST_OF_UNITS = 4
+_UNITS = ("sentence.vectors", "statement.vectors", "name.vectors")
 
 
 def parent_column(layer: str) -> str:
@@ -152,15 +151,11 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
 
 
 def bits(name: str, recipe: Mapping[str, Scalar]) -> int:
-    """Return how many bits a number of an array of vectors has that is written now.
-
-    Units and names, of which there are many, have fewer than chunks: four at most, and half.
-    """
-    found = recipe["token_bits" if name in _TOKENS else "vector_bits"]
+    """Return how many bits a number of an array of vectors has that is written now."""
+    kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
+    found = recipe[kind]
     assert isinstance(found, int)  # noqa: S101 -- as settings check
-    if name == "name.vectors":
-        return max(1, found // 2)
-    return min(found, _MOST_OF_UNITS) if name in _UNITS else found
+    return found
 
 
 def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
