@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.pagerank import Degrees, Local, local_pagerank
-from clew.algo.topk import positive_top_k, top_k
+from clew.algo.topk import top_k
 from clew.derived import CachedArrays, Derived
 from clew.types import Path, Snapshot, Step
 
@@ -157,16 +157,16 @@ class EntityGraph:
         return local_pagerank(self.edges, self.degrees, restart, damping=damping, residual=residual)
 
     def best_chunks(
-        self, scores: Local, k: int, then: NDArray[np.float64] | None = None
+        self, scores: Local, k: int, then: steps.Ranking | None = None
     ) -> list[int]:
         """Return the `k` chunks of the highest scores, best first.
 
-        Where fewer have any, those follow that are best by the (n_chunks,) scores `then`, if given.
+        Where fewer have any, those follow that are best in the ranking `then`, if given.
         """
         n = int(np.searchsorted(scores.nodes, self.n_chunks))
         rows: list[int] = scores.nodes[top_k(scores.scores[:n], k)].tolist()
         if then is not None and len(rows) < k:
-            rows = list(dict.fromkeys([*rows, *top_k(then, k).tolist()]))[:k]
+            rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
         return rows
 
     def _of_chunks(self, chunks: NDArray[np.intp]) -> Edges:
@@ -312,12 +312,12 @@ def seed_entities(
     models: Models,
     asked: steps.Query,
     n_units: int,
-    dense: NDArray[np.float64],
+    dense: steps.Ranking,
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
     """Return the seed entities, which of them the question names, and notes.
 
     Those that the question names weigh 1, by the LLM too if there is one; each of the `n_units`
-    nearest units adds its cosine to its entities. `dense` are the (n_chunks,) cosines of chunks.
+    nearest units adds its cosine to its entities. `dense` are the chunks by their cosines.
     """
     names, notes = steps.query_names(models, asked.text) if models.llm is not None else ([], ())
     linked = [
@@ -337,15 +337,16 @@ def seed_entities(
 
 
 def restart_of(
-    graph: EntityGraph, seeds: Seeds, hybrid: NDArray[np.float64], n_chunks: int, weight: float
+    graph: EntityGraph, seeds: Seeds, hybrid: steps.Ranking, n_chunks: int, weight: float
 ) -> dict[int, float]:
-    """Return the weights of seed entities, and of the `n_chunks` best by (n_chunks,) scores.
+    """Return the weights of seed entities, and of the `n_chunks` best of a ranking.
 
     A chunk weighs `weight` of its score.
     """
     restart = {graph.first_entity + entity: each for entity, (each, _) in seeds.items()}
-    best = positive_top_k(hybrid, n_chunks).tolist()
-    return restart | {chunk: weight * float(hybrid[chunk]) for chunk in best}
+    best = hybrid.best(n_chunks, positive=True)
+    scores = (weight * hybrid.of(best)).tolist()
+    return restart | dict(zip(best.tolist(), scores, strict=True))
 
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:

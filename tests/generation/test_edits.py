@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from clew import generation, index, steps, testing
 from clew.generation import open_snapshot
+from clew.steps import near_rows
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore
@@ -89,7 +90,17 @@ def derived(snapshot):
     every = names.of(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
+    found["sketches"] = [sketches_of(snapshot, layer) for layer in ("chunk", "entity")]
     return found | {"lexical": scores.tolist()}
+
+
+def sketches_of(snapshot, layer):
+    """Return the sketches by the rows that they are of."""
+    known = near_rows.sketches_of(snapshot, layer)
+    codes = known.codes if known.came is None else np.append(known.codes, known.came, axis=1)
+    rows = known.rows(np.arange(codes.shape[1]))
+    by_row = sorted(zip(rows.tolist(), codes.T.tolist(), strict=True))
+    return [each for row, each in by_row if row >= 0]
 
 
 def everything(store):

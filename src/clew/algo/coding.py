@@ -10,6 +10,7 @@ So a vector has the inner product with itself that it had, and a zero vector sta
 
 from __future__ import annotations
 
+import hashlib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -103,6 +104,15 @@ def products(
     parts = [levels[start : start + size] @ other for start in range(0, len(rows), size)]
     found = np.concatenate(parts) if parts else levels @ other
     return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
+
+
+def digest(vectors: Vectors) -> NDArray[np.uint8]:
+    """Return 16 bytes that are others where vectors are."""
+    found = hashlib.blake2b(digest_size=16)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.ascontiguousarray(vectors[start : start + _BLOCK])
+        found.update(block.reshape(-1).view(np.uint8).data)
+    return np.frombuffer(found.digest(), dtype=np.uint8)
 
 
 def width(dimension: int, bits: int) -> int:
