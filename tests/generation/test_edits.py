@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clew import generation, index, steps, testing
 from clew.generation import open_snapshot
-from clew.steps import near_rows
+from clew.steps import sketched
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore
@@ -85,8 +85,8 @@ def derived(snapshot):
         np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
         found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
     names = name_links(snapshot)
-    held = names.names.hashes, names.parts.hashes, names.shares, names.begins
-    found["names"] = [array.tolist() for array in held]
+    held = (names.names.hashes, names.parts.hashes, names.shares)
+    found["names"] = [each.whole.tolist() for each in held] + [names.begins.tolist()]
     every = names.of(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
@@ -96,7 +96,7 @@ def derived(snapshot):
 
 def sketches_of(snapshot, layer):
     """Return the sketches by the rows that they are of."""
-    known = near_rows.sketches_of(snapshot, layer)
+    known = sketched.sketches_of(snapshot, layer)
     codes = known.codes if known.came is None else np.append(known.codes, known.came, axis=1)
     rows = known.rows(np.arange(codes.shape[1]))
     by_row = sorted(zip(rows.tolist(), codes.T.tolist(), strict=True))

@@ -154,4 +154,4 @@ def _together(
     is_new = np.ones(len(both), dtype=bool)
     is_new[1:] = both[1:] != both[:-1]
     sums = np.bincount(np.cumsum(is_new) - 1, np.concatenate([scores, gains])[order])
-    return both[is_new].astype(np.intp), sums
+    return both[is_new].astype(np.intp), sums.astype(np.float64, copy=False)

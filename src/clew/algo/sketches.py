@@ -178,8 +178,8 @@ def _products(
     for word, of_planes in zip(codes, planes.T, strict=True):
         bits = word[places]
         sums[_PLANES] += np.bitwise_count(bits)
-        for total, plane in zip(sums, of_planes, strict=False):
-            total += np.bitwise_count(bits & plane)
+        for i, plane in enumerate(of_planes):
+            sums[i] += np.bitwise_count(bits & plane)
     weights = np.array([*(2.0**i for i in range(_PLANES)), low / step], dtype=np.float32)
     return np.asarray(weights @ sums.astype(np.float32))
 

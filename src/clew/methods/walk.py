@@ -34,8 +34,6 @@ from clew.types import Evidence, Hit, Limits, Snapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from clew.algo.pagerank import Local
     from clew.models import Models
 

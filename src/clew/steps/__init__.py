@@ -29,7 +29,6 @@ from clew.steps.mentions import (
     titled_chunks,
 )
 from clew.steps.name_links import NAME_PARTS, name_links
-from clew.steps.near_rows import SKETCHES, near_rows
 from clew.steps.neighbours import KEYWORDS, NEIGHBOURS, chunk_graph, chunk_ranks, keyword_lengths
 from clew.steps.rankings import (
     Ranking,
@@ -53,6 +52,7 @@ from clew.steps.scores import (
     read_query,
     term_rows,
 )
+from clew.steps.sketched import SKETCHES, near_rows
 
 __all__ = [
     "KEYWORDS",

@@ -13,8 +13,8 @@ import numpy as np
 
 from clew.algo.bm25 import bm25_best, bm25_scores_of
 from clew.algo.topk import positive_top_k, top_k
-from clew.steps.near_rows import are_sketched, near_and_far, near_to
 from clew.steps.scores import cosines_of, dense_scores, fused, lexical_parts, lexical_scores
+from clew.steps.sketched import are_sketched, near_and_far, near_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable

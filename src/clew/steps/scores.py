@@ -94,9 +94,7 @@ _CHUNK_LENGTHS = Derived("how many terms chunks have", _chunk_lengths)
 LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
-def hybrid_scores(
-    snapshot: Snapshot, query: Query, fusion: str = "mean"
-) -> NDArray[np.float64]:
+def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:
     """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
     both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
     return fused(fusion, *both)

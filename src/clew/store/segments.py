@@ -42,7 +42,7 @@ _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
 _BLOCK = 1 << 16  # bytes that have a checksum
 _FORMER_BLOCK = 1 << 20  # of a file that does not say how many
 _RUN = 1 << 20  # bytes; what is looked at in one go and is longer takes no memory then
-_TOUCHED = 1 << 28  # bytes of a file that are read here and there before they are let go of
+_TOUCHED = 1 << 26  # bytes of a file that are read before all of it is let go of
 _AT_ONCE = 1 << 24  # bytes of an array that are copied
 _LET_GO: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
@@ -164,9 +164,9 @@ class _Mapped:
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
     """The arrays of a file, mapped into memory; each is checked when it is first asked for.
 
-    Raises DamagedIndex for an array whose bytes are not those that were written. What is read here
-    and there is let go of from time to time: the system keeps it as long as it has room, and it is
-    no memory of this process.
+    Raises DamagedIndex for an array whose bytes are not those that were written. What was read is
+    let go of from time to time: the system keeps it as long as it has room, and it is no memory of
+    this process.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         mapped = self._arrays[name]
-        self._check(name, np.flatnonzero(~mapped.checked))
+        self._touch(name, np.flatnonzero(~mapped.touched))
         return mapped.array
 
     def length(self, name: str) -> int:
@@ -221,7 +221,10 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         """Look at some bytes of an array, if they were not."""
         if stop > start:
             first, end = start // self._block, (stop - 1) // self._block + 1
-            new = np.flatnonzero(~self._arrays[name].touched[first:end])
+            touched = self._arrays[name].touched
+            if end == first + 1 and touched[first]:
+                return
+            new = np.flatnonzero(~touched[first:end])
             if len(new):
                 self._touch(name, first + new)
 
@@ -269,20 +272,20 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
 
     def _check(self, name: str, blocks: NDArray[np.intp]) -> None:
         """Compare blocks, ascending ones, with their checksums."""
-        if not len(blocks):
-            return
         mapped, data = self._arrays[name], memoryview(self._data)
-        end = mapped.begin + mapped.array.nbytes
+        end, since = mapped.begin + mapped.array.nbytes, -1
         for block, wanted in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
             begin = mapped.begin + block * self._block
-            if crc32(data[begin : min(begin + self._block, end)]) != wanted:
+            last = min(begin + self._block, end)
+            if crc32(data[begin:last]) != wanted:
                 raise DamagedIndex(
                     f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
                 )
             mapped.checked[block] = True
-        first, last = (mapped.begin + int(block) * self._block for block in blocks[[0, -1]])
-        if last - first >= _RUN:  # what was only looked at takes no memory of ours
-            self._let_go(first, min(last + self._block, end))
+            since = begin if since < 0 else since
+            if last - since >= _RUN:  # what was only looked at takes no memory of ours
+                self._let_go(since, last)
+                since = -1
 
 
 _FEW = 16  # ranges that are looked at one by one

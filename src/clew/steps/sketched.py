@@ -92,9 +92,10 @@ def _declared(layer: str) -> CachedArrays:
     def update(snapshot: Snapshot, earlier: Earlier) -> Arrays:
         if layer == "entity":  # the same one may have got a name
             return compute(snapshot)
-        before = earlier.rows[layer]
-        new = np.flatnonzero(before < 0)
-        codes = earlier.arrays["codes"][:, before]
+        before, then = earlier.rows[layer], earlier.arrays["codes"]
+        old, new = np.flatnonzero(before >= 0), np.flatnonzero(before < 0)
+        codes = np.empty((len(then), len(before)), dtype=then.dtype)
+        codes[:, old] = then[:, before[old]]
         codes[:, new] = sketches.sketched(snapshot.layer(layer).vectors[new])
         return {"codes": codes}
 
@@ -102,9 +103,7 @@ def _declared(layer: str) -> CachedArrays:
         return len(snapshot.layer(layer)) > sketches.EXACT_UP_TO
 
     name = f"sketches-{layer}"
-    return CachedArrays(
-        name, compute, inputs=(layer,), update=update, worth=worth, edited=True
-    )
+    return CachedArrays(name, compute, inputs=(layer,), update=update, worth=worth, edited=True)
 
 
 SKETCHES = {layer: _declared(layer) for layer in ("chunk", "entity", "triple")}
