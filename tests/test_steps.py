@@ -91,8 +91,8 @@ def test_rankings_of_many_chunks(monkeypatch, question, fusion):
         np.testing.assert_allclose(wide.of(rows[::-1]), every.of(rows[::-1]), atol=1e-6)
         assert wide.best(5).tolist() == every.best(5).tolist()
         for module in (rankings, sketches):
-            monkeypatch.setattr(module, "CANDIDATES", 4)
-        monkeypatch.setattr(sketches, "_FARTHEST", 4)
+            monkeypatch.setattr(module, "CANDIDATES", 2)
+        monkeypatch.setattr(sketches, "_FARTHEST", 1)
         narrow = steps.hybrid_ranking(snapshot, asked, fusion)
         assert len(narrow.rows) < len(rows)
         assert set(narrow.best(99).tolist()) == set(narrow.rows.tolist())

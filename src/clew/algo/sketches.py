@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint64]
 
 EXACT_UP_TO = 30_000  # rows; of more, sketches take less time (benchmarks/sketches.py)
-CANDIDATES = 2_000  # rows that are compared with a query
-_FIRST = 16  # times as many are chosen by bits alone
+CANDIDATES = 1_000  # rows that are compared with a query
+_FIRST = 8  # times as many are chosen by bits alone
 _FARTHEST = 64
 _WORD = 64  # bits
 _PLANES = 4  # bits of a number of the query

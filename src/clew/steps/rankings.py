@@ -37,7 +37,7 @@ class Ranking:
 
     rows: Rows | None  # ascending, None for all
     scores: Scores  # of these rows
-    of_others: Callable[[NDArray[np.integer]], Scores] | None = None  # where these are not all
+    of_others: Callable[[NDArray[np.integer]], Scores] | None = None  # of rows that are not these
 
     def best(self, k: int, *, positive: bool = False) -> Rows:
         """Return the `k` best rows, best first, ties by row; no score below zero if `positive`."""
@@ -46,7 +46,14 @@ class Ranking:
 
     def of(self, rows: NDArray[np.integer]) -> Scores:
         """Return the scores of any rows."""
-        return self.scores[rows] if self.of_others is None else self.of_others(rows)
+        if self.rows is None or self.of_others is None:
+            return self.scores[rows]
+        places = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
+        known = self.rows[places] == rows if len(self.rows) else np.zeros(len(rows), dtype=bool)
+        found = np.empty(len(rows))
+        found[known] = self.scores[places[known]]
+        found[~known] = self.of_others(rows[~known])
+        return found
 
 
 def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
@@ -83,14 +90,10 @@ def hybrid_ranking(
     both = [(ranking, ranking.of(rows)) for ranking in (dense, lexical)]
 
     def of(others: NDArray[np.integer]) -> Scores:
-        more = np.setdiff1d(others, rows)
-        scores = fused(fusion, *(np.append(own, ranking.of(more)) for ranking, own in both))
-        together = np.append(rows, more)
-        order = np.argsort(together)
-        places = np.searchsorted(together, others, sorter=order)
-        return scores[order[places]]
+        scores = fused(fusion, *(np.append(own, ranking.of(others)) for ranking, own in both))
+        return scores[len(rows) :]
 
-    return Ranking(rows, of(rows), of)
+    return Ranking(rows, fused(fusion, *(own for _, own in both)), of)
 
 
 def nearest(

@@ -55,7 +55,7 @@ def near_and_far(
 
     Of a layer that `are_sketched` is true of.
     """
-    n = max(k, sketches.CANDIDATES)
+    n = max(2 * k, sketches.CANDIDATES)  # of twice as many most are among the nearest
     return sketches.near_and_far(sketches_of(snapshot, layer), vector, n)
 
 
