@@ -67,12 +67,13 @@ def _run(step: str, folder: Path, size: int) -> dict[str, Any]:
 
 
 def _build(folder: Path, size: int) -> dict[str, Any]:
+    from run import made_passages
+
     import clew
 
-    documents, _ = _made(size)
     began = time.process_time()
     with clew.open(folder, models=_models()) as index:
-        index.add(documents, methods=["walk", "pagerank", "clue"])
+        index.add(made_passages(size), methods=["walk", "pagerank", "clue"])
     spent = time.process_time() - began
     size_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return {

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,14 +193,29 @@ def _hashed() -> Any:  # noqa: ANN401 -- clew.models.Models
 
 def made(n_documents: int, n_questions: int) -> tuple[list[Any], list[str]]:
     """Return invented passages that mention each other's subjects, and questions about them."""
+    draw = random.Random(7)  # noqa: S311
+    names = _names(draw, n_documents)
+    documents = list(_passages(draw, names))
+    questions = [f"Where did the friend of {draw.choice(names)} live?" for _ in range(n_questions)]
+    return documents, questions
+
+
+def made_passages(n_documents: int) -> Iterator[Any]:
+    """Yield the same passages, each when it is asked for."""
+    draw = random.Random(7)  # noqa: S311
+    yield from _passages(draw, _names(draw, n_documents))
+
+
+def _names(draw: random.Random, n: int) -> list[str]:
+    names = sorted({f"{_word(draw)} {_word(draw)}" for _ in range(n * 2)})
+    draw.shuffle(names)
+    return names[:n]
+
+
+def _passages(draw: random.Random, names: Sequence[str]) -> Iterator[Any]:
     from clew.types import Document
 
-    draw = random.Random(7)  # noqa: S311
-    names = sorted({f"{_word(draw)} {_word(draw)}" for _ in range(n_documents * 2)})
-    draw.shuffle(names)
-    names = names[:n_documents]
     verbs = ("met", "wrote to", "built a house for", "sailed with", "taught", "painted")
-    documents = []
     for i, name in enumerate(names):
         sentences = []
         for _ in range(7):
@@ -208,9 +223,7 @@ def made(n_documents: int, n_questions: int) -> tuple[list[Any], list[str]]:
             place, year = _word(draw), draw.randint(1700, 1990)
             verb = draw.choice(verbs)
             sentences.append(f"In {year} {name} {verb} {other} near the harbour of {place}.")
-        documents.append(Document(id=f"made-{i:06d}", title=name, text=" ".join(sentences)))
-    questions = [f"Where did the friend of {draw.choice(names)} live?" for _ in range(n_questions)]
-    return documents, questions
+        yield Document(id=f"made-{i:06d}", title=name, text=" ".join(sentences))
 
 
 def _word(draw: random.Random) -> str:

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import steps
+from clew.algo import sketches
 from clew.algo.knn import knn_graph
 from clew.algo.topk import top_k
 from clew.index import Settings
-from clew.steps import scores as scoring
+from clew.steps import rankings
 from clew.testing import QUESTIONS, built, models, small_documents
 from clew.text.chunking import Chunking
 from tests.index.build import indexed
@@ -61,15 +62,52 @@ def test_the_nearest_units_of_many(monkeypatch, question):
         asked = steps.read_query(models(), question)
         assert steps.units_near(snapshot, asked) is None
         exact, cosines = steps.nearest_units(snapshot, asked, 5)
-        monkeypatch.setattr(scoring, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(rankings, "MANY_UNITS", 0)
         assert steps.units_near(snapshot.exactly(), asked) is None
-        for dense in (None, steps.dense_scores(snapshot, "chunk", asked)):
+        for dense in (None, steps.dense_ranking(snapshot, asked)):
             near = steps.units_near(snapshot, asked, dense)
             rows, found = steps.nearest_units(snapshot, asked, 5, near)
             assert rows.tolist() == exact.tolist()
             np.testing.assert_allclose(found, cosines, atol=1e-6)
-        monkeypatch.setattr(scoring, "CANDIDATES", 2)
+        monkeypatch.setattr(rankings, "CANDIDATES", 2)
         rows, _ = steps.nearest_units(snapshot, asked, 99, steps.units_near(snapshot, asked))
         [best, second] = steps.nearest(snapshot, "chunk", asked, 2)[0]
         inside = snapshot.link("chunk", "unit")[[best, second]].indices
         assert sorted(rows) == sorted(set(inside.tolist()))
+
+
+@pytest.mark.parametrize("fusion", ["mean", "rrf"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_rankings_of_many_chunks(monkeypatch, question, fusion):
+    """Of many chunks some are ranked, with the scores that they have among all."""
+    with built(small_documents()) as snapshot:
+        asked, rows = steps.read_query(models(), question), np.arange(len(snapshot.layer("chunk")))
+        every = steps.hybrid_ranking(snapshot, asked, fusion)
+        assert every.rows is None
+        np.testing.assert_allclose(every.scores, steps.hybrid_scores(snapshot, asked, fusion))
+        monkeypatch.setattr(sketches, "EXACT_UP_TO", 0)
+        assert steps.hybrid_ranking(snapshot.exactly(), asked, fusion).rows is None
+        wide = steps.hybrid_ranking(snapshot, asked, fusion)
+        np.testing.assert_allclose(wide.of(rows[::-1]), every.of(rows[::-1]), atol=1e-6)
+        assert wide.best(5).tolist() == every.best(5).tolist()
+        for module in (rankings, sketches):
+            monkeypatch.setattr(module, "CANDIDATES", 2)
+        monkeypatch.setattr(sketches, "_FARTHEST", 1)
+        narrow = steps.hybrid_ranking(snapshot, asked, fusion)
+        assert len(narrow.rows) < len(rows)
+        assert set(narrow.best(99).tolist()) == set(narrow.rows.tolist())
+        np.testing.assert_allclose(narrow.of(narrow.rows), narrow.scores, atol=1e-12)
+        assert (narrow.of(rows) >= 0).all()
+
+
+def test_nearest_rows_of_many(monkeypatch):
+    """By sketches as by all rows, among some of them too."""
+    with built(small_documents()) as snapshot:
+        asked = steps.read_query(models(), QUESTIONS[0])
+        only = np.arange(len(snapshot.layer("chunk"))) % 2 > 0
+        exact = [steps.nearest(snapshot, "chunk", asked, 4, only=some) for some in (None, only)]
+        monkeypatch.setattr(sketches, "EXACT_UP_TO", 0)
+        for (rows, cosines), some in zip(exact, (None, only), strict=True):
+            found, near = steps.nearest(snapshot, "chunk", asked, 4, only=some)
+            assert found.tolist() == rows.tolist()
+            np.testing.assert_allclose(near, cosines, atol=1e-6)

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import neighbours
+from clew.algo.links import column, neighbours
 from clew.algo.pagerank import Degrees, Local, local_pagerank
-from clew.algo.topk import positive_top_k, top_k
+from clew.algo.topk import top_k
 from clew.derived import CachedArrays, Derived
 from clew.types import Path, Snapshot, Step
 
@@ -61,13 +61,14 @@ class Rarity:
     """(n_entities,), ln(1 + N / df), computed of those that are asked for."""
 
     n_chunks: int
-    df: NDArray[np.integer]
+    chunks: Link  # (n_entities, n_chunks)
 
     def __len__(self) -> int:
-        return len(self.df)
+        return self.chunks.shape[0]
 
     def __getitem__(self, entities: NDArray[np.integer]) -> NDArray[np.float64]:
-        return np.asarray(np.log1p(self.n_chunks / np.maximum(self.df[entities], 1)))
+        df = self.chunks.counts_of(entities)
+        return np.asarray(np.log1p(self.n_chunks / np.maximum(df, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,14 @@ class _Degrees:
             found[is_entity] += self.units_of_entities[entities]
             is_unit = ~(is_chunk | is_entity)
             units = nodes[is_unit] - self.rarity.n_chunks
-            found[is_unit] = self.chunks_of_units[units] + self.sums["unit"][units]
+            found[is_unit] = self.chunks_of_units[units] + column(self.sums, "unit")[units]
         found[is_entity] *= self.rarity[entities]
         return found
 
     def _of(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
         _, mentioned, titled, _ = _worth(self.wanted).tolist()
         by_title, by_mention = (
-            self.sums[f"{layer}.{how}"][rows] for how in ("titled", "mentioned")
+            column(self.sums, f"{layer}.{how}")[rows] for how in ("titled", "mentioned")
         )
         return np.asarray(titled * by_title + mentioned * by_mention)
 
@@ -156,17 +157,15 @@ class EntityGraph:
         residual = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING
         return local_pagerank(self.edges, self.degrees, restart, damping=damping, residual=residual)
 
-    def best_chunks(
-        self, scores: Local, k: int, then: NDArray[np.float64] | None = None
-    ) -> list[int]:
+    def best_chunks(self, scores: Local, k: int, then: steps.Ranking | None = None) -> list[int]:
         """Return the `k` chunks of the highest scores, best first.
 
-        Where fewer have any, those follow that are best by the (n_chunks,) scores `then`, if given.
+        Where fewer have any, those follow that are best in the ranking `then`, if given.
         """
         n = int(np.searchsorted(scores.nodes, self.n_chunks))
         rows: list[int] = scores.nodes[top_k(scores.scores[:n], k)].tolist()
         if then is not None and len(rows) < k:
-            rows = list(dict.fromkeys([*rows, *top_k(then, k).tolist()]))[:k]
+            rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
         return rows
 
     def _of_chunks(self, chunks: NDArray[np.intp]) -> Edges:
@@ -239,7 +238,7 @@ def n_titles(snapshot: Snapshot) -> int:
 
 def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity(forth.shape[0], back.counts)
+    rarity = Rarity(forth.shape[0], back)
     units: _Units | None = None
     counts: Sequence[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)] * 3
     if wanted.unit_nodes:
@@ -261,7 +260,7 @@ def _weights(snapshot: Snapshot) -> Arrays:
     Of chunks and units the rarities of their entities, of entities how many chunks have them.
     """
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity(forth.shape[0], back.counts)[np.arange(back.shape[0])]
+    rarity = Rarity(forth.shape[0], back)[np.arange(back.shape[0])]
     ways = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
     found = {}
     for name, way in ways.items():
@@ -311,12 +310,12 @@ def seed_entities(
     models: Models,
     asked: steps.Query,
     n_units: int,
-    dense: NDArray[np.float64],
+    dense: steps.Ranking,
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
     """Return the seed entities, which of them the question names, and notes.
 
     Those that the question names weigh 1, by the LLM too if there is one; each of the `n_units`
-    nearest units adds its cosine to its entities. `dense` are the (n_chunks,) cosines of chunks.
+    nearest units adds its cosine to its entities. `dense` are the chunks by their cosines.
     """
     names, notes = steps.query_names(models, asked.text) if models.llm is not None else ([], ())
     linked = [
@@ -336,15 +335,16 @@ def seed_entities(
 
 
 def restart_of(
-    graph: EntityGraph, seeds: Seeds, hybrid: NDArray[np.float64], n_chunks: int, weight: float
+    graph: EntityGraph, seeds: Seeds, hybrid: steps.Ranking, n_chunks: int, weight: float
 ) -> dict[int, float]:
-    """Return the weights of seed entities, and of the `n_chunks` best by (n_chunks,) scores.
+    """Return the weights of seed entities, and of the `n_chunks` best of a ranking.
 
     A chunk weighs `weight` of its score.
     """
     restart = {graph.first_entity + entity: each for entity, (each, _) in seeds.items()}
-    best = positive_top_k(hybrid, n_chunks).tolist()
-    return restart | {chunk: weight * float(hybrid[chunk]) for chunk in best}
+    best = hybrid.best(n_chunks, positive=True)
+    scores = (weight * hybrid.of(best)).tolist()
+    return restart | dict(zip(best.tolist(), scores, strict=True))
 
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:

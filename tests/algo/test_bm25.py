@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.bm25 import bm25_scores
+from clew.algo.bm25 import Lengths, bm25_best, bm25_scores, bm25_scores_of
 from clew.algo.links import StoredLink
+from clew.algo.topk import positive_top_k
 
 COUNTS = st.integers(1, 6).flatmap(
     lambda width: st.lists(
@@ -20,11 +21,16 @@ COUNTS = st.integers(1, 6).flatmap(
 CHUNKS = np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 3], [0, 0, 0, 0]])
 
 
-def scores_of(counts, terms, **parameters):
-    """Return the scores for some columns of (n_chunks, n_terms) counts."""
+def parts_of(counts, terms):
+    """Return what BM25 takes, of (n_chunks, n_terms) counts and some of their columns."""
     postings = StoredLink.of(csr_array(csr_array(counts).T))
     lengths = np.asarray(csr_array(counts).sum(axis=1), dtype=float)
-    return bm25_scores(postings, lengths, np.array(terms, dtype=np.intp), **parameters)
+    return postings, Lengths.of(lengths), np.array(terms, dtype=np.intp)
+
+
+def scores_of(counts, terms, **parameters):
+    """Return the scores for some columns of (n_chunks, n_terms) counts."""
+    return bm25_scores(*parts_of(counts, terms), **parameters)
 
 
 def by_formula(counts, terms, k1=1.2, b=0.75):
@@ -48,6 +54,39 @@ def test_scores_are_those_of_the_formula(counts, data):
     terms = data.draw(st.lists(st.integers(0, counts.shape[1] - 1), max_size=5))
     scores = scores_of(counts, terms)
     np.testing.assert_allclose(scores, by_formula(counts, terms), atol=1e-12)
+
+
+@given(COUNTS, st.data())
+def test_scores_of_some_chunks(counts, data):
+    """They are those that these chunks have among all."""
+    terms = data.draw(st.lists(st.integers(0, counts.shape[1] - 1), max_size=5))
+    chunks = np.array(data.draw(st.lists(st.integers(0, len(counts) - 1))), dtype=np.intp)
+    found = bm25_scores_of(*parts_of(counts, terms), chunks)
+    np.testing.assert_allclose(found, scores_of(counts, terms)[chunks], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_chunks_are_those_of_all_scores(seed):
+    """Words that are as unlike in how often they occur as those of a language, and ties."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(np.geomspace(2, 0.01, 12), (400, 12))
+    terms = rng.permutation(12)[:6]
+    every = scores_of(counts, terms)
+    for k in (1, 5, 40, 1000):
+        rows, scores = bm25_best(*parts_of(counts, terms), k)
+        best = rows[positive_top_k(scores, k)]
+        assert best.tolist() == positive_top_k(every, k).tolist()
+        np.testing.assert_allclose(scores, every[rows], atol=1e-12)
+        assert (np.diff(rows) > 0).all()
+
+
+def test_frequent_words_lift_no_chunk_that_has_none_of_the_rare_ones():
+    """Such chunks are not even looked at, where enough others are better."""
+    counts = np.zeros((1_000, 2), dtype=int)
+    counts[:, 0] = 1
+    counts[5:8, 1] = 1
+    assert bm25_best(*parts_of(counts, [0, 1]), 3)[0].tolist() == [5, 6, 7]
+    assert len(bm25_best(*parts_of(counts, [0, 1]), 4)[0]) == 1_000
 
 
 @pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0)])

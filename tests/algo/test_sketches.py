@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.sketches import Sketches, search, search_all, sketched
+from clew.algo.row_edits import RowEdits
+from clew.algo.sketches import Sketches, near_and_far, search, search_all, sketched
 
 
 def clustered(n, d=48, n_clusters=60, spread=0.5, seed=3):
@@ -51,7 +52,7 @@ def test_they_are_those_of_sorting_all(problem, k):
     queries = np.array([[1, 0], [0.5, 0.75**0.5], [0, -1]], dtype=np.float32)
     wanted = approximately([brute_force(vectors, query, k, only) for query in queries])
     assert plain(search_all(vectors, queries, k, only=only)) == wanted
-    assert plain(search(sketched(vectors), vectors, queries, k, only=only)) == wanted
+    assert plain(search(Sketches(sketched(vectors)), vectors, queries, k, only=only)) == wanted
 
 
 def test_many_rows_are_read_in_blocks():
@@ -68,30 +69,26 @@ def test_many_rows_are_read_in_blocks():
 
 
 def test_sketches_miss_few():
-    """Of 20,000 rows, 300 are compared with a query, and nearly all of the nearest are there."""
-    vectors, queries = clustered(20_000), clustered(40, seed=4)
+    """Of 20,000 rows, 200 are compared with a query, and nearly all of the nearest are there."""
+    made = clustered(20_040, d=384)
+    vectors, queries = made[40:], made[:40]
     exact = search_all(vectors, queries, 10)
-    known = sketched(vectors)
-    coarse = Sketches(known.axes[:6], known.codes[:, :6])
-    recall = {
-        name: np.mean(
-            [
-                np.isin(a[0], b[0]).mean()
-                for a, b in zip(
-                    exact, search(made, vectors, queries, 10, candidates=300), strict=True
-                )
-            ]
-        )
-        for name, made in (("whole", known), ("coarse", coarse))
-    }
-    assert recall["whole"] > 0.99
-    assert 0.5 < recall["coarse"] < recall["whole"]
+    codes = sketched(vectors)
+    assert codes.nbytes == 20_000 * 384 / 8
+    recall = {}
+    for n_words in (6, 1):
+        known, some = Sketches(codes[:n_words]), slice(64 * n_words)
+        found = [near_and_far(known, query[some], 200) for query in queries]
+        shares = [np.isin(rows, near).mean() for (rows, _), near in zip(exact, found, strict=True)]
+        recall[n_words] = np.mean(shares)
+    assert recall[6] > 0.99
+    assert recall[1] < recall[6]
 
 
 def test_what_is_found_has_its_own_cosine():
     """Sketches choose; the order and the cosines are those of the rows."""
     vectors, queries = clustered(3_000), clustered(5, seed=4)
-    found = search(sketched(vectors), vectors, queries, 10, candidates=50)
+    found = search(Sketches(sketched(vectors)), vectors, queries, 10, candidates=50)
     for query, (rows, cosines) in zip(queries, found, strict=True):
         assert cosines.tolist() == pytest.approx((vectors[rows] @ query).tolist(), abs=2e-6)
         assert (np.diff(cosines) <= 0).all()
@@ -104,7 +101,7 @@ def test_only_some_rows():
     only[5::300] = True
     wanted = plain(search_all(vectors, queries, 10, only=only))
     assert all(set(rows) == set(range(5, 3_000, 300)) for rows, _ in wanted)
-    found = search(sketched(vectors), vectors, queries, 10, only=only, candidates=10)
+    found = search(Sketches(sketched(vectors)), vectors, queries, 10, only=only, candidates=10)
     assert plain(found) == approximately(wanted)
 
 
@@ -112,31 +109,57 @@ def test_fewer_rows_than_asked_for():
     """There are as many as there are; none of no rows, and none where none counts."""
     vectors, query = clustered(3), clustered(1)
     assert len(search_all(vectors, query, 10)[0][0]) == 3
-    assert len(search(sketched(vectors), vectors, query, 10)[0][0]) == 3
+    assert len(search(Sketches(sketched(vectors)), vectors, query, 10)[0][0]) == 3
     assert plain(search_all(vectors[:0], query, 10)) == [([], [])]
     none = np.zeros(3, dtype=bool)
     assert plain(search_all(vectors, query, 10, only=none)) == [([], [])]
-    assert plain(search(sketched(vectors), vectors, query, 10, only=none)) == [([], [])]
+    assert plain(search(Sketches(sketched(vectors)), vectors, query, 10, only=none)) == [([], [])]
     assert search_all(vectors, vectors[:0], 10) == []
 
 
 def test_equal_vectors():
-    """All are equal, so the first rows are candidates, though rows have no axis to differ on."""
+    """All are equal, so the first rows are candidates."""
     vectors = np.tile(clustered(1), (5_000, 1))
-    known = sketched(vectors)
-    assert (known.codes == known.codes[0]).all()
-    [(rows, _)] = search(known, vectors, vectors[:1], 4, candidates=20)
+    [(rows, _)] = search(Sketches(sketched(vectors)), vectors, vectors[:1], 4, candidates=20)
     assert rows.tolist() == [0, 1, 2, 3]
 
 
-def test_sketches_are_small_and_near():
-    """They have a byte for each of at most 128 axes, from which a row can be told."""
-    vectors = clustered(2_000, d=200)
-    known = sketched(vectors)
-    assert known.codes.dtype == np.int8
-    assert known.codes.shape == (2_000, 128)
-    back = known.codes @ known.axes + vectors.mean(axis=0)
-    assert np.abs(back - vectors).max() < 0.02
-    again = sketched(vectors)
-    assert again.codes.tobytes() == known.codes.tobytes()
-    assert again.axes.tobytes() == known.axes.tobytes()
+def test_a_sketch_is_of_its_row_alone():
+    """A bit for each number that is above zero, whatever other rows there are."""
+    vectors = clustered(70, d=100)
+    codes = sketched(vectors)
+    assert codes.shape == (2, 70)
+    bits = np.unpackbits(codes.T.copy().view(np.uint8), axis=1, bitorder="little")
+    assert (bits[:, :100] == (vectors > 0)).all()
+    assert (bits[:, 100:] == 0).all()
+    assert (sketched(vectors[3:4])[:, 0] == codes[:, 3]).all()
+
+
+@pytest.mark.parametrize("candidates", [40, 5_000])
+def test_the_nearest_and_the_farthest(candidates):
+    """Both ends are there, so scores can be scaled as all of them would be."""
+    vectors = clustered(3_000, d=384)
+    query = vectors[1_000]
+    rows = near_and_far(Sketches(sketched(vectors)), query, candidates)
+    assert (np.diff(rows) > 0).all()
+    cosines = vectors @ query
+    assert np.isin(np.argsort(cosines)[[0, -3, -2, -1]], rows).all()
+    assert len(rows) == min(candidates + 64, 3_000)
+
+
+def test_rows_that_went_and_came():
+    """The sketches of those that stayed are read where they were."""
+    former, came = clustered(2_000), clustered(50, seed=9)
+    gone = np.array([0, 7, 1_500])
+    edits = RowEdits.of(2_000, gone, np.sort(np.random.default_rng(0).integers(0, 2_000, 50)))
+    now = edits.edited(former, came)
+    known = Sketches(sketched(former), sketched(came), edits)
+    queries = np.concatenate([came[:3], former[[7, 8, 1_999]], clustered(3, seed=4)])
+    everything = search_all(now, queries, 5)
+    assert plain(search(known, now, queries, 5)) == approximately(plain(everything))
+    only = np.zeros(len(now), dtype=bool)
+    only[1::2] = True
+    wanted = approximately(plain(search_all(now, queries, 5, only=only)))
+    assert plain(search(known, now, queries, 5, only=only)) == wanted
+    rows = near_and_far(known, queries[0], 2_050)
+    assert rows.tolist() == list(range(len(now)))

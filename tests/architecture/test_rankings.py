@@ -7,17 +7,15 @@ import pytest
 import clew
 
 PACKAGE = Path(clew.__file__).parent
-# Those of baselines that are such rankings, and two that sum over everything by definition.
+# Those that sum over everything by definition.
 RANKS_ALL = {
-    "methods/dense.py",
     "methods/ket/__init__.py",  # sub-chunks fill a budget of tokens, however many that takes
     "methods/ket/text_candidates.py",  # a keyword's vector is the sum of all its sentences
     "methods/ket/skeleton.py",  # an entity's is that of all its descriptions
     "methods/ket/text_walk.py",  # of sentences, as keywords
     "methods/agrag/view.py",  # the paper's costs (Eq. 14) of any chunk that the tree may reach
-    "methods/pagerank.py",  # for its hybrid ranking, and the nearest units
-    "methods/walk.py",  # the same
     "steps/__init__.py",
+    "steps/rankings.py",  # where there are few, or an exact snapshot is asked
     "steps/scores.py",
 }
 
@@ -26,7 +24,7 @@ RANKS_ALL = {
     ("function", "allowed"),
     [
         ("dense_scores", RANKS_ALL),
-        ("lexical_scores", {"methods/bm25.py", "steps/__init__.py", "steps/scores.py"}),
+        ("lexical_scores", {"steps/__init__.py", "steps/rankings.py", "steps/scores.py"}),
     ],
 )
 def test_full_rankings(function, allowed):

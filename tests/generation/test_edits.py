@@ -20,6 +20,7 @@ from clew.index import graph
 from clew.index.choose import stored_chunks
 from clew.layers import statistical
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
+from clew.steps import sketched
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore
@@ -154,8 +155,8 @@ def derived(snapshot):
         np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
         found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
     names = name_links(snapshot)
-    held = names.names.hashes, names.parts.hashes, names.shares, names.begins
-    found["names"] = [array.tolist() for array in held]
+    held = (names.names.hashes, names.parts.hashes, names.shares)
+    found["names"] = [each.whole.tolist() for each in held] + [names.begins.tolist()]
     every = names.of(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
@@ -166,8 +167,18 @@ def derived(snapshot):
     for pair in (("entity", "chunk"), ("triple", "chunk"), ("sentence", "term")):
         found["-".join(pair)] = snapshot.linked(*pair).counts.tolist()
     triples = snapshot.layer("triple")
+    found["sketches"] = [sketches_of(snapshot, layer) for layer in ("chunk", "entity")]
     found["said"] = [triples.descriptions(row) for row in range(len(triples))]
     return found | near | {"lexical": scores.tolist(), "lengths": lengths.tobytes()}
+
+
+def sketches_of(snapshot, layer):
+    """Return the sketches by the rows that they are of."""
+    known = sketched.sketches_of(snapshot, layer)
+    codes = known.codes if known.came is None else np.append(known.codes, known.came, axis=1)
+    rows = known.rows(np.arange(codes.shape[1]))
+    by_row = sorted(zip(rows.tolist(), codes.T.tolist(), strict=True))
+    return [each for row, each in by_row if row >= 0]
 
 
 def everything(store):

@@ -8,7 +8,7 @@ from clew.errors import InputError
 from clew.methods import clue
 from clew.methods.clue import Clue, CluePaper
 from clew.models import Reply
-from clew.steps import nearest, read_query, scores
+from clew.steps import nearest, rankings, read_query
 from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, small_documents
 from clew.testing import models as hash_models
 from clew.types import Document
@@ -386,10 +386,10 @@ def test_of_an_entity_in_many_units_those_of_near_chunks_are_tried(monkeypatch):
     with built(small_documents()) as snapshot:
         question = QUESTIONS[0]
         before = method.retrieve(question, snapshot, given)
-        monkeypatch.setattr(scores, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(rankings, "MANY_UNITS", 0)
         monkeypatch.setattr(clue, "_MOST_UNITS", 0)
         assert method.retrieve(question, snapshot, given).hits == before.hits
-        monkeypatch.setattr(scores, "CANDIDATES", 2)
+        monkeypatch.setattr(rankings, "CANDIDATES", 2)
         asked = read_query(given, question)
         near = nearest(snapshot, "chunk", asked, 2)[0].tolist()
         units = snapshot.link("chunk", "unit")[near].indices

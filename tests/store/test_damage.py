@@ -1,7 +1,10 @@
 """Damaged arrays: told, or made anew, and never believed."""
 
+import json
 import shutil
 from contextlib import closing
+from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -102,6 +105,73 @@ def test_parts_are_checked_by_their_blocks(tmp_path, monkeypatch):
             ask()
     assert set(found) == {"a", "none"}
     assert "b" not in found
+
+
+def test_blocks_are_as_long_as_their_file_says(tmp_path, monkeypatch):
+    """Those of files of earlier versions, which do not say it, are a mebibyte."""
+    array = np.arange(3 << 18, dtype=np.int32)
+    header = {"a": {"dtype": "I32", "shape": [len(array)], "data_offsets": [0, array.nbytes]}}
+    sums = [crc32(array[i : i + (1 << 18)]) for i in range(0, len(array), 1 << 18)]
+    blocks = "".join(f"{each:08x}" for each in sums)
+    checksum = f"{crc32(json.dumps([header, blocks]).encode()):08x}"
+    text = json.dumps({**header, "__metadata__": {"blocks": blocks, "crc32": checksum}}).encode()
+    text += b" " * (-len(text) % 8)
+    old, new = tmp_path / "old", tmp_path / "below" / "new"
+    old.write_bytes(len(text).to_bytes(8, "little") + text + array.tobytes())
+    monkeypatch.setattr(segments, "_BLOCK", 4_096)
+    segments.write(new, {"a": array})
+    monkeypatch.undo()
+    for path in (old, new):
+        np.testing.assert_array_equal(segments.read(path)["a"], array)
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
+    assert segments.read(new).part("a", 0, len(array) - 1024)[-1] == len(array) - 1025
+    with pytest.raises(DamagedIndex):
+        segments.read(old).part("a", 0, len(array) - 1024)
+
+
+def test_rows_are_sound_wherever_they_stand(tmp_path, monkeypatch):
+    """Few and many rows, in any order, and long ranges; a damaged block is told from others."""
+    monkeypatch.setattr(segments, "_BLOCK", 64)
+    monkeypatch.setattr(segments, "_TOUCHED", 640)
+    path = tmp_path / "below" / "x"
+    array = np.arange(4_000, dtype=np.int32).reshape(2_000, 2)
+    segments.write(path, {"first": np.zeros(3, np.int64), "a": array})
+    data = bytearray(path.read_bytes())
+    data[len(data) - array.nbytes + 8 * 1_000] ^= 1  # in row 1,000
+    path.write_bytes(data)
+    rng = np.random.default_rng(0)
+    found = segments.read(path)
+    for n in (1, 5, 100):
+        rows = np.delete(np.arange(1_900), slice(990, 1_010))[rng.integers(0, 1_880, n)]
+        reached = found.reach("a", rows, rows + rng.integers(0, 3, n))
+        np.testing.assert_array_equal(reached[rows], array[rows])
+    for few, last in ((1, 1_001), (1, 2_000), (40, 1_001)):
+        starts = np.concatenate([[900], np.arange(few - 1)])
+        with pytest.raises(DamagedIndex, match="the array 'a'"):
+            found.reach("a", starts, np.concatenate([[last], starts[1:] + 1]))
+    none = np.arange(40)
+    assert segments.read(path).reach("a", none, none) is not None
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux says what is resident")
+def test_what_is_read_here_and_there_is_let_go_of(tmp_path, monkeypatch):
+    """A process holds no more of a file than a bound, and of a longer one not more."""
+    rows = np.random.default_rng(0).integers(0, 1 << 15, 10_000)
+
+    def resident(bound):
+        path = tmp_path / f"below {bound}" / "x"
+        segments.write(path, {"a": np.zeros((1 << 15, 512), np.uint8)})  # 16 MiB
+        monkeypatch.setattr(segments, "_TOUCHED", bound)
+        found = segments.read(path)
+        for some in np.array_split(rows, 1_000):
+            found.reach("a", some, some + 1)[some].sum()
+        lines = Path("/proc/self/smaps").read_text(encoding="utf-8").split(str(path))[1].split("\n")
+        return int(next(line for line in lines if line.startswith("Rss:")).split()[1]) << 10
+
+    assert resident(1 << 30) > 12 << 20
+    assert resident(1 << 20) < 8 << 20
 
 
 def test_pieces_have_the_checksums_of_the_whole(tmp_path, monkeypatch):

@@ -1,18 +1,61 @@
 """Okapi BM25 from the postings of a query's terms.
 
 Robertson and Zaragoza (2009), "The Probabilistic Relevance Framework: BM25 and Beyond", with
-idf = ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative.
+idf = ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative. The best chunks alone are found
+as by Turtle and Flood (1995), "Query evaluation: strategies and optimizations": the rarest terms
+first, and no new chunk once what is left of the terms cannot lift one among the best.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from __future__ import annotations
 
-from clew.algo.links import Link
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import DECIMALS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.algo.links import Link
+
+_ROUNDING = 2 * 10.0**-DECIMALS  # scores that are nearer than this may be equal
+
+
+@dataclass(frozen=True, slots=True)
+class _Posting:
+    """The chunks that have a term of the query, and how often."""
+
+    chunks: NDArray[np.integer]  # ascending
+    counts: NDArray[np.floating]
+    most: float  # that the term adds to a score, however often it stands there
+
+    def gains(
+        self, places: NDArray[np.intp] | slice, lengths: Lengths, k1: float, b: float
+    ) -> NDArray[np.float64]:
+        """Return what the term adds to the scores of the chunks in some places."""
+        tf = self.counts[places].astype(np.float64)
+        length = lengths.of_chunks[self.chunks[places]] / (lengths.mean or 1.0)
+        return np.asarray(self.most * tf / (tf + k1 * (1 - b + b * length)))
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How many terms chunks have."""
+
+    of_chunks: NDArray[np.number]  # (n_chunks,)
+    mean: float
+
+    @classmethod
+    def of(cls, lengths: NDArray[np.number]) -> Lengths:
+        """Return them with their mean."""
+        return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0)
 
 
 def bm25_scores(
     postings: Link,
-    lengths: NDArray[np.floating],
+    lengths: Lengths,
     terms: NDArray[np.intp],
     *,
     k1: float = 1.2,
@@ -20,16 +63,95 @@ def bm25_scores(
 ) -> NDArray[np.float64]:
     """Return the (n_chunks,) scores for the `terms` of a query, each counted once.
 
-    `postings` is the (n_terms, n_chunks) link of how often each chunk has each term, `lengths`
-    (n_chunks,) how many terms it has. O(n_chunks + postings of the terms).
+    `postings` is the (n_terms, n_chunks) link of how often each chunk has each term.
+    O(n_chunks + postings of the terms).
     """
-    n_chunks = len(lengths)
-    scores = np.zeros(n_chunks)
-    mean = float(lengths.mean()) if n_chunks else 0.0
+    scores = np.zeros(len(lengths.of_chunks))
+    for posting in _rarest_first(postings, lengths, terms, k1):
+        scores[posting.chunks] += posting.gains(slice(None), lengths, k1, b)
+    return scores
+
+
+def bm25_scores_of(
+    postings: Link,
+    lengths: Lengths,
+    terms: NDArray[np.intp],
+    chunks: NDArray[np.integer],
+    *,
+    k1: float = 1.2,
+    b: float = 0.75,
+) -> NDArray[np.float64]:
+    """Return `bm25_scores` of some chunks. O(chunks log n_chunks) for each term."""
+    scores = np.zeros(len(chunks))
+    for posting in _rarest_first(postings, lengths, terms, k1):
+        rows, places = _found(posting.chunks, chunks)
+        scores[rows] += posting.gains(places, lengths, k1, b)
+    return scores
+
+
+def bm25_best(
+    postings: Link,
+    lengths: Lengths,
+    terms: NDArray[np.intp],
+    k: int,
+    *,
+    k1: float = 1.2,
+    b: float = 0.75,
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return chunks, ascending, among which are the `k` best of `bm25_scores`, and their scores.
+
+    None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
+    """
+    chunks, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
+    found = _rarest_first(postings, lengths, terms, k1)
+    left = sum(posting.most for posting in found)
+    for posting in found:
+        least = np.partition(scores, -k)[-k] if 0 < k <= len(scores) else 0.0
+        if least > left + _ROUNDING:
+            may = scores + left + _ROUNDING >= least
+            chunks, scores = chunks[may], scores[may]
+            rows, places = _found(posting.chunks, chunks)
+            scores[rows] += posting.gains(places, lengths, k1, b)
+        else:
+            gains = posting.gains(slice(None), lengths, k1, b)
+            chunks, scores = _together(chunks, scores, posting.chunks, gains)
+        left -= posting.most
+    return chunks, scores
+
+
+def _rarest_first(
+    postings: Link, lengths: Lengths, terms: NDArray[np.intp], k1: float
+) -> list[_Posting]:
+    found, n_chunks = [], len(lengths.of_chunks)
     for term in np.unique(terms).tolist():
         chunks, counts = postings.entries(term)
-        tf, df = counts.astype(np.float64), len(chunks)
-        idf = np.log1p((n_chunks - df + 0.5) / (df + 0.5))
-        norm = k1 * (1 - b + b * lengths[chunks] / (mean or 1.0))
-        scores[chunks] += idf * tf * (k1 + 1) / (tf + norm)
-    return scores
+        idf = np.log1p((n_chunks - len(chunks) + 0.5) / (len(chunks) + 0.5))
+        found.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
+    return sorted(found, key=lambda posting: len(posting.chunks))
+
+
+def _found(
+    among: NDArray[np.integer], chunks: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of some chunks are among ascending ones, and where."""
+    if not len(among):
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    places = np.minimum(np.searchsorted(among, chunks.astype(among.dtype)), len(among) - 1)
+    rows = np.flatnonzero(among[places] == chunks)
+    return rows, places[rows]
+
+
+def _together(
+    chunks: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    more: NDArray[np.integer],
+    gains: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return two sets of ascending chunks as one, and the sum of both scores of each."""
+    both = np.concatenate([chunks, more])
+    order = np.argsort(both, kind="stable")  # two runs, which are merged
+    both = both[order]
+    is_new = np.ones(len(both), dtype=bool)
+    is_new[1:] = both[1:] != both[:-1]
+    sums = np.bincount(np.cumsum(is_new) - 1, np.concatenate([scores, gains])[order])
+    return both[is_new].astype(np.intp), sums.astype(np.float64, copy=False)

@@ -10,6 +10,7 @@ So a vector has the inner product with itself that it had, and a zero vector sta
 
 from __future__ import annotations
 
+import hashlib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -115,6 +116,15 @@ def recoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.ui
         numbers = decoded(block, dimension, bits_of(block.shape[1], dimension, bits))
         made[start : start + _BLOCK] = coded(numbers, bits)
     return made
+
+
+def digest(vectors: Vectors) -> NDArray[np.uint8]:
+    """Return 16 bytes that are others where vectors are."""
+    found = hashlib.blake2b(digest_size=16)
+    for start in range(0, len(vectors), _BLOCK):
+        block = np.ascontiguousarray(vectors[start : start + _BLOCK])
+        found.update(block.reshape(-1).view(np.uint8).data)
+    return np.frombuffer(found.digest(), dtype=np.uint8)
 
 
 def width(dimension: int, bits: int) -> int:

@@ -95,7 +95,10 @@ class EditedLink:
             kept.indices.dtype,
         )
 
-    @property
+    def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+        return np.asarray(self.counts[rows])
+
+    @cached_property
     def counts(self) -> NDArray[np.integer]:
         new = np.zeros(len(self.row_edits.at), dtype=np.int64)
         found = self.row_edits.edited(self.stored.counts, new)
@@ -154,7 +157,10 @@ class TurnedEdits:
         is_kept[self.edited.fresh.find(columns)[0]] = False  # these are other ones now
         return columns, is_kept
 
-    @property
+    def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+        return np.asarray(self.counts[rows])
+
+    @cached_property
     def counts(self) -> NDArray[np.integer]:
         edits = self.edited.column_edits
         went = self.edited.row_edits.gone

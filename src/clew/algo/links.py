@@ -64,6 +64,10 @@ class Link(Protocol):
         """The (n_a,) number of entries of each row."""
         ...
 
+    def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the (len(rows),) numbers of entries of some rows."""
+        ...
+
     @property
     def whole(self) -> Matrix:
         """The whole link as a matrix."""
@@ -108,6 +112,9 @@ class StoredLink:
     @property
     def counts(self) -> NDArray[np.integer]:
         return np.diff(self.indptr)
+
+    def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+        return np.asarray(self.indptr[rows + 1] - self.indptr[rows])
 
     @cached_property
     def whole(self) -> Matrix:
@@ -159,6 +166,40 @@ def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
         counts = ranges(arrays, f"{prefix}counts")
         return StoredLink((n_a, n_b), indptr, indices, counts, _WEIGHTS)
     return StoredLink((n_a, n_b), indptr, indices, ranges(arrays, f"{prefix}data"))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An array of numbers of which no more is looked at than what is asked for."""
+
+    ranges: ReadRanges
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> Column:
+        """Return an array in memory as one."""
+        return cls(lambda *_: array)
+
+    def __len__(self) -> int:
+        none = np.zeros(0, dtype=np.int64)
+        return len(self.ranges(none, none))
+
+    def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[Any]:
+        return np.asarray(self.ranges(rows, rows + 1)[rows])
+
+    @property
+    def whole(self) -> NDArray[Any]:
+        """The whole array."""
+        ends = np.array([0, len(self)])
+        return self.ranges(ends[:1], ends[1:])
+
+
+_SMALL = 1 << 20  # bytes of an array that is read as a whole
+
+
+def column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
+    """Return one of some arrays, of which rows are read, if it is not small."""
+    found, none = ranges(arrays, name), np.zeros(0, dtype=np.int64)
+    return Column(found) if found(none, none).nbytes > _SMALL else Column.of(arrays[name])
 
 
 def ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:

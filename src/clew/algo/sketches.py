@@ -1,66 +1,74 @@
 """Find the rows of a matrix that are nearest to a few vectors, by short sketches of all rows.
 
-A sketch has the numbers of a row along the axes on which rows differ most (their principal
-components), in a byte each. Sketches choose the candidates, and the rows themselves decide among
-these, as in Jégou et al. 2011, "Searching in one billion vectors: re-rank with source coding".
+A sketch has one bit for each number of a row: whether it is above zero. So it is of the row alone,
+and no row changes another one's. Bits choose rows in two steps, by how many differ from those of
+the query, and of the best of these by the inner product of the query and the signs (Charikar 2002,
+"Similarity estimation techniques from rounding algorithms"; the query is not rounded to bits then,
+as in Gao and Long 2024, "RaBitQ"). The rows themselves decide among what is left.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.algo.coding import products_of
 from clew.algo.topk import DECIMALS, top_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.coding import Vectors
+    from clew.algo.row_edits import RowEdits
 
     Found = tuple[NDArray[np.intp], NDArray[np.float64]]  # rows and their cosines, best first
+    Codes = NDArray[np.uint64]
 
-EXACT_UP_TO = 100_000  # rows; of more, comparing all takes too long (benchmarks/sketches.py)
+EXACT_UP_TO = 30_000  # rows; of more, sketches take less time (benchmarks/sketches.py)
 CANDIDATES = 1_000  # rows that are compared with a query
-_AXES = 128
-_SAMPLE = 50_000  # rows from which the axes are learned
-_LARGEST = 127  # of a code
-_AT_ONCE = 2**18  # multiplications; so few that they need no second thread and no slow memory
+_FIRST = 8  # times as many are chosen by bits alone
+_FARTHEST = 64
+_WORD = 64  # bits
+_PLANES = 4  # bits of a number of the query
 _BLOCK = 16_384  # rows that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """Of n rows: `codes @ axes` is nearly each row less their mean."""
+    """The sketches of n rows, or of those that they were edits ago with those that came."""
 
-    axes: NDArray[np.float32]  # (p, d)
-    codes: NDArray[np.int8]  # (n, p)
+    codes: Codes  # (d / 64, n)
+    came: Codes | None = None  # (d / 64, m), of the rows that came
+    edits: RowEdits | None = None
 
-
-def sketched(vectors: Vectors) -> Sketches:
-    """Return sketches of the (n, d) `vectors`, n > 0, with at most 128 axes. O(n d)."""
-    chosen = np.random.default_rng(0).permutation(len(vectors))[:_SAMPLE]
-    sample = vectors[np.sort(chosen)]
-    mean = sample.mean(axis=0)
-    sample -= mean
-    axes = np.linalg.eigh(sample.T @ sample).eigenvectors[:, ::-1][:, :_AXES]
-    step = float(np.abs(sample @ axes).max() or 1.0) / _LARGEST
-    codes = np.empty((len(vectors), axes.shape[1]), dtype=np.int8)
-    for start in range(0, len(vectors), _BLOCK):
-        numbers = (vectors[start : start + _BLOCK] - mean) @ axes / step
-        codes[start : start + _BLOCK] = np.clip(np.rint(numbers), -_LARGEST, _LARGEST)
-    return Sketches(np.ascontiguousarray(axes.T) * np.float32(step), codes)
+    def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the rows whose sketches stand in some places, -1 for one that is gone."""
+        if self.edits is None:
+            return places
+        former = self.codes.shape[1]
+        found = self.edits.now(np.minimum(places, former - 1), followed=False)
+        came = places >= former
+        found[came] = self.edits.at[places[came] - former]
+        return found.astype(np.intp, copy=False)
 
 
-def digest(vectors: Vectors) -> NDArray[np.uint8]:
-    """Return 16 bytes that are others where vectors are."""
-    found = hashlib.blake2b(digest_size=16)
-    for start in range(0, len(vectors), _BLOCK):
-        block = np.ascontiguousarray(vectors[start : start + _BLOCK])
-        found.update(block.reshape(-1).view(np.uint8).data)
-    return np.frombuffer(found.digest(), dtype=np.uint8)
+def sketched(vectors: Vectors) -> Codes:
+    """Return the (d / 64, n) sketches of the (n, d) `vectors`. O(n d)."""
+    n, d = vectors.shape
+    codes = np.zeros((-(-d // _WORD), n), dtype=np.uint64)
+    for start in range(0, n, _BLOCK):
+        bits = vectors[start : start + _BLOCK] > 0
+        codes[:, start : start + _BLOCK] = _packed(bits).T
+    return codes
+
+
+def _packed(bits: NDArray[np.bool_]) -> Codes:
+    """Return (n, d) truths as (n, d / 64) numbers."""
+    padded = np.zeros((len(bits), -(-bits.shape[1] // _WORD) * _WORD), dtype=bool)
+    padded[:, : bits.shape[1]] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
 
 
 def search(
@@ -76,25 +84,104 @@ def search(
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
-    rows = None if only is None else np.flatnonzero(only)
     found = []
-    for query, scores in zip(queries, _scores(sketches, queries), strict=True):
-        best = top_k(scores if rows is None else scores[rows], max(k, candidates))
-        read = np.sort(best if rows is None else rows[best])
-        [(places, cosines)] = search_all(vectors[read], query[None], k)
-        found.append((read[places], cosines))
+    for query in queries:
+        places = _nearest(sketches, query, max(k, candidates), only)
+        rows = np.sort(sketches.rows(places))
+        rows = rows[rows >= 0]
+        cosines = np.asarray(products_of(vectors, rows, query), dtype=np.float64)
+        best = top_k(cosines, k)
+        found.append((rows[best], np.round(cosines[best], DECIMALS)))
     return found
 
 
-def _scores(sketches: Sketches, queries: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (m, n): nearly the cosines of rows to each query, less one number for each query."""
-    along = sketches.axes @ queries.T
-    scores = np.empty((len(queries), len(sketches.codes)), dtype=np.float32)
-    size = max(1, _AT_ONCE // max(1, along.size))
-    for start in range(0, len(sketches.codes), size):
-        block = sketches.codes[start : start + size].astype(np.float32)
-        scores[:, start : start + size] = (block @ along).T
-    return scores
+def near_and_far(
+    sketches: Sketches, query: NDArray[np.float32], candidates: int = CANDIDATES
+) -> NDArray[np.intp]:
+    """Return the `candidates` of a query and some that are farthest from it, ascending."""
+    distances = _distances(sketches, query)
+    near = _best_of(sketches, query, _least(distances, candidates * _FIRST), candidates)
+    far = _least(np.uint16(len(sketches.codes) * _WORD) - distances, _FARTHEST)
+    rows = np.unique(sketches.rows(np.concatenate([near, far])))
+    return rows[rows >= 0]
+
+
+def _nearest(
+    sketches: Sketches, query: NDArray[np.float32], n: int, only: NDArray[np.bool_] | None
+) -> NDArray[np.intp]:
+    """Return the places of the `n` sketches nearest to a query, of those `only` if given."""
+    distances = _distances(sketches, query)
+    if only is None:
+        return _best_of(sketches, query, _least(distances, n * _FIRST), n)
+    rows = sketches.rows(np.arange(len(distances)))
+    some = np.flatnonzero((rows >= 0) & only[rows])
+    return _best_of(sketches, query, some[_least(distances[some], n * _FIRST)], n)
+
+
+def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Return how many bits of each sketch are not those of the query."""
+    [own] = _packed(query[None] > 0)
+    parts = [sketches.codes] if sketches.came is None else [sketches.codes, sketches.came]
+    return np.concatenate([_differing(part, own) for part in parts])
+
+
+def _differing(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    n = codes.shape[1]
+    found = np.zeros(n, dtype=np.uint16)
+    bits, counts = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint8)
+    for start in range(0, n, _BLOCK):
+        sums = found[start : start + _BLOCK]
+        size = len(sums)
+        for word, mine in zip(codes, own, strict=True):
+            np.bitwise_xor(word[start : start + size], mine, out=bits[:size])
+            sums += np.bitwise_count(bits[:size], out=counts[:size])
+    return found
+
+
+def _least(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
+    """Return the places of the `n` least distances, ascending; of equal ones the first."""
+    if n >= len(distances):
+        return np.arange(len(distances))
+    upto = np.cumsum(np.bincount(distances))
+    most = int(np.searchsorted(upto, n))
+    places = np.flatnonzero(distances <= most)
+    over = int(upto[most]) - n
+    if over:
+        ties = np.flatnonzero(distances[places] == most)
+        places = np.delete(places, ties[-over:])
+    return places
+
+
+def _best_of(
+    sketches: Sketches, query: NDArray[np.float32], places: NDArray[np.intp], n: int
+) -> NDArray[np.intp]:
+    """Return those `n` of some places whose signs have the highest products with the query."""
+    if len(places) <= n:
+        return places
+    former = sketches.codes.shape[1]
+    own = int(np.searchsorted(places, former))
+    scores = [_products(sketches.codes, places[:own], query)]
+    if sketches.came is not None:
+        scores.append(_products(sketches.came, places[own:] - former, query))
+    return places[top_k(np.concatenate(scores), n)]
+
+
+def _products(
+    codes: Codes, places: NDArray[np.intp], query: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the inner products of signs with a query in 16 levels, times a number, less one."""
+    low = float(query.min())
+    step = (float(query.max()) - low) / (2**_PLANES - 1) or 1.0
+    levels = np.rint((query - low) / step).astype(np.uint8)
+    planes = _packed((levels >> np.arange(_PLANES)[:, None]) & 1 > 0)
+    sums = np.zeros((_PLANES + 1, len(places)), dtype=np.uint16)
+    for word, of_planes in zip(codes, planes.T, strict=True):
+        bits = word[places]
+        sums[_PLANES] += np.bitwise_count(bits)
+        for i, plane in enumerate(of_planes):
+            sums[i] += np.bitwise_count(bits & plane)
+    weights = np.array([*(2.0**i for i in range(_PLANES)), low / step], dtype=np.float32)
+    return np.asarray(weights @ sums.astype(np.float32))
 
 
 def search_all(

@@ -59,7 +59,10 @@ def _whole(store: Store, view: View) -> Assembly:
     """Return a generation that is put together, or was."""
     found = store.cache.load(_ASSEMBLY, view.generation)
     if found is None:
-        return assemble.from_arrays(_cached_assembly(store, view))
+        arrays = _cached_assembly(store, view)
+        found = store.cache.load(_ASSEMBLY, view.generation)
+        if found is None:  # nothing can be cached
+            return assemble.from_arrays(arrays)
     return assemble.from_arrays(Sound(found, partial(_cached_assembly, store, view)))
 
 

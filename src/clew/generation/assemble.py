@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import StoredLink, as_arrays, as_link
+from clew.algo.links import Column, StoredLink, as_arrays, as_link, column
 from clew.algo.narrow import narrowed, widened
 from clew.generation.lookups import (
     Occurring,
@@ -33,6 +33,8 @@ from clew.generation.rows import (
     number_entities,
     places,
     renumber,
+    small,
+    taken,
 )
 from clew.once import Lazily, reading
 from clew.store import schema
@@ -71,12 +73,29 @@ class Assembly:
     links: Mapping[tuple[str, str], Link]
     sizes: Mapping[str, int] = field(default_factory=dict)  # of `stored`, where that is not read
     lookups: Table = field(default_factory=dict)  # to find edits with, none where none are
+    arrays: Table | None = None  # that all of these are read from, where they are cached
     _made: dict[str, Rows] = field(default_factory=dict)  # what `places` made
+    _read: dict[str, Column] = field(default_factory=dict)  # of these arrays
 
     def size(self, layer: str) -> int:
         """Return how many rows a layer has, or one of the two that a unit's are in."""
         known = self.sizes.get(layer)
         return len(self.stored[layer]) if known is None else known
+
+    def stored_rows(self, layer: str, rows: Rows) -> Rows:
+        """Return the stored rows of some rows of a layer; no others are read."""
+        return self._column("stored", self.stored, layer)[rows]
+
+    def values(self, name: str, rows: Rows) -> NDArray[Any]:
+        """Return some rows of a column; no others are read."""
+        return widened(self._column("column", self.columns, name)[rows])
+
+    def _column(self, kind: str, table: Table, name: str) -> Column:
+        key = f"{kind}.{name}"
+        if key not in self._read:
+            made = Column.of(table[name]) if self.arrays is None else column(self.arrays, key)
+            self._read[key] = made
+        return self._read[key]
 
     def places(self, layer: str, stored: Rows) -> Rows:
         """Return the row of each stored row of a layer, -1 where it has none."""
@@ -86,9 +105,9 @@ class Assembly:
         found[known] = places[stored[known]]
         return found
 
-    def _places(self, layer: str) -> NDArray[np.integer]:
+    def _places(self, layer: str) -> NDArray[np.integer] | Column:
         if f"{layer}.rows" in self.lookups:
-            return self.lookups[f"{layer}.rows"]
+            return self._column("lookup", self.lookups, f"{layer}.rows")
         if layer not in self._made:
             rows = self.stored[layer]
             self._made[layer] = places(rows, int(rows.max(initial=-1)) + 1)
@@ -121,7 +140,7 @@ def from_arrays(arrays: Table) -> Assembly:
     stored = under(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
     columns, lookups = under(arrays, "column."), under(arrays, "lookup.")
-    return Assembly(stored, columns, Lazily(found), sizes, lookups)
+    return Assembly(stored, columns, Lazily(found), sizes, lookups, arrays)
 
 
 def under(arrays: Table, prefix: str) -> Table:
@@ -161,21 +180,23 @@ def assemble(
     target = _targets(table, documents, aliases or {})
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
-    counts = {name: table[f"count.{name}"][live.rows["count"]] for name in ("term", "n", "n_lower")}
-    mentions, named = _named(_mentions(table, units), units, counts, len(live.rows["chunk"]))
+    mentions, named = _named(
+        _mentions(table, units), units, _common_terms(table, live), len(live.rows["chunk"])
+    )
     written = table["description.entity"][live.rows["description"]]
     described, described_chunk = target[written], live.chunks_of("description")
-    mentions["own"] = mentions["entity"] == target[mentions["entity"]]
+    entities = taken(target, mentions["entity"])
+    mentions["own"] = mentions["entity"] == entities
     titles = table["document.title_entity"][documents].astype(np.int64)
     entity_rows, numbers, titles = number_entities(
-        np.concatenate([target[mentions["entity"]], described]),
-        np.concatenate([units.chunk[mentions["unit"]], described_chunk]),
+        np.concatenate([entities, described]),
+        np.concatenate([taken(units.chunk, mentions["unit"]), described_chunk]),
         live.above["chunk"],
         np.where(titles >= 0, target[titles], -1),
     )
     own_descriptions = written == described
-    mentions["entity"], described = np.split(numbers, [len(mentions["entity"])])
-    term_rows, terms = renumber(counts["term"])
+    mentions["entity"], described = np.split(numbers, [len(entities)])
+    del entities, numbers  # each is as large as any other array
 
     columns = _chunk_columns(table, live)
     columns |= _unit_columns(table, live, units)
@@ -185,9 +206,8 @@ def assemble(
     columns["entity.mention"] = _first(mentions["entity"], mentions["own"], len(entity_rows))
     columns["entity.description"] = _first(described, own_descriptions, len(entity_rows))
     columns["document.title_entity"] = titles.astype(np.int32)
-    n_lower = np.bincount(terms, weights=counts["n_lower"], minlength=len(term_rows))
-    n_all = np.bincount(terms, weights=counts["n"], minlength=len(term_rows))
-    columns["term.common"] = is_common(n_all, n_lower)
+    term_rows, terms = renumber(_counted(table, live, "term"))
+    columns["term.common"] = _common_terms(table, live)[term_rows]
     triple_rows, triple_columns, occurrences = _triples(table, live, target, entity_rows)
     columns |= triple_columns
 
@@ -199,7 +219,9 @@ def assemble(
             mentions["unit"], mentions["entity"], len(units.chunk), n_entities
         ),
         ("document", "entity"): link(titled, titles[titled], len(documents), n_entities),
-        ("chunk", "term"): link(live.above["count"], terms, n_chunks, len(term_rows), counts["n"]),
+        ("chunk", "term"): link(
+            live.above["count"], terms, n_chunks, len(term_rows), _counted(table, live, "n")
+        ),
         ("entity", "chunk"): link(described, described_chunk, n_entities, n_chunks),
         ("triple", "chunk"): link(
             columns["occurrence.triple"],
@@ -210,7 +232,7 @@ def assemble(
         ),
     }
     links = {pair: StoredLink.of(matrix) for pair, matrix in matrices.items()}
-    del mentions, numbers, matrices  # which may be most of the memory
+    del mentions, matrices
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],
@@ -228,13 +250,18 @@ def assemble(
         found = lookups(table, live, columns, stored, terms, named)
         for name, each in _occurring(table, live, units, stored, columns).items():
             found |= each.by_key(name)
-    counts.clear()
+    if not halved:
+        del live.rows["count"], live.above["count"], terms
     postings = Postings.of(table, live, term_rows)
     parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
     if halved:
         parts.append(_subchunks(table, live, postings, terms))
     return Assembly(
-        stored={name: rows for part in parts for name, rows in part.stored.items()},
+        stored={
+            name: rows.astype(np.int64, copy=False)
+            for part in parts
+            for name, rows in part.stored.items()
+        },
         columns={name: column for part in parts for name, column in part.columns.items()},
         links={pair: one for part in parts for pair, one in part.links.items()},
         lookups=found,
@@ -270,7 +297,8 @@ def _targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
     An alias for an entity that no live text has stands for itself.
     """
     sizes = (int(table[name].max(initial=-1)) for name in _ENTITY_COLUMNS)
-    target = np.arange(max(*sizes, *aliases, *aliases.values(), 0) + 2)
+    n_stored = max(*sizes, *aliases, *aliases.values(), 0) + 2
+    target = np.arange(n_stored, dtype=small(n_stored))
     if aliases:
         live = live_rows(table, documents)
         layers = ((name.partition(".")[0], name) for name in _ENTITY_COLUMNS)
@@ -364,36 +392,45 @@ def _mentions(table: Table, units: _Units) -> Columns:
         parents = table[schema.parent_column(layer)]
         rows, position = follow(parents, owners[own], n_above)
         names = ("entity", "label", "term")
-        parts.append({name: table[f"{layer}.{name}"][rows] for name in names})
-        parts[-1] |= {"unit": own[position], "row": first + rows}
+        parts.append({name: taken(table[f"{layer}.{name}"], rows) for name in names})
+        parts[-1] |= {"unit": taken(own.astype(small(len(owners))), position), "row": first + rows}
         first += len(parents)
-    together = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
-    if np.any(np.diff(together["unit"]) < 0):
+    together = {name: _end_to_end([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    if np.any(together["unit"][1:] < together["unit"][:-1]):
         order = np.argsort(together["unit"], kind="stable")
         together = {name: column[order] for name, column in together.items()}
     return together
 
 
+def _end_to_end(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays as one, without a copy where only one has anything."""
+    some = [part for part in parts if len(part)]
+    return some[0] if len(some) == 1 else np.concatenate(parts)
+
+
 def _written(table: Table, mentions: Columns, name: str) -> NDArray[Any]:
     """Return a column of mentions by their rows in the store."""
     columns = (table[f"{layer}.{name}"] for layer in ("mention", "statement_mention"))
-    own, made = columns
-    return (np.concatenate([own, made]) if len(made) else own)[mentions["row"]]
+    return taken(_end_to_end([*columns]), mentions["row"])
 
 
 def _named(
-    mentions: Columns, units: _Units, counts: Columns, n_chunks: int
+    mentions: Columns, units: _Units, common: NDArray[np.bool_], n_chunks: int
 ) -> tuple[Columns, dict[int, int]]:
     """Return the mentions that name something, as the whole index sees it.
 
-    And in how many chunks the entities are that are statistical terms.
+    `common` are the stored terms that are mostly written in lower case. And in how many chunks the
+    entities are that are statistical terms.
     """
     terms = _statistical_terms(mentions, units)
     useful = is_useful(np.array(list(terms.values())), n_chunks)
     dropped = [entity for entity, is_kept in zip(terms, useful, strict=True) if not is_kept]
     keep = (mentions["label"] != TERM) | ~np.isin(mentions["entity"], dropped)
-    keep &= ~_is_common_word(mentions["term"], counts["term"], counts["n"], counts["n_lower"])
-    return {name: column[keep] for name, column in mentions.items()}, terms
+    doubtful = np.flatnonzero(mentions["term"] >= 0)  # words that may only begin a sentence
+    keep[doubtful] &= ~common[mentions.pop("term")[doubtful]]
+    if keep.all():
+        return mentions, terms
+    return {name: mentions.pop(name)[keep] for name in [*mentions]}, terms
 
 
 def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
@@ -409,21 +446,26 @@ def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
     return dict(zip(found.tolist(), df.tolist(), strict=True))
 
 
-def _is_common_word(
-    mention_terms: NDArray[Any],
-    terms: NDArray[Any],
-    counts: NDArray[Any],
-    lower_counts: NDArray[Any],
-) -> NDArray[np.bool_]:
-    """Say which mentions are words that only begin a sentence: mostly written in lower case."""
-    doubtful = mention_terms >= 0
-    if not doubtful.any():
-        return np.asarray(doubtful)
-    size = int(max(mention_terms.max(), terms.max(initial=0))) + 1
-    n = np.bincount(terms, weights=counts, minlength=size)
-    n_lower = np.bincount(terms, weights=lower_counts, minlength=size)
-    common = is_common(n, n_lower)
-    return np.asarray(doubtful & common[np.maximum(mention_terms, 0)])
+def _counted(table: Table, live: Live, name: str) -> NDArray[Any]:
+    """Return a column of the live counts."""
+    return taken(table[f"count.{name}"], live.rows["count"])
+
+
+def _common_terms(table: Table, live: Live) -> NDArray[np.bool_]:
+    """Say which stored terms are mostly written in lower case."""
+    size = max(int(table[name].max(initial=-1)) for name in _TERM_COLUMNS) + 1
+    n, n_lower = np.zeros((2, size), dtype=np.int64)
+    terms, rows = table["count.term"], live.rows["count"]
+    written = ((n, table["count.n"]), (n_lower, table["count.n_lower"]))
+    for start in range(0, len(rows), _AT_ONCE):
+        some = rows[start : start + _AT_ONCE]
+        for total, counts in written:
+            np.add.at(total, terms[some], counts[some])
+    return is_common(n, n_lower)
+
+
+_TERM_COLUMNS = ("count.term", "mention.term", "statement_mention.term")
+_AT_ONCE = 2**20  # counts
 
 
 # -- sentences and sub-chunks ---------------------------------------------------------------------
@@ -498,9 +540,11 @@ def _unit_columns(table: Table, live: Live, units: _Units) -> Columns:
 
 def _mention_columns(table: Table, mentions: Columns) -> Columns:
     types = {"unit": np.int32, "entity": np.int32, "label": np.uint8}
-    columns = {f"mention.{name}": mentions[name].astype(kind) for name, kind in types.items()}
+    columns = {
+        f"mention.{name}": mentions[name].astype(kind, copy=False) for name, kind in types.items()
+    }
     written = {f"mention.{n}": _written(table, mentions, n) for n in ("start", "end")}
-    return columns | {name: column.astype(np.int32) for name, column in written.items()}
+    return columns | {name: column.astype(np.int32, copy=False) for name, column in written.items()}
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:

@@ -88,11 +88,15 @@ class Recall:
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
             return self._computed(snapshot, what, given)
+        return _Own(self._found(snapshot, what, given) or self._cached(snapshot, what, given))
+
+    def _found(
+        self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
+    ) -> Arrays | None:
         found = self.cache.load(what.name, self.view.generation)
-        if found is not None:
-            again = partial(self._again, ref(snapshot), what, given)
-            return _Own(Sound(found, again))
-        return _Own(self._cached(snapshot, what, given))
+        if found is None:
+            return None
+        return Sound(found, partial(self._again, ref(snapshot), what, given))
 
     def _again(
         self, snapshot: ref[Snapshot], what: CachedArrays, given: Mapping[str, Any]
@@ -104,10 +108,13 @@ class Recall:
         return self._cached(alive, what, given)
 
     def _cached(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        """Compute arrays and cache them, with what they are of."""
+        """Compute arrays and cache them, with what they are of.
+
+        They are those of the cache then, if it has them: memory is for what is asked for.
+        """
         arrays = {**self._computed(snapshot, what, given), **self.inputs(what)}
         self.cache.save(what.name, self.view.generation, arrays)
-        return arrays
+        return self._found(snapshot, what, given) or arrays
 
     def _computed(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         found = self.cache.newest(what.name)

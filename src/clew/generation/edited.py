@@ -15,7 +15,7 @@ from clew.generation.assemble import Assembly
 from clew.once import Lazily
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -53,6 +53,33 @@ class EditedAssembly(Assembly):
     """A generation that edits give."""
 
     of: Edited
+
+    def stored_rows(self, layer: str, rows: Rows) -> Rows:
+        former = partial(self.of.base.stored_rows, layer)
+        return self._some(layer, f"came.stored.{layer}", rows, former)
+
+    def values(self, name: str, rows: Rows) -> NDArray[Any]:
+        def former(rows: Rows) -> NDArray[Any]:
+            found = self.of.base.values(name, rows)
+            owners = _ROWS_OF.get(name)
+            return found if owners is None else self.of.rows(owners).now(found).astype(found.dtype)
+
+        return self._some(name.partition(".")[0], f"came.{name}", rows, former)
+
+    def _some(
+        self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return some present rows, by those of before and those that came."""
+        if came not in self.of.arrays:
+            return former(rows)
+        edits = self.of.rows(layer)
+        then = edits.then(rows)
+        old, new = then >= 0, then < 0
+        kept = former(then[old])
+        found = np.empty(len(rows), dtype=kept.dtype)
+        found[old] = kept
+        found[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
+        return found
 
     def places(self, layer: str, stored: Rows) -> Rows:
         edits = self.of.rows(layer)

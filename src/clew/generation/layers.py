@@ -12,6 +12,7 @@ import numpy as np
 from clew.algo import coding
 from clew.errors import MissingLayer
 from clew.generation.assemble import under
+from clew.generation.rows import SomeRows
 from clew.generation.vectors import StoredVectors
 from clew.once import Lazily, Once, reading
 from clew.store import schema
@@ -69,13 +70,17 @@ class Parts:
             self._columns[layer] = found
         return self._columns[layer]
 
+    def value(self, name: str, row: int) -> int:
+        """Return a row of a column of numbers; no other one is read."""
+        return int(self.assembly.values(name, np.array([row]))[0])
+
     def document(self, row: int) -> Document:
         """Return the document in a row of this generation."""
         return self._documents.get(row, lambda: self._read_document(row))
 
     def _read_document(self, row: int) -> Document:
-        stored = int(self.assembly.stored["document"][row])
-        return self.view.documents([stored])[0]
+        stored = self.assembly.stored_rows("document", np.array([row]))
+        return self.view.documents(stored.tolist())[0]
 
     def document_rows(self, ids: Sequence[str]) -> list[int]:
         """Return the row of each document id, -1 where there is none."""
@@ -84,20 +89,24 @@ class Parts:
         rows = dict(zip(stored, places.tolist(), strict=True))
         return [rows.get(i, -1) for i in ids]
 
-    def stored_vectors(self, name: str) -> list[StoredColumn]:
+    def stored_arrays(self, name: str) -> list[StoredColumn]:
         """Return the arrays of a name that the segments have."""
-        parts = [StoredColumn(each, name) for each in self.view.segments if name in each]
+        return [StoredColumn(each, name) for each in self.view.segments if name in each]
+
+    def stored_vectors(self, name: str) -> list[StoredColumn]:
+        """Return vectors that the segments have, at least one array of them."""
+        parts = self.stored_arrays(name)
         if not parts:
             layer = name.partition(".")[0]
             raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
         return parts
 
-    def vectors(self, arrays: Sequence[StoredColumn], rows: Rows) -> StoredVectors:
+    def vectors(self, arrays: Sequence[StoredColumn], rows: Rows | SomeRows) -> StoredVectors:
         """Return the vectors in `rows` of arrays end to end, zero for -1."""
         bits = schema.bits(arrays[0].name, self.view.recipe)
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
 
-    def gather(self, name: str, rows: Rows) -> StoredVectors:
+    def gather(self, name: str, rows: Rows | SomeRows) -> StoredVectors:
         """Return the vectors in stored `rows`, zero for -1."""
         return self.vectors(self.stored_vectors(name), rows)
 
@@ -208,16 +217,19 @@ class _Ranges(_StoredLayer):
     def ids(self, rows: Sequence[int]) -> list[str]:
         return [self._id(row) for row in rows]
 
+    def _value(self, column: str, row: int) -> int:
+        return self._parts.value(f"{self._name}.{column}", row)
+
     def _id(self, row: int) -> str:
-        start, end = self._columns["start"][row], self._columns["end"][row]
+        start, end = self._value("start", row), self._value("end", row)
         return f"{self._document(row).id}:{start}-{end}"
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return [self._text(int(row)) for row in rows]
 
     def _text(self, row: int) -> str:
-        start, end = self._columns["start"][row], self._columns["end"][row]
-        return self._document(row).text[int(start) : int(end)]
+        start, end = self._value("start", row), self._value("end", row)
+        return self._document(row).text[start:end]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         return [self._find(i) for i in ids]
@@ -243,12 +255,12 @@ class _Ranges(_StoredLayer):
         return True
 
     def _document(self, row: int) -> Document:
-        chunk = self._columns["chunk"][row] if "chunk" in self._columns else row
-        return self._parts.document(int(self._parts.columns("chunk")["document"][chunk]))
+        chunk = self._value("chunk", row) if "chunk" in self._columns else int(row)
+        return self._parts.document(self._parts.value("chunk.document", chunk))
 
     def _vectors(self) -> Vectors:
-        stored = self._parts.assembly.stored[self._name]
-        return self._parts.gather(f"{self._name}.vectors", stored)
+        stored = partial(self._parts.assembly.stored_rows, self._name)
+        return self._parts.gather(f"{self._name}.vectors", SomeRows(len(self), stored))
 
 
 class _SameRanges(_Ranges):
@@ -259,26 +271,31 @@ class _SameRanges(_Ranges):
         self._columns = columns
         self._same = same
 
+    def _value(self, column: str, row: int) -> int:
+        return int(self._columns[column][row])
+
     def _vectors(self) -> Vectors:
         return self._same.vectors
 
 
 class _Chunks(_Ranges):
     def tokens(self, row: int) -> NDArray[np.float32]:
-        return self._parts.tokens("chunk", int(self._parts.assembly.stored["chunk"][row]))
+        [stored] = self._parts.assembly.stored_rows("chunk", np.array([row])).tolist()
+        return self._parts.tokens("chunk", stored)
 
 
 class _Units(_Ranges):
     """Sentences, and the statements that an LLM made of chunks: DOCUMENT:START-END#PLACE."""
 
     def _id(self, row: int) -> str:
-        range_id = super()._id(row)
-        return range_id if self._ranged[row] else f"{range_id}#{self._columns['place'][row]}"
+        range_id, statement = super()._id(row), self._statement(row)
+        return range_id if statement < 0 else f"{range_id}#{self._value('place', row)}"
 
     def _text(self, row: int) -> str:
-        if self._ranged[row]:
+        statement = self._statement(row)
+        if statement < 0:
             return super()._text(row)
-        return self._parts.text("statement", "n_bytes", int(self._statements[row]))
+        return self._parts.text("statement", "n_bytes", statement)
 
     def _find(self, range_id: str) -> int:
         document_id, _, tail = range_id.rpartition(":")
@@ -286,40 +303,43 @@ class _Units(_Ranges):
         if not mark:
             return super()._find(range_id)
         [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
-        made = ~self._ranged & (self._columns["chunk"] == chunk)
+        made = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
         found = np.flatnonzero(
             made & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
         )
         return int(found[0]) if len(found) else -1
 
     def _vectors(self) -> Vectors:
-        written = self._parts.assembly.stored["unit.sentence"]
-        if self._ranged.all():
-            return self._parts.gather("sentence.vectors", written)
-        sentences = self._parts.stored_vectors("sentence.vectors") if self._ranged.any() else []
-        statements = self._parts.stored_vectors("statement.vectors")
+        stored = self._parts.assembly.stored_rows
+        statements = self._parts.stored_arrays("statement.vectors")
+        if not statements:
+            rows = SomeRows(len(self), partial(stored, "unit.sentence"))
+            return self._parts.gather("sentence.vectors", rows)
+        sentences = self._parts.stored_arrays("sentence.vectors")
         n_sentences = sum(len(array) for array in sentences)
-        rows = np.where(self._ranged, written, n_sentences + self._statements)
-        return self._parts.vectors([*sentences, *statements], rows)
+
+        def either(rows: Rows) -> Rows:
+            made = stored("unit.statement", rows)
+            return np.where(made < 0, stored("unit.sentence", rows), n_sentences + made)
+
+        return self._parts.vectors([*sentences, *statements], SomeRows(len(self), either))
 
     def tokens(self, row: int) -> NDArray[np.float32]:
-        if not self._ranged[row]:
-            return self._parts.tokens("statement", int(self._statements[row]))
-        chunk = self._parts.assembly.stored["chunk"][self._columns["chunk"][row]]
-        tokens = self._parts.tokens("chunk", int(chunk))
-        first, last = self._columns["first_token"][row], self._columns["last_token"][row]
-        return tokens[int(first) : int(last)]
+        statement = self._statement(row)
+        if statement >= 0:
+            return self._parts.tokens("statement", statement)
+        chunk = np.array([self._value("chunk", row)])
+        [stored] = self._parts.assembly.stored_rows("chunk", chunk).tolist()
+        tokens = self._parts.tokens("chunk", stored)
+        return tokens[self._value("first_token", row) : self._value("last_token", row)]
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_]:
-        return self._ranged[rows]
+        chosen = np.arange(*rows.indices(len(self)))
+        return np.asarray(self._parts.assembly.stored_rows("unit.statement", chosen) < 0)
 
-    @cached_property
-    def _ranged(self) -> NDArray[np.bool_]:
-        return np.asarray(self._statements < 0)
-
-    @property
-    def _statements(self) -> Rows:
-        return self._parts.assembly.stored["unit.statement"]
+    def _statement(self, row: int) -> int:
+        """Return the stored statement that a unit is, -1 for a sentence."""
+        return int(self._parts.assembly.stored_rows("unit.statement", np.array([row]))[0])
 
 
 class _Keyed(_StoredLayer):
@@ -328,12 +348,9 @@ class _Keyed(_StoredLayer):
     def __init__(self, parts: Parts, name: str) -> None:
         super().__init__(parts, name, parts.assembly.size(name))
 
-    @property
-    def _stored(self) -> Rows:
-        return self._parts.assembly.stored[self._name]
-
     def ids(self, rows: Sequence[int]) -> list[str]:
-        return self._parts.view.keys(self._name, [int(self._stored[row]) for row in rows])
+        stored = self._parts.assembly.stored_rows(self._name, np.asarray(rows, dtype=np.int64))
+        return self._parts.view.keys(self._name, stored.tolist())
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return self.ids(rows)
@@ -360,19 +377,19 @@ class _Entities(_Keyed):
 
     def _name_of(self, row: int) -> str:
         """Return the entity as it was first written: in a unit, an extraction, or a title."""
-        mention, description = (int(self._columns[c][row]) for c in ("mention", "description"))
+        value, assembly = self._parts.value, self._parts.assembly
+        mention = value("entity.mention", row)
         if mention >= 0:
-            columns = self._parts.columns("mention")
-            unit = int(columns["unit"][mention])
-            place = slice(int(columns["start"][mention]), int(columns["end"][mention]))
-            statement = int(self._parts.assembly.stored["unit.statement"][unit])
+            unit = value("mention.unit", mention)
+            place = slice(value("mention.start", mention), value("mention.end", mention))
+            [statement] = assembly.stored_rows("unit.statement", np.array([unit])).tolist()
             if statement >= 0:
                 return self._parts.text("statement", "n_bytes", statement)[place]
-            chunk = int(self._parts.columns("unit")["chunk"][unit])
-            document = self._parts.document(int(self._parts.columns("chunk")["document"][chunk]))
-            return document.text[place]
+            document = value("chunk.document", value("unit.chunk", unit))
+            return self._parts.document(document).text[place]
+        description = value("entity.description", row)
         if description >= 0:
-            stored = int(self._parts.assembly.stored["description"][description])
+            [stored] = assembly.stored_rows("description", np.array([description])).tolist()
             return self._parts.text("description", "n_name", stored)
         titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
         title = self._parts.document(int(titles[0])).title
@@ -386,7 +403,8 @@ class _Entities(_Keyed):
         place = np.full(self._parts.view.count("entity"), -1, dtype=np.int64)
         place[stored] = np.arange(len(stored))
         has_name = self._columns["linkable"] | self._columns["extracted"]
-        return self._parts.gather("name.vectors", np.where(has_name, place[self._stored], -1))
+        stored = self._parts.assembly.stored["entity"]
+        return self._parts.gather("name.vectors", np.where(has_name, place[stored], -1))
 
 
 class _Triples(_StoredLayer):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.generation.rows import places
+from clew.generation.rows import firsts, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,11 +93,10 @@ def lookups(
     `terms` are the generation's rows of the terms that the live counts are of. `named` says in how
     many chunks the stored entities are that are words of scripts without capitals.
     """
-    first = _firsts(terms, len(stored["term"]))
+    first = firsts(terms, len(stored["term"]))
     counts = live.rows["count"]
     n, n_lower = (
-        np.bincount(terms, table[f"count.{name}"][counts], len(first)).astype(np.int64)
-        for name in ("n", "n_lower")
+        _sums(terms, table[f"count.{name}"], counts, len(first)) for name in ("n", "n_lower")
     )
     sizes = [len(table["document.title_entity"]), len(table["extraction.chunk"])]
     place, row = _entity_firsts(columns, len(stored["entity"]))
@@ -120,11 +119,16 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
     return places(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
 
 
-def _firsts(rows: Rows, size: int) -> Rows:
-    """Return where each of `size` rows first stands in `rows`, which have them all."""
-    first = np.empty(size, dtype=np.int64)
-    first[rows[::-1]] = np.arange(len(rows))[::-1]
-    return first
+def _sums(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
+    """Return the sum of the values in some rows for each of `size` groups."""
+    found = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(rows), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        np.add.at(found, groups[some], values[rows[some]])
+    return found
+
+
+_AT_ONCE = 2**20  # values
 
 
 def _entity_firsts(

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from clew.algo.links import expanded
-from clew.generation.rows import follow, link, places, stacked
+from clew.generation.rows import follow, index_type, link, places, small, taken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from clew.generation.rows import Live, Rows
 
@@ -46,7 +46,7 @@ class Ranges:
 class Postings:
     """Where terms stand in the chunks' own texts, in the order of chunks and of their text."""
 
-    chunk: NDArray[np.integer]  # places among the live chunks
+    chunk: NDArray[np.integer]  # places among the live chunks, ascending
     term: NDArray[np.integer]  # in the numbers of the generation
     start: NDArray[Any]
     n_terms: int
@@ -56,18 +56,27 @@ class Postings:
         """Return those of live chunks; `terms` are the stored rows of the generation's terms."""
         n_chunks = len(table["chunk.document"])
         rows, chunk = follow(table["posting.chunk"], live.rows["chunk"], n_chunks)
-        small = np.int32 if max(n_chunks, len(terms)) < _FAR else np.int64
-        numbers = places(terms, int(terms.max(initial=-1)) + 1).astype(small)
-        term, start = numbers[table["posting.term"][rows]], table["posting.start"][rows]
-        return cls(chunk.astype(small), term, start, len(terms))
+        numbers = places(terms, int(terms.max(initial=-1)) + 1).astype(small(len(terms)))
+        term = taken(table["posting.term"], rows)
+        term = taken(numbers, term)
+        return cls(chunk, term, taken(table["posting.start"], rows), len(terms))
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
         """Return the link from sentences to the terms that stand in them, of weight 1."""
-        blocks = []
-        for begin in range(0, max(len(sentences.chunk), 1), _AT_ONCE):
+        n, size = len(sentences.chunk), 0
+        most = max(n, len(self.term) + 1, self.n_terms)
+        indptr = np.zeros(n + 1, dtype=index_type(most))
+        indices = np.empty(len(self.term), dtype=indptr.dtype)
+        for begin in range(0, n, _AT_ONCE):
             some = sentences.part(begin, begin + _AT_ONCE)
-            blocks.append(link(*self._inside(some), len(some.chunk), self.n_terms))
-        return stacked(blocks)
+            block = link(*self._inside(some), len(some.chunk), self.n_terms)
+            if size + block.nnz > len(indices):  # where sentences overlap, as chunks may
+                indices = np.resize(indices, 2 * (size + block.nnz))
+            indptr[begin + 1 : begin + 1 + len(some.chunk)] = size + block.indptr[1:]
+            indices[size : size + block.nnz] = block.indices
+            size += block.nnz
+        ones = np.ones(size, dtype=np.float32)
+        return csr_array((ones, indices[:size], indptr), shape=(n, self.n_terms))
 
     def subchunk_terms(self, subchunks: Ranges, chunks: Rows, terms: Rows) -> csr_array:
         """Return the link from sub-chunks to terms, by how often these stand there.
@@ -77,7 +86,8 @@ class Postings:
         chunk's own text too is linked to the sub-chunks where it stands, and not to the others.
         """
         own_chunk = self.chunk.astype(np.int64)
-        keys, own_keys = chunks * self.n_terms + terms, own_chunk * self.n_terms + self.term
+        keys = chunks.astype(np.int64) * self.n_terms + terms
+        own_keys = own_chunk * self.n_terms + self.term
         titled = ~np.isin(keys, own_keys)
         firsts = np.searchsorted(subchunks.chunk, chunks[titled])
         lasts = np.searchsorted(subchunks.chunk, chunks[titled], side="right")
@@ -91,14 +101,15 @@ class Postings:
         """Return the place of a range and the term, of each posting that starts in the range."""
         if not len(ranges.chunk):
             return ranges.chunk, ranges.chunk
-        bounds = np.array([ranges.chunk[0], ranges.chunk[-1] + 1])
+        bounds = np.array([ranges.chunk[0], ranges.chunk[-1] + 1], dtype=self.chunk.dtype)
         first, last = np.searchsorted(self.chunk, bounds).tolist()
         ascending = self.chunk[first:last].astype(np.int64) * _FAR + self.start[first:last]
-        firsts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.start)
-        lasts = np.searchsorted(ascending, ranges.chunk * _FAR + ranges.end)
+        chunk = ranges.chunk.astype(np.int64)
+        firsts = np.searchsorted(ascending, chunk * _FAR + ranges.start)
+        lasts = np.searchsorted(ascending, chunk * _FAR + ranges.end)
         rows, postings = expanded(firsts, lasts)
         return rows, self.term[first:last][postings]
 
 
 _FAR = 2**31  # beyond every character of a document
-_AT_ONCE = 2**17  # sentences
+_AT_ONCE = 2**15  # sentences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,26 @@ class Live:
         while at != "chunk":
             places, at = self.above[at][places], TABLES[at].above
         return places
+
+
+@dataclass(frozen=True, slots=True)
+class SomeRows:
+    """The stored rows of a layer's, as an array of which those that are asked for are read."""
+
+    size: int
+    read: Callable[[Rows], Rows]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, rows: Any) -> Rows:  # noqa: ANN401 -- as of an array
+        if isinstance(rows, slice):
+            return self.read(np.arange(*rows.indices(self.size)))
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool:
+            return self.read(np.flatnonzero(chosen))
+        found = self.read(chosen.reshape(-1).astype(np.int64))
+        return found if chosen.ndim else found[0]
 
 
 def live_rows(
@@ -72,18 +92,37 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
     `parent` holds the stored parent of each row. The second array holds each returned row's
     parent as a position in `parents`.
     """
-    place = np.full(n_stored, -1, dtype=np.int64)
+    place = np.full(n_stored, -1, dtype=small(n_stored))
     place[parents] = np.arange(len(parents))
-    position = place[parent.astype(np.int64)]
-    rows = np.flatnonzero(position >= 0)
-    if len(rows) and np.any(np.diff(position[rows]) < 0):
-        rows = rows[np.argsort(position[rows], kind="stable")]
-    return rows, position[rows]
+    position = taken(place, parent)
+    rows = np.flatnonzero(position >= 0).astype(small(len(parent)))
+    if len(rows) < len(position):
+        position = position[rows]
+    if np.any(position[1:] < position[:-1]):
+        order = np.argsort(position, kind="stable")
+        rows, position = rows[order], position[order]
+    return rows, position
+
+
+def small(n: int) -> type[np.signedinteger[Any]]:
+    """Return the type that numbers up to `n`, and sums of two, are kept in: there are many."""
+    return np.int32 if n < 2**30 else np.int64
+
+
+_AT_ONCE = 2**18  # places: NumPy makes larger numbers of them
+
+
+def taken(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """Return values[places], without a copy of all places."""
+    found = np.empty(len(places), dtype=values.dtype)
+    for start in range(0, len(places), _AT_ONCE):
+        found[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
+    return found
 
 
 def newest_of(chunks: Rows, kinds: NDArray[Any]) -> Rows:
     """Return which extractions, oldest first, are the last of a chunk and a kind, ascending."""
-    keys = chunks * 256 + kinds
+    keys = chunks.astype(np.int64) * 256 + kinds
     _, first = np.unique(keys[::-1], return_index=True)
     return np.sort(len(keys) - 1 - first)
 
@@ -106,11 +145,23 @@ def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
 
 def _first_of_rows(rows: Rows) -> tuple[Rows, Rows]:
     """Do so for numbers that are not much above how many there are, without sorting them."""
-    found = np.empty(int(rows.max()) + 1, dtype=np.int64)
-    found[rows[::-1]] = np.arange(len(rows))[::-1]  # of equal numbers the last one written stays
-    first = np.flatnonzero(found[rows] == np.arange(len(rows)))
+    n = len(rows)
+    found = firsts(rows, int(rows.max()) + 1)
+    is_first = np.zeros(n, dtype=bool)
+    is_first[found[found < n]] = True
+    first = np.flatnonzero(is_first)
     found[rows[first]] = np.arange(len(first))
-    return first, found[rows]
+    return first, taken(found, rows)
+
+
+def firsts(rows: NDArray[Any], size: int) -> Rows:
+    """Return where each of `size` numbers first stands in `rows`, how many these are if nowhere."""
+    n = len(rows)
+    found = np.full(size, n, dtype=small(n))
+    for start in range(0, n, _AT_ONCE)[::-1]:  # of equal numbers the last one written stays
+        some = rows[start : start + _AT_ONCE][::-1]
+        found[some] = np.arange(start + len(some) - 1, start - 1, -1)
+    return found
 
 
 def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
@@ -127,12 +178,16 @@ def number_entities(
     `chunks` holds the chunk of each occurrence. Occurrences in one document count in the order
     given. Returns the stored row of each entity, and both inputs in the new numbers.
     """
-    titled = np.flatnonzero(titles >= 0)
-    place = np.concatenate([2 * titled, 2 * chunk_document[chunks] + 1])
-    values = np.concatenate([titles[titled], entities]).astype(np.int64)
+    kind = small(2 * len(titles) + 1)
+    titled = np.flatnonzero(titles >= 0).astype(kind)
+    place = taken(chunk_document, chunks).astype(kind, copy=False)
+    place = np.concatenate([2 * titled, 2 * place + 1])
     order = np.argsort(place, kind="stable")
-    rows, groups = renumber(values[order])
-    numbers = np.empty(len(values), dtype=np.int64)
+    del place
+    values = np.concatenate([titles[titled].astype(entities.dtype), entities])
+    rows, groups = renumber(taken(values, order))
+    numbers = np.empty(len(values), dtype=groups.dtype)
+    del values
     numbers[order] = groups
     new_titles = np.full(len(titles), -1, dtype=np.int64)
     new_titles[titled] = numbers[: len(titled)]
@@ -146,6 +201,11 @@ def places(rows: Rows, size: int) -> Rows:
     return found
 
 
+def index_type(n: int) -> type[np.signedinteger[Any]]:
+    """Return the type of the arrays of a link, none of whose numbers is above `n`."""
+    return np.int32 if n < 2**31 else np.int64
+
+
 def link(
     a: NDArray[Any],
     b: NDArray[Any],
@@ -155,29 +215,15 @@ def link(
 ) -> csr_array:
     """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
     data = np.ones(len(a), dtype=np.float32) if weights is None else weights.astype(np.float32)
-    index: type[Any] = np.int32 if max(n_a, n_b, len(a)) < 2**31 else np.int64
-    pairs = csr_array((data, (a.astype(index), b.astype(index))), shape=(n_a, n_b))
+    index = index_type(max(n_a, n_b, len(a)))
+    if np.any(a[1:] < a[:-1]):
+        pairs = csr_array((data, (a.astype(index), b.astype(index))), shape=(n_a, n_b))
+    else:
+        ends = np.cumsum(np.bincount(a, minlength=n_a), dtype=index)
+        begins = np.concatenate([np.zeros(1, index), ends])
+        pairs = csr_array((data, b.astype(index), begins), shape=(n_a, n_b))
     pairs.sum_duplicates()
     pairs.sort_indices()
     if weights is None:
         pairs.data[:] = 1.0
     return pairs
-
-
-def stacked(blocks: Sequence[csr_array]) -> csr_array:
-    """Return links with the same columns as one, the rows of each behind those before."""
-    if len(blocks) == 1:
-        return blocks[0]
-    n_entries = sum(block.nnz for block in blocks)
-    shape = sum(block.shape[0] for block in blocks), blocks[0].shape[1]
-    index: type[Any] = np.int32 if max(*shape, n_entries) < 2**31 else np.int64
-    ends = np.cumsum([0, *(block.nnz for block in blocks)])
-    begins = (b.indptr[:-1].astype(index) + index(e) for b, e in zip(blocks, ends, strict=False))
-    return csr_array(
-        (
-            np.concatenate([block.data for block in blocks]),
-            np.concatenate([block.indices.astype(index, copy=False) for block in blocks]),
-            np.concatenate([*begins, ends[-1:].astype(index)]),
-        ),
-        shape=shape,
-    )

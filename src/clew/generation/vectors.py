@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.generation.rows import Rows
+    from clew.generation.rows import Rows, SomeRows
     from clew.store.columns import StoredColumn
 
 _MANY = 200_000  # rows; of more, threads share the products
@@ -32,7 +32,7 @@ class StoredVectors:
     """
 
     def __init__(
-        self, parts: Sequence[StoredColumn], rows: Rows, *, dimension: int, bits: int
+        self, parts: Sequence[StoredColumn], rows: Rows | SomeRows, *, dimension: int, bits: int
     ) -> None:
         self._parts = parts
         widths = {part.width if part.dtype == np.uint8 else 0 for part in parts}
@@ -66,7 +66,7 @@ class StoredVectors:
         """Return what self[rows] @ other does."""
         return self._products(self._rows[rows], other)
 
-    def _products(self, stored_rows: Rows, other: NDArray[Any]) -> NDArray[Any]:
+    def _products(self, stored_rows: Rows | SomeRows, other: NDArray[Any]) -> NDArray[Any]:
         n = len(stored_rows)
         blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         if not self._width:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.algo.coding import digest
 from clew.algo.salience import entries
-from clew.algo.sketches import digest
 from clew.algo.synonyms import near_pairs, renewed_pairs
 from clew.derived import CachedArrays, Derived
 from clew.layers.relations import Terms

@@ -18,8 +18,8 @@ class Bm25:
     chunks: int = 10  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        scores = steps.lexical_scores(snapshot, query)
-        return steps.ranked(snapshot, query, "bm25", scores, self.chunks, positive=True)
+        ranking = steps.lexical_ranking(snapshot, query, self.chunks)
+        return steps.ranked(snapshot, query, "bm25", ranking, self.chunks, positive=True)
 
 
 METHOD = Bm25

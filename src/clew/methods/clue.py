@@ -41,6 +41,7 @@ class Clue:
     name: ClassVar[str] = "clue"
     needs: ClassVar = (
         *steps.LEXICAL,
+        steps.SKETCHES["chunk"],
         *steps.MENTIONS,
         TURNED_LINKS["entity", "unit"],
         TURNED_LINKS["unit", "chunk"],
@@ -93,9 +94,10 @@ class Clue:
         reasons = _reasons(linked)
         paths = [_path(snapshot, query, support[row].best, row, reasons) for row in rows]
         if self.fill and len(rows) < wanted:
-            hybrid = steps.hybrid_scores(snapshot, asked)
+            hybrid = steps.hybrid_ranking(snapshot, asked)
             more = _following(hybrid, rows, wanted)
-            below = scores.min() - (1.0 - hybrid[more])  # hybrid scores are at most 1
+            own = hybrid.of(np.array(more, dtype=np.intp))
+            below = scores.min() - (1.0 - own)  # hybrid scores are at most 1
             rows, scores = rows + more, np.concatenate([scores, below])
         found = Evidence(
             query=query,
@@ -204,10 +206,10 @@ def _places(sets: Sequence[UnitSet]) -> list[int]:
     return places
 
 
-def _following(scores: NDArray[np.float64], rows: Sequence[int], k: int) -> list[int]:
-    """Return the best chunks of `scores` that are not in `rows`, to make `k` with them."""
+def _following(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
+    """Return the best chunks of a ranking that are not in `rows`, to make `k` with them."""
     known = set(rows)
-    return [row for row in top_k(scores, k).tolist() if row not in known][: k - len(rows)]
+    return [row for row in ranking.best(k).tolist() if row not in known][: k - len(rows)]
 
 
 def _reasons(linked: Sequence[steps.Linked]) -> dict[int, str]:

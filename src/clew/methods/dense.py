@@ -10,16 +10,17 @@ from clew.types import Evidence, Limits, Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dense:
-    """Exact nearest neighbours."""
+    """Nearest neighbours; of many chunks nearly, see docs/guides/methods.md."""
 
     layers: ClassVar = frozenset({"chunk"})
+    needs: ClassVar = (steps.SKETCHES["chunk"],)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        scores = steps.dense_scores(snapshot, "chunk", steps.read_query(models, query))
-        return steps.ranked(snapshot, query, "dense", scores, self.chunks)
+        asked = steps.read_query(models, query)
+        return steps.nearest_chunks(snapshot, asked, "dense", self.chunks, ())
 
 
 METHOD = Dense

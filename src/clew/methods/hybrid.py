@@ -14,6 +14,7 @@ class Hybrid:
     """Both rankings over all chunks, fused."""
 
     layers: ClassVar = frozenset({"chunk", "term"})
+    needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"])
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -25,7 +26,7 @@ class Hybrid:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
-        scores = steps.hybrid_scores(snapshot, asked, self.fusion)
+        scores = steps.hybrid_ranking(snapshot, asked, self.fusion)
         return steps.ranked(snapshot, query, "hybrid", scores, self.chunks)
 
 

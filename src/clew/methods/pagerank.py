@@ -34,7 +34,7 @@ class PageRank:
     """Spread from seeds; chunks that many short threads reach come first."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
-    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS, WEIGHTS)
+    needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"], *steps.MENTIONS, WEIGHTS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -49,9 +49,9 @@ class PageRank:
         asked = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, unit_nodes=self.unit_nodes)
         graph = entity_graph(snapshot, links)
-        dense = steps.dense_scores(snapshot, "chunk", asked)
+        dense = steps.dense_ranking(snapshot, asked)
         seeds, _, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
-        hybrid = steps.hybrid_scores(snapshot, asked, dense=dense)
+        hybrid = steps.hybrid_ranking(snapshot, asked, dense=dense)
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)

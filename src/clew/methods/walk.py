@@ -34,8 +34,6 @@ from clew.types import Evidence, Hit, Limits, Snapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from clew.algo.pagerank import Local
     from clew.models import Models
 
@@ -47,7 +45,13 @@ class Walk:
     """PageRank that chooses what it found as a set, and walks on from the first of it."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
-    needs: ClassVar = (*steps.LEXICAL, *steps.MENTIONS, steps.NAME_PARTS, WEIGHTS)
+    needs: ClassVar = (
+        *steps.LEXICAL,
+        steps.SKETCHES["chunk"],
+        *steps.MENTIONS,
+        steps.NAME_PARTS,
+        WEIGHTS,
+    )
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -79,15 +83,16 @@ class Walk:
         asked = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, names=self.names)
         graph = entity_graph(snapshot, links)
-        dense = steps.dense_scores(snapshot, "chunk", asked)
+        dense = steps.dense_ranking(snapshot, asked)
         seeds, named, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
-        hybrid = steps.hybrid_scores(snapshot, asked, dense=dense)
+        hybrid = steps.hybrid_ranking(snapshot, asked, dense=dense)
         restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, "walk", self.chunks, notes)
-        words = self.hybrid * snapshot.get(_SAMENESS) * hybrid
-        chooser = _Chooser(snapshot, steps.Coverage(snapshot, asked), graph, named, words, self)
+        words = self.hybrid * snapshot.get(_SAMENESS)
+        coverage = steps.Coverage(snapshot, asked)
+        chooser = _Chooser(snapshot, coverage, graph, named, hybrid, words, self)
         spread, chosen = self._walked(graph, restart, seeds, chooser)
         more = graph.best_chunks(spread.influence, self.chunks + len(chosen.rows), hybrid)
         rows = list(dict.fromkeys([*chosen.rows, *more]))[: self.chunks]
@@ -163,13 +168,16 @@ class _Chooser:
     coverage: steps.Coverage
     graph: EntityGraph
     named: frozenset[int]  # entities that the question names
-    words: NDArray[np.float64]  # (n_chunks,) worth of each by its hybrid score
+    hybrid: steps.Ranking
+    words: float  # worth of a hybrid score of 1
     method: Walk
 
     def choose(self, influence: Local) -> Chosen:
         rows = self.graph.best_chunks(influence, self.method.candidates)
-        scores = influence.of(np.array(rows, dtype=np.intp))
-        prior = min_max(np.log(np.maximum(scores, _LEAST))) + self.words[rows]
+        chunks = np.array(rows, dtype=np.intp)
+        prior = min_max(np.log(np.maximum(influence.of(chunks), _LEAST)))
+        if self.words:
+            prior += self.words * self.hybrid.of(chunks)
         method = self.method
         shares = Shares(gain=method.gain, residual=method.residual, named=method.named)
         return choose_chunks(self.snapshot, self.coverage, rows, prior, self.named, shares)

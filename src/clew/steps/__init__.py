@@ -29,14 +29,15 @@ from clew.steps.mentions import (
     titled_chunks,
 )
 from clew.steps.name_links import NAME_PARTS, name_links
-from clew.steps.neighbours import (
-    KEYWORDS,
-    NEIGHBOURS,
-    SKETCHES,
-    chunk_graph,
-    chunk_ranks,
-    keyword_lengths,
-    near_rows,
+from clew.steps.neighbours import KEYWORDS, NEIGHBOURS, chunk_graph, chunk_ranks, keyword_lengths
+from clew.steps.rankings import (
+    Ranking,
+    dense_ranking,
+    hybrid_ranking,
+    lexical_ranking,
+    nearest,
+    nearest_units,
+    units_near,
 )
 from clew.steps.relevance import Coverage, Relevance
 from clew.steps.scores import (
@@ -48,12 +49,10 @@ from clew.steps.scores import (
     dense_scores,
     hybrid_scores,
     lexical_scores,
-    nearest,
-    nearest_units,
     read_query,
     term_rows,
-    units_near,
 )
+from clew.steps.sketched import SKETCHES, near_rows
 
 __all__ = [
     "KEYWORDS",
@@ -67,6 +66,7 @@ __all__ = [
     "Coverage",
     "Linked",
     "Query",
+    "Ranking",
     "Relevance",
     "apparatus_behind",
     "beside_hybrid",
@@ -76,12 +76,15 @@ __all__ = [
     "chunk_step",
     "chunk_titles",
     "cosines_of",
+    "dense_ranking",
     "dense_scores",
     "entity_chunks",
     "entity_step",
     "hits",
+    "hybrid_ranking",
     "hybrid_scores",
     "keyword_lengths",
+    "lexical_ranking",
     "lexical_scores",
     "name_links",
     "named_entities",

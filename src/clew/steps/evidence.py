@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from clew.algo.topk import positive_top_k, top_k
-from clew.steps.scores import Query, nearest
+from clew.steps.rankings import Ranking, nearest
+from clew.steps.scores import Query
 from clew.types import Document, Evidence, Hit, Snapshot, Step
 
 if TYPE_CHECKING:
@@ -20,15 +20,16 @@ def ranked(
     snapshot: Snapshot,
     query: str,
     method: str,
-    scores: NDArray[np.floating],
+    scores: NDArray[np.float64] | Ranking,
     k: int,
     *,
     positive: bool = False,
     notes: tuple[str, ...] = (),
 ) -> Evidence:
-    """Return the `k` best chunks of (n_chunks,) scores as evidence without paths."""
-    rows = positive_top_k(scores, k) if positive else top_k(scores, k)
-    found = hits(snapshot, rows, scores[rows])
+    """Return the `k` best chunks of (n_chunks,) scores, or of a ranking, without paths."""
+    ranking = scores if isinstance(scores, Ranking) else Ranking(None, scores)
+    rows = ranking.best(k, positive=positive)
+    found = hits(snapshot, rows, ranking.of(rows))
     return Evidence(query=query, method=method, hits=found, notes=notes)
 
 

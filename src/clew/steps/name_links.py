@@ -9,11 +9,11 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.algo.links import expanded
+from clew.algo.links import Column, column, expanded
 from clew.algo.row_edits import RowEdits
 from clew.derived import CachedArrays, Derived
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read
+_STEP = 1_024  # heads, of which one is read to know where to look
 _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 
@@ -34,23 +35,30 @@ _NO_NAME = 0  # the hash of an entity that no name is linked to
 class Sorted:
     """Hashes to be looked up: their places in ascending order, and the upper halves in that."""
 
-    hashes: NDArray[np.uint64]  # as they are stored
-    order: NDArray[np.integer]
-    heads: NDArray[np.uint32]
+    hashes: Column  # of uint64, as they are stored
+    order: Column
+    heads: Column  # of uint32
+    steps: NDArray[np.uint32]  # every 1,024th of the heads
 
     @classmethod
     def of(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> Sorted:
         """Return those of `hashes` that stand in some places, ascending ones."""
         order = some[np.argsort(hashes[some], kind="stable")]
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
-        return cls(hashes, small, _heads(hashes[order]))
+        return cls.of_arrays(hashes, small, _heads(hashes[order]))
+
+    @classmethod
+    def of_arrays(
+        cls, hashes: NDArray[np.uint64], order: NDArray[np.integer], heads: NDArray[np.uint32]
+    ) -> Sorted:
+        """Return what is in memory."""
+        return cls(Column.of(hashes), Column.of(order), Column.of(heads), heads[::_STEP])
 
     def find(
         self, wanted: NDArray[np.uint64], most: int
     ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
         """Return which hashes are wanted and found, and where; none that is in more than `most`."""
-        heads = _heads(wanted)
-        first, last = (np.searchsorted(self.heads, heads, side=s) for s in ("left", "right"))
+        first, last = self._span(_heads(wanted))
         few = np.flatnonzero(last - first <= 2 * most)  # others may have the same upper half
         group, at = expanded(first[few], last[few])
         group, place = few[group], self.order[at]
@@ -59,17 +67,39 @@ class Sorted:
         rare = np.bincount(group, minlength=len(wanted))[group] <= most
         return group[rare], place[rare]
 
+    def _span(self, heads: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where each of some heads begins and ends, or would stand."""
+        sides: tuple[Literal["left", "right"], ...] = ("left", "right")
+        first, last = (self._bisected(heads, side) for side in sides)
+        return first, last
+
+    def _bisected(
+        self, heads: NDArray[np.uint32], side: Literal["left", "right"]
+    ) -> NDArray[np.int64]:
+        """Return what np.searchsorted does; little of the heads is read."""
+        steps = np.searchsorted(self.steps, heads, side=side).astype(np.int64)
+        low, high = np.maximum(steps - 1, 0) * _STEP, np.minimum(steps * _STEP, len(self.heads))
+        there = self.heads.ranges(low, high)
+        compare = np.less if side == "left" else np.less_equal
+        while len(places := np.flatnonzero(low < high)):
+            middle = (low[places] + high[places]) // 2
+            is_before = compare(there[middle], heads[places])
+            low[places[is_before]] = middle[is_before] + 1
+            high[places[~is_before]] = middle[~is_before]
+        return low
+
     def edited(
         self, hashes: NDArray[np.uint64], edits: RowEdits, came: NDArray[np.int64]
     ) -> Sorted:
         """Return it after edits of the places, where hashes `came`."""
-        order = edits.now(self.order, followed=False)
+        former = self.order.whole
+        order = edits.now(former, followed=False)
         kept = order >= 0
-        heads, order = self.heads[kept], order[kept].astype(self.order.dtype)
+        heads, order = self.heads.whole[kept], order[kept].astype(former.dtype)
         came = came[np.lexsort((came, _heads(hashes[came])))]
         new = _heads(hashes[came])
         at = np.searchsorted(heads, new)
-        return Sorted(hashes, np.insert(order, at, came), np.insert(heads, at, new))
+        return Sorted.of_arrays(hashes, np.insert(order, at, came), np.insert(heads, at, new))
 
 
 def _heads(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -83,7 +113,7 @@ class NameLinks:
     names: Sorted  # (n_entities,) hashes, 0 for one that is not linkable
     begins: NDArray[np.integer]  # (n_entities + 1,) where the parts of each name begin
     parts: Sorted
-    shares: NDArray[np.float32]  # of the name's words
+    shares: Column  # of float32, of the name's words
 
     def of(
         self, entities: NDArray[np.integer]
@@ -126,11 +156,15 @@ def _name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _opened(found: Arrays) -> NameLinks:
-    names, parts = (
-        Sorted(*(found[f"{name}{end}"] for end in ("", ".order", ".heads")))
-        for name in ("names", "parts")
-    )
-    return NameLinks(names, found["begins"], parts, found["shares"])
+    names, parts = (_sorted(found, name) for name in ("names", "parts"))
+    return NameLinks(names, found["begins"], parts, column(found, "shares"))
+
+
+def _sorted(found: Arrays, name: str) -> Sorted:
+    hashes, order, heads = (column(found, f"{name}{end}") for end in ("", ".order", ".heads"))
+    steps = f"{name}.steps"  # which earlier versions do not cache
+    known = found[steps] if steps in found else heads.whole[::_STEP]
+    return Sorted(hashes, order, heads, known)
 
 
 def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
@@ -143,13 +177,13 @@ def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLi
     went = (begins[entities.gone + i].astype(np.int64) for i in (0, 1))
     before = np.repeat(begins[entities.before].astype(np.int64), n_parts)
     places = RowEdits.of(len(former.parts.hashes), expanded(*went)[1], before)
-    all_names = entities.edited(former.names.hashes, names)
-    all_parts = places.edited(former.parts.hashes, parts)
+    all_names = entities.edited(former.names.hashes.whole, names)
+    all_parts = places.edited(former.parts.hashes.whole, parts)
     return NameLinks(
         names=former.names.edited(all_names, entities, entities.at[linkable]),
         begins=_begins(entities.edited(np.diff(begins), n_parts)),
         parts=former.parts.edited(all_parts, places, places.at),
-        shares=places.edited(former.shares, shares),
+        shares=Column.of(places.edited(former.shares.whole, shares)),
     )
 
 
@@ -209,12 +243,14 @@ def _arrays(
     sorted_parts = Sorted.of(parts, np.arange(len(parts)))
     return {
         "names": all_names,
-        "names.order": sorted_names.order,
-        "names.heads": sorted_names.heads,
+        "names.order": sorted_names.order.whole,
+        "names.heads": sorted_names.heads.whole,
+        "names.steps": sorted_names.steps,
         "begins": _begins(counts),
         "parts": parts,
-        "parts.order": sorted_parts.order,
-        "parts.heads": sorted_parts.heads,
+        "parts.order": sorted_parts.order.whole,
+        "parts.heads": sorted_parts.heads.whole,
+        "parts.steps": sorted_parts.steps,
         "shares": shares,
     }
 

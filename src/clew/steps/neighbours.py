@@ -1,4 +1,4 @@
-"""The k-nearest-neighbour graph of chunks, keywords, and the nearest rows of a layer."""
+"""The k-nearest-neighbour graph of chunks, and keywords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo import keywords, sketches
+from clew.algo import keywords
 from clew.algo.knn import ChosenNeighbours, choose, overlapping, page_ranks, renewed
 from clew.algo.links import StoredLink
 from clew.algo.nearest import Choices
@@ -172,52 +172,3 @@ KEYWORDS = CachedArrays(
     "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords, edited=True
 )
 _KEYWORD_LENGTHS = Derived("lengths of keywords", _keyword_lengths)
-
-
-# -- nearest rows ---------------------------------------------------------------------------------
-
-
-def near_rows(
-    snapshot: Snapshot,
-    layer: str,
-    vectors: NDArray[np.float32],
-    k: int,
-    *,
-    only: NDArray[np.bool_] | None = None,
-) -> list[list[tuple[int, float]]]:
-    """Return the `k` rows of a layer nearest to each of the (m, d) `vectors`, with their cosines.
-
-    Best first, ties by row, cosines to six decimals; where `only`, (n,), is given, none of the
-    other rows. In a layer of more than 100,000 rows a few of the nearest may be missed, unless the
-    snapshot is exact.
-    """
-    rows = snapshot.layer(layer).vectors
-    if len(rows) > sketches.EXACT_UP_TO and not snapshot.exact:
-        known = snapshot.get(SKETCHES[layer])
-        made = sketches.Sketches(known["axes"], known["codes"])
-        found = sketches.search(made, rows, vectors, k, only=only)
-    else:
-        found = sketches.search_all(rows, vectors, k, only=only)
-    return [list(zip(near.tolist(), cosines.tolist(), strict=True)) for near, cosines in found]
-
-
-def _sketches_of(layer: str) -> CachedArrays:
-    """Return the declaration of the sketches of a layer's vectors."""
-
-    def compute(snapshot: Snapshot) -> Arrays:
-        vectors = snapshot.layer(layer).vectors
-        made = sketches.sketched(vectors)
-        return {"digest": sketches.digest(vectors), "axes": made.axes, "codes": made.codes}
-
-    def update(snapshot: Snapshot, earlier: Earlier) -> Arrays:
-        now = sketches.digest(snapshot.layer(layer).vectors)
-        same = np.array_equal(earlier.arrays["digest"], now)
-        return earlier.arrays if same else compute(snapshot)
-
-    def worth(snapshot: Snapshot) -> bool:
-        return len(snapshot.layer(layer)) > sketches.EXACT_UP_TO
-
-    return CachedArrays(f"sketches-{layer}", compute, update=update, worth=worth)
-
-
-SKETCHES = {layer: _sketches_of(layer) for layer in ("entity", "triple")}

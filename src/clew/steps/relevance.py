@@ -112,10 +112,11 @@ class Coverage:
     def _words(self) -> _Words:
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
-        df = self._snapshot.linked("term", "chunk").counts
         n_chunks = len(self._snapshot.layer("chunk"))
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
-        counts = np.array([df[row] if row >= 0 else 0 for row in rows], dtype=np.float64)
+        counts, known = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
+        found = np.array(rows, dtype=np.intp)[known]
+        counts[known] = self._snapshot.linked("term", "chunk").counts_of(found)
         return _Words(
             [(start, end) for _, start, end in words],
             rows,

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.bm25 import bm25_scores
+from clew.algo.bm25 import Lengths, bm25_scores
 from clew.algo.coding import products_of
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
-from clew.algo.sketches import CANDIDATES, EXACT_UP_TO
-from clew.algo.topk import top_k
 from clew.derived import CachedArrays, Derived
 from clew.models import Models, gives_tokens
 from clew.text.analyze import terms
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from clew.algo.links import Link
     from clew.derived import Arrays
 
 
@@ -46,64 +45,10 @@ def read_query(models: Models, text: str) -> Query:
 def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.float64]:
     """Return the (n,) cosines of all rows of a layer to the query.
 
-    For rankings of everything: a method that needs the nearest rows asks for `nearest`, and for the
+    For rankings of everything: a method that needs the best rows asks for a ranking, and for the
     scores of rows that it has for `cosines_of`. The vectors are read some rows at a time.
     """
     return np.asarray(snapshot.layer(layer).vectors @ query.vector, dtype=np.float64)
-
-
-def nearest(
-    snapshot: Snapshot,
-    layer: str,
-    query: Query,
-    k: int,
-    *,
-    only: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the `k` rows of a layer nearest to the query, best first, and their cosines.
-
-    Ties go by row. Where `only`, (n,), is given, none of the other rows.
-    """
-    scores = dense_scores(snapshot, layer, query)
-    if only is None:
-        best = top_k(scores, k)
-    else:
-        among = np.flatnonzero(only)
-        best = among[top_k(scores[among], k)]
-    return best, scores[best]
-
-
-def nearest_units(
-    snapshot: Snapshot,
-    query: Query,
-    k: int,
-    among: NDArray[np.integer] | None = None,
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the `k` units nearest to the query, best first, and their cosines; ties go by row.
-
-    They are `among` what `units_near` returned. In 3,739 chunks of 2WikiMultiHopQA the three
-    nearest units of 300 questions stood in the 72 nearest chunks.
-    """
-    if among is None:
-        return nearest(snapshot, "unit", query, k)
-    cosines = cosines_of(snapshot, "unit", query, among)
-    best = top_k(cosines, k)
-    return among[best].astype(np.intp), cosines[best]
-
-
-def units_near(
-    snapshot: Snapshot, query: Query, dense: NDArray[np.float64] | None = None
-) -> NDArray[np.integer] | None:
-    """Return the units of the 1,000 chunks nearest to the query, ascending, of more than 100,000.
-
-    None of fewer, and of an exact snapshot, where all are compared. `dense` are the chunks'
-    (n_chunks,) cosines where they are known already.
-    """
-    if snapshot.exact or len(snapshot.layer("unit")) <= EXACT_UP_TO:
-        return None
-    scores = dense_scores(snapshot, "chunk", query) if dense is None else dense
-    chunks = np.sort(top_k(scores, CANDIDATES))
-    return np.unique(snapshot.linked("chunk", "unit").rows(chunks).indices)
 
 
 def cosines_of(
@@ -116,8 +61,13 @@ def cosines_of(
 
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     """Return the (n_chunks,) BM25 scores; a query term counts once."""
+    return bm25_scores(*lexical_parts(snapshot, query))
+
+
+def lexical_parts(snapshot: Snapshot, query: str) -> tuple[Link, Lengths, NDArray[np.intp]]:
+    """Return what BM25 takes: postings, lengths of chunks, and the terms that the index has."""
     known = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
-    return bm25_scores(snapshot.linked("term", "chunk"), snapshot.get(_CHUNK_LENGTHS), known)
+    return snapshot.linked("term", "chunk"), snapshot.get(_CHUNK_LENGTHS), known
 
 
 def term_rows(snapshot: Snapshot, text: str) -> list[int]:
@@ -130,13 +80,13 @@ def _lengths(snapshot: Snapshot) -> Arrays:
     return {"lengths": np.asarray(counts.sum(axis=1), dtype=np.float64)}
 
 
-def _chunk_lengths(snapshot: Snapshot) -> NDArray[np.floating]:
+def _chunk_lengths(snapshot: Snapshot) -> Lengths:
     found = snapshot.former_arrays(LENGTHS)
     if found is None or snapshot.former is None:
-        return np.asarray(snapshot.get(LENGTHS)["lengths"])
+        return Lengths.of(np.asarray(snapshot.get(LENGTHS)["lengths"]))
     edits = snapshot.former.rows("chunk")
     came = snapshot.linked("chunk", "term").rows(edits.at).sum(axis=1)
-    return edits.edited(found["lengths"], came)
+    return Lengths.of(edits.edited(found["lengths"], came))
 
 
 LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",), edited=True)
@@ -144,19 +94,15 @@ _CHUNK_LENGTHS = Derived("how many terms chunks have", _chunk_lengths)
 LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
-def hybrid_scores(
-    snapshot: Snapshot,
-    query: Query,
-    fusion: str = "mean",
-    dense: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf".
+def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:
+    """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
+    both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
+    return fused(fusion, *both)
 
-    `dense` are the chunks' cosines where they are known already.
-    """
-    dense = dense_scores(snapshot, "chunk", query) if dense is None else dense
-    both = dense, lexical_scores(snapshot, query.text)
-    return reciprocal_rank_fusion(both) if fusion == "rrf" else mean_of_min_max(*both)
+
+def fused(fusion: str, *rankings: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rankings of all rows as one, by the "mean" of scaled scores or by "rrf"."""
+    return reciprocal_rank_fusion(rankings) if fusion == "rrf" else mean_of_min_max(*rankings)
 
 
 def beside_hybrid(found: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -137,10 +137,15 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
     def __init__(self, segments: Sequence[Segment], names: Mapping[str, None]) -> None:
         self._segments = segments
         self._names = names
+        self._last = ""  # column that was asked for: its pages are let go of for the next one
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._names:
             raise KeyError(name)
+        for segment in self._segments:
+            if self._last in segment:
+                let_go(segment, self._last)
+        self._last = name
         return concatenated(self._segments, name)
 
     def __iter__(self) -> Iterator[str]:

@@ -39,7 +39,10 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
-_BLOCK = 1 << 20  # bytes that have a checksum
+_BLOCK = 1 << 16  # bytes that have a checksum
+_FORMER_BLOCK = 1 << 20  # of a file that does not say how many
+_RUN = 1 << 20  # bytes; what is looked at in one go and is longer takes no memory then
+_TOUCHED = 1 << 26  # bytes of a file that are read before all of it is let go of
 _AT_ONCE = 1 << 24  # bytes of an array that are copied
 _LET_GO: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
@@ -123,95 +126,142 @@ def _header(
     blocks = "".join(
         f"{each:08x}" for name, array in arrays.items() for each in sums.get(name, _zeros(array))
     )
-    header["__metadata__"] = {"blocks": blocks, "crc32": _checksum(header, blocks)}
+    sums_of = {"block": str(_BLOCK), "blocks": blocks}
+    header["__metadata__"] = {**sums_of, "crc32": _checksum(header, *sums_of.values())}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return len(text).to_bytes(_LENGTH, "little") + text
 
 
 def _zeros(array: NDArray[Any] | Blocks) -> list[int]:
-    return [0] * _n_blocks(array.nbytes)
+    return [0] * _n_blocks(array.nbytes, _BLOCK)
 
 
-def _n_blocks(n_bytes: int) -> int:
-    return max(-(-n_bytes // _BLOCK), 1)
+def _n_blocks(n_bytes: int, block: int) -> int:
+    return max(-(-n_bytes // block), 1)
 
 
-def _checksum(header: Mapping[str, Any], blocks: str) -> str:
-    return f"{crc32(json.dumps([header, blocks]).encode()):08x}"
+def _checksum(header: Mapping[str, Any], *others: str) -> str:
+    return f"{crc32(json.dumps([header, *others]).encode()):08x}"
+
+
+@dataclass(slots=True)
+class _Mapped:
+    """An array of a mapped file: where it is, and which blocks of it were looked at."""
+
+    array: NDArray[Any]
+    begin: int  # in the file
+    sums: NDArray[np.uint32]  # of its blocks
+    checked: NDArray[np.bool_]  # blocks that are sound
+    touched: NDArray[np.bool_]  # those, of these, that were read since the file was let go of
+
+    @property
+    def width(self) -> int:
+        """The bytes of a row."""
+        return self.array.nbytes // len(self.array) if len(self.array) else 0
 
 
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
     """The arrays of a file, mapped into memory; each is checked when it is first asked for.
 
-    Raises DamagedIndex for an array whose bytes are not those that were written.
+    Raises DamagedIndex for an array whose bytes are not those that were written. What was read is
+    let go of from time to time: the system keeps it as long as it has room, and it is no memory of
+    this process.
     """
 
     def __init__(
-        self, path: Path, data: mmap.mmap, begin: int, entries: Mapping[str, Mapping[str, Any]]
+        self, path: Path, data: mmap.mmap, arrays: Mapping[str, _Mapped], block: int
     ) -> None:
         self._path = path
         self._data = data
-        self._begin = begin
-        self._entries = entries
-        self._checked: dict[str, set[int]] = {name: set() for name in entries}
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._arrays = arrays
+        self._block = block
+        self._n_touched = 0  # blocks
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter(self._arrays)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._arrays)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._arrays
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        array = self._unchecked(name)
-        self._check(name, 0, array.nbytes)
-        return array
+        mapped = self._arrays[name]
+        self._touch(name, np.flatnonzero(~mapped.touched))
+        return mapped.array
 
     def length(self, name: str) -> int:
         """Return how many rows an array has; none of them is looked at."""
-        return len(self._unchecked(name))
+        return len(self._arrays[name].array)
 
     def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
         """Return rows of an array; only the blocks that they are in are looked at."""
-        array = self._unchecked(name)
-        width = array.nbytes // len(array) if len(array) else 0
-        self._check(name, start * width, stop * width)
-        return array[start:stop]
+        mapped = self._arrays[name]
+        self._touch_span(name, start * mapped.width, stop * mapped.width)
+        return mapped.array[start:stop]
 
     def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which only the blocks with rows from `starts` to `stops` are sound."""
-        array = self._unchecked(name)
-        if len(self._checked[name]) < len(self._entries[name]["sums"]):
-            width = array.nbytes // len(array) if len(array) else 0
-            some = stops > starts
-            firsts, lasts = starts[some] * width // _BLOCK, (stops[some] * width - 1) // _BLOCK
-            for span in np.unique(firsts.astype(np.int64) << 32 | lasts).tolist():
-                first, last = divmod(span, 1 << 32)
-                self._check(name, first * _BLOCK, min((last + 1) * _BLOCK, array.nbytes))
-        return array
+        mapped = self._arrays[name]
+        if len(starts) <= _FEW:
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+                self._touch_span(name, start * mapped.width, stop * mapped.width)
+            return mapped.array
+        some = stops > starts
+        firsts = starts[some].astype(np.int64) * mapped.width // self._block
+        lasts = (stops[some].astype(np.int64) * mapped.width - 1) // self._block
+        n = len(mapped.sums) + 1
+        inside = np.cumsum(np.bincount(firsts, minlength=n) - np.bincount(lasts + 1, minlength=n))
+        self._touch(name, np.flatnonzero((inside[:-1] > 0) & ~mapped.touched))
+        return mapped.array
+
+    def _touch_span(self, name: str, start: int, stop: int) -> None:
+        """Look at some bytes of an array, if they were not."""
+        if stop > start:
+            first, end = start // self._block, (stop - 1) // self._block + 1
+            touched = self._arrays[name].touched
+            if end == first + 1 and touched[first]:
+                return
+            new = np.flatnonzero(~touched[first:end])
+            if len(new):
+                self._touch(name, first + new)
+
+    def _touch(self, name: str, blocks: NDArray[np.intp]) -> None:
+        """Look at some blocks of an array, and let go of all that were read if these are many."""
+        mapped = self._arrays[name]
+        self._check(name, blocks[~mapped.checked[blocks]])
+        self._n_touched += len(blocks)
+        if self._n_touched * self._block > _TOUCHED:
+            for each in self._arrays.values():
+                each.touched[:] = False
+            self._n_touched = len(blocks)
+            if _LET_GO is not None:
+                self._data.madvise(_LET_GO)
+        mapped.touched[blocks] = True
 
     def let_go(self, name: str) -> None:
         """Let go of the memory that an array takes; it is read anew when it is asked for."""
-        if _LET_GO is not None:
-            start, end = self._entries[name]["data_offsets"]
-            begin = self._begin + start
+        mapped = self._arrays[name]
+        self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
+        mapped.touched[:] = False
+
+    def _let_go(self, begin: int, end: int) -> None:
+        if _LET_GO is not None and end > begin:
             page = begin - begin % mmap.PAGESIZE
-            if end > start:
-                self._data.madvise(_LET_GO, page, self._begin + end - page)
+            self._data.madvise(_LET_GO, page, end - page)
 
     def zeroed(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
         """Return an array, and which of its rows are damaged: a copy with zeros there."""
-        array = self._unchecked(name)
-        width = array.nbytes // len(array) if len(array) else 1
+        mapped = self._arrays[name]
+        array, width = mapped.array, mapped.width or 1
         spans = []
-        for begin in range(0, array.nbytes, _BLOCK):
-            end = min(begin + _BLOCK, array.nbytes)
+        for block in range(len(mapped.sums)):
+            begin = block * self._block
+            end = min(begin + self._block, array.nbytes)
             try:
-                self._check(name, begin, end)
+                self._check(name, np.array([block]))
             except DamagedIndex:
                 spans.append((begin // width, -(-end // width)))
         if spans:
@@ -220,26 +270,25 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 array[start:stop] = 0
         return array, spans
 
-    def _unchecked(self, name: str) -> NDArray[Any]:
-        if name not in self._arrays:
-            self._arrays[name] = _array(self._data, self._begin, self._entries[name])
-        return self._arrays[name]
+    def _check(self, name: str, blocks: NDArray[np.intp]) -> None:
+        """Compare blocks, ascending ones, with their checksums."""
+        mapped, data = self._arrays[name], memoryview(self._data)
+        end, since = mapped.begin + mapped.array.nbytes, -1
+        for block, wanted in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
+            begin = mapped.begin + block * self._block
+            last = min(begin + self._block, end)
+            if crc32(data[begin:last]) != wanted:
+                raise DamagedIndex(
+                    f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
+                )
+            mapped.checked[block] = True
+            since = begin if since < 0 else since
+            if last - since >= _RUN:  # what was only looked at takes no memory of ours
+                self._let_go(since, last)
+                since = -1
 
-    def _check(self, name: str, start: int, stop: int) -> None:
-        entry, checked = self._entries[name], self._checked[name]
-        first, end = entry["data_offsets"]
-        for block in range(start // _BLOCK, -(-stop // _BLOCK)):
-            if block not in checked:
-                begin = self._begin + first + block * _BLOCK
-                last = min(begin + _BLOCK, self._begin + end)
-                if crc32(memoryview(self._data)[begin:last]) != entry["sums"][block]:
-                    raise DamagedIndex(
-                        f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
-                    )
-                checked.add(block)
-                if _LET_GO is not None:  # what was only looked at takes no memory of ours
-                    page = begin - begin % mmap.PAGESIZE
-                    self._data.madvise(_LET_GO, page, last - page)
+
+_FEW = 16  # ranges that are looked at one by one
 
 
 def read(path: Path) -> MappedSegment:
@@ -267,19 +316,27 @@ def _mapped(path: Path) -> MappedSegment:
         raise ValueError("its header is cut off")
     header = json.loads(data[_LENGTH:begin])
     told = header.pop("__metadata__")
-    if told["crc32"] != _checksum(header, told["blocks"]):
+    sums_of = [told[name] for name in ("block", "blocks") if name in told]
+    if told["crc32"] != _checksum(header, *sums_of):
         raise ValueError("its header was changed")
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
         raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
-    place = 0
-    for entry in header.values():
-        start, end = entry["data_offsets"]
-        n_blocks = _n_blocks(end - start)
-        written = told["blocks"][8 * place : 8 * (place + n_blocks)]
-        entry["sums"] = [int(written[8 * i : 8 * i + 8], 16) for i in range(n_blocks)]
+    block = int(told.get("block", _FORMER_BLOCK))
+    if block < 1:
+        raise ValueError(f"its blocks have {block} bytes")
+    sums = np.frombuffer(bytes.fromhex(told["blocks"]), ">u4").astype(np.uint32)
+    arrays, place = {}, 0
+    for name, entry in header.items():
+        array = _array(data, begin, entry)
+        n_blocks = _n_blocks(array.nbytes, block)
+        known = np.zeros((2, n_blocks), dtype=bool)
+        own = sums[place : place + n_blocks]
+        if len(own) < n_blocks:
+            raise ValueError("checksums are missing")
+        arrays[name] = _Mapped(array, begin + entry["data_offsets"][0], own, *known)
         place += n_blocks
-    return MappedSegment(path, data, begin, header)
+    return MappedSegment(path, data, arrays, block)
 
 
 def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any]:

@@ -1,0 +1,152 @@
+"""Rankings of chunks, and the nearest rows of a layer, by a query.
+
+Of many chunks those are ranked among which the best are: what is nearest by sketches, and what has
+the query's rare words. An exact snapshot ranks all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.bm25 import bm25_best, bm25_scores_of
+from clew.algo.topk import positive_top_k, top_k
+from clew.steps.scores import cosines_of, dense_scores, fused, lexical_parts, lexical_scores
+from clew.steps.sketched import are_sketched, near_and_far, near_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from clew.steps.scores import Query
+    from clew.types import Snapshot
+
+    Scores = NDArray[np.float64]
+    Rows = NDArray[np.intp]
+
+MANY_UNITS = 100_000  # of more, those of the nearest chunks are compared
+CANDIDATES = 1_000  # chunks: the first of a ranking that others are made from
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Scores of chunks: of all, or of those among which the best are."""
+
+    rows: Rows | None  # ascending, None for all
+    scores: Scores  # of these rows
+    of_others: Callable[[NDArray[np.integer]], Scores] | None = None  # of rows that are not these
+
+    def best(self, k: int, *, positive: bool = False) -> Rows:
+        """Return the `k` best rows, best first, ties by row; no score below zero if `positive`."""
+        places = positive_top_k(self.scores, k) if positive else top_k(self.scores, k)
+        return places if self.rows is None else self.rows[places]
+
+    def of(self, rows: NDArray[np.integer]) -> Scores:
+        """Return the scores of any rows."""
+        if self.rows is None or self.of_others is None:
+            return np.asarray(self.scores[rows])
+        places = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
+        known = self.rows[places] == rows if len(self.rows) else np.zeros(len(rows), dtype=bool)
+        found = np.empty(len(rows))
+        found[known] = self.scores[places[known]]
+        found[~known] = self.of_others(rows[~known])
+        return found
+
+
+def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
+    """Return the chunks by their cosines to the query; of many the nearest and the farthest."""
+    if not are_sketched(snapshot, "chunk"):
+        return Ranking(None, dense_scores(snapshot, "chunk", query))
+
+    def of(rows: NDArray[np.integer]) -> Scores:
+        return cosines_of(snapshot, "chunk", query, rows)
+
+    rows = near_and_far(snapshot, "chunk", query.vector, CANDIDATES)
+    return Ranking(rows, of(rows), of)
+
+
+def lexical_ranking(snapshot: Snapshot, query: str, k: int = CANDIDATES) -> Ranking:
+    """Return chunks with a word of the query by BM25, the `k` best among them."""
+    parts = lexical_parts(snapshot, query)
+    rows, scores = bm25_best(*parts, k)
+    return Ranking(rows, scores, lambda others: bm25_scores_of(*parts, others))
+
+
+def hybrid_ranking(
+    snapshot: Snapshot, query: Query, fusion: str = "mean", dense: Ranking | None = None
+) -> Ranking:
+    """Return the chunks by the fused dense and lexical scores; `fusion` is "mean" or "rrf".
+
+    Of many chunks the best of both. `dense` is the dense ranking where it is known already.
+    """
+    dense = dense_ranking(snapshot, query) if dense is None else dense
+    if dense.rows is None:
+        return Ranking(None, fused(fusion, dense.scores, lexical_scores(snapshot, query.text)))
+    lexical = lexical_ranking(snapshot, query.text)
+    rows = np.union1d(dense.rows, lexical.best(CANDIDATES))
+    both = [(ranking, ranking.of(rows)) for ranking in (dense, lexical)]
+
+    def of(others: NDArray[np.integer]) -> Scores:
+        scores = fused(fusion, *(np.append(own, ranking.of(others)) for ranking, own in both))
+        return scores[len(rows) :]
+
+    return Ranking(rows, fused(fusion, *(own for _, own in both)), of)
+
+
+def nearest(
+    snapshot: Snapshot,
+    layer: str,
+    query: Query,
+    k: int,
+    *,
+    only: NDArray[np.bool_] | None = None,
+) -> tuple[Rows, Scores]:
+    """Return the `k` rows of a layer nearest to the query, best first, and their cosines.
+
+    Ties go by row. Where `only`, (n,), is given, none of the other rows.
+    """
+    if are_sketched(snapshot, layer):
+        return near_to(snapshot, layer, query.vector[None], k, only=only)[0]
+    scores = dense_scores(snapshot, layer, query)
+    if only is None:
+        best = top_k(scores, k)
+    else:
+        among = np.flatnonzero(only)
+        best = among[top_k(scores[among], k)]
+    return best, scores[best]
+
+
+def nearest_units(
+    snapshot: Snapshot,
+    query: Query,
+    k: int,
+    among: NDArray[np.integer] | None = None,
+) -> tuple[Rows, Scores]:
+    """Return the `k` units nearest to the query, best first, and their cosines; ties go by row.
+
+    They are `among` what `units_near` returned. In 3,739 chunks of 2WikiMultiHopQA the three
+    nearest units of 300 questions stood in the 72 nearest chunks.
+    """
+    if among is None:
+        return nearest(snapshot, "unit", query, k)
+    cosines = cosines_of(snapshot, "unit", query, among)
+    best = top_k(cosines, k)
+    return among[best].astype(np.intp), cosines[best]
+
+
+def units_near(
+    snapshot: Snapshot, query: Query, dense: Ranking | None = None
+) -> NDArray[np.integer] | None:
+    """Return the units of the 1,000 chunks nearest to the query, ascending, of more than 100,000.
+
+    None of fewer, and of an exact snapshot, where all are compared. `dense` is the chunks' dense
+    ranking where it is known already.
+    """
+    if snapshot.exact or len(snapshot.layer("unit")) <= MANY_UNITS:
+        return None
+    ranking = dense_ranking(snapshot, query) if dense is None else dense
+    chunks = np.sort(ranking.best(CANDIDATES))
+    return np.unique(snapshot.linked("chunk", "unit").rows(chunks).indices)
