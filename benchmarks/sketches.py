@@ -79,7 +79,7 @@ def measure(options: argparse.Namespace) -> str:
     """Return a line of the table."""
     vectors, queries = KINDS[options.kind](options)
     begin = time.perf_counter()
-    known = sketched(vectors)
+    known = Sketches(sketched(vectors))
     seconds = time.perf_counter() - begin
     some = queries[0][:5]
     ways = partial(search_all, vectors, k=10), partial(search, known, vectors, k=10)

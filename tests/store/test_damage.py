@@ -167,11 +167,12 @@ def test_what_is_read_here_and_there_is_let_go_of(tmp_path, monkeypatch):
         found = segments.read(path)
         for some in np.array_split(rows, 1_000):
             found.reach("a", some, some + 1)[some].sum()
+        found.reach("a", rows, rows + 1)  # of which nothing is read: a fault may map many pages
         lines = Path("/proc/self/smaps").read_text(encoding="utf-8").split(str(path))[1].split("\n")
         return int(next(line for line in lines if line.startswith("Rss:")).split()[1]) << 10
 
     assert resident(1 << 30) > 12 << 20
-    assert resident(1 << 20) < 8 << 20
+    assert resident(1 << 20) < 4 << 20
 
 
 def test_pieces_have_the_checksums_of_the_whole(tmp_path, monkeypatch):

@@ -80,7 +80,8 @@ def decoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.fl
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
     if bits == max(BITS):
         return np.multiply(codes.view(np.int8), scale, dtype=np.float32)
-    levels = _BYTES[bits].take(codes, axis=0).reshape(len(rows), codes.shape[1] * 8 // bits)
+    levels = np.empty((len(rows), codes.shape[1] * 8 // bits), dtype=np.float32)
+    _levels_of(codes, bits, levels)
     levels *= scale
     return levels[:, :dimension]
 
@@ -90,20 +91,25 @@ def products(
 ) -> NDArray[np.float32]:
     """Return the inner products of coded vectors with a (d,) vector, or with the columns of (d, m).
 
-    `room` is (at least as many rows, d): a new array for each block would take most of the time.
+    `room` is that of at least as many rows: a new array for each block would take most of the time.
     """
-    levels = room[: len(rows)]
-    codes = rows[:, : -_SCALE.itemsize]
+    levels, codes = room[: len(rows)], rows[:, : -_SCALE.itemsize]
     if bits == max(BITS):
         levels[...] = codes.view(np.int8)
     else:
-        found = _BYTES[bits].take(codes, axis=0).reshape(len(rows), codes.shape[1] * 8 // bits)
-        levels[...] = found[:, : room.shape[1]]
+        _levels_of(codes, bits, levels)
+    levels = levels[:, : len(other)]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
     size = max(1, _AT_ONCE // max(1, other.size))
     parts = [levels[start : start + size] @ other for start in range(0, len(rows), size)]
     found = np.concatenate(parts) if parts else levels @ other
     return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
+
+
+def room(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
+    """Return room for the numbers of `n` coded vectors, those of the last byte all counted."""
+    size = 8 // bits
+    return np.empty((n, -(-dimension // size) * size), dtype=np.float32)
 
 
 def recoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uint8]:
@@ -182,3 +188,8 @@ def _bytes(bits: int) -> NDArray[np.float32]:
 
 
 _BYTES = {bits: _bytes(bits) for bits in _POSITIVE}
+
+
+def _levels_of(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
+    """Write the levels of codes; every code has some, so none need be looked at for that."""
+    _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")

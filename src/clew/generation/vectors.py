@@ -83,8 +83,8 @@ class StoredVectors:
             )
 
     def _of_blocks(self, blocks: Sequence[Rows], other: NDArray[np.float32]) -> list[NDArray[Any]]:
-        room = np.empty((min(len(blocks[0]), _BLOCK), self._dimension), dtype=np.float32)
         bits = coding.bits_of(self._width, self._dimension, self._bits)
+        room = coding.room(min(len(blocks[0]), _BLOCK), self._dimension, bits)
         return [coding.products(self._codes(each), other, bits, room) for each in blocks]
 
     def __array__(  # as NumPy calls it
