@@ -1,0 +1,87 @@
+"""The application: routes, what stands before them, and what becomes of errors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from clew.errors import ClewError
+from clew.server import hub as hubs
+from clew.server.callers import Caller
+from clew.server.endpoints import Call, Endpoint, Handler, refused, reply_of
+from clew.server.errors import Refusal, refusal_of
+from clew.server.guard import Guard
+from clew.server.rest import ENDPOINTS, PREFIX
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from clew.server.settings import ServerSettings
+
+
+def application(settings: ServerSettings) -> Starlette:
+    """Return the ASGI application of a server; its lifespan opens and closes what it needs."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with hubs.opened(settings) as hub:
+            app.state.hub = hub
+            yield
+
+    return Starlette(
+        routes=_routes(),
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, settings=settings)],
+        exception_handlers={ClewError: _clew_error, HTTPException: _http_error},
+    )
+
+
+def _routes() -> Sequence[BaseRoute]:
+    return [_route(each) for each in ENDPOINTS]
+
+
+def _route(endpoint: Endpoint) -> Route:
+    path = f"{PREFIX}{endpoint.path}"
+    return Route(path, _handled(endpoint), methods=[endpoint.method], name=endpoint.summary)
+
+
+def _handled(endpoint: Endpoint) -> ASGIApp:
+    async def handle(request: Request) -> Response:
+        call = call_of(request, endpoint.scope)
+        return reply_of(await endpoint.call(call), endpoint.status)
+
+    return handle  # type: ignore[return-value]  # Starlette takes functions of a request
+
+
+def call_of(request: Request, scope: str = "read") -> Call:
+    """Return a request with who sent it. Raises a refusal for one that may not be done."""
+    hub: hubs.Hub = request.app.state.hub
+    caller = hub.door.caller(request) if scope else Caller()
+    if scope:
+        caller.check(scope)
+    return Call(request, hub, caller)
+
+
+async def _clew_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ClewError)  # noqa: S101 -- as it is registered
+    return refused(refusal_of(error))
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
+    codes = {404: "not_found", 405: "method_not_allowed"}
+    found = Refusal(
+        error.status_code, codes.get(error.status_code, "error"), error.detail, dict(error.headers or {})
+    )
+    return refused(found)
+
+
+__all__ = ["Handler", "application", "call_of"]

@@ -1,0 +1,190 @@
+"""What a route of the REST interface is: a value, from which routes and their description come."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import anyio
+from anyio import from_thread
+from anyio.lowlevel import current_token
+from anyio.to_thread import run_sync
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.responses import JSONResponse, Response
+
+from clew.display import plain
+from clew.server.errors import Refusal, not_found, too_large
+from clew.server.scoped import ScopedIndex
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from clew.server.callers import Caller
+    from clew.server.hub import Hub
+
+P = ParamSpec("P")
+T = TypeVar("T")
+B = TypeVar("B", bound=BaseModel)
+
+Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
+
+
+class Body(BaseModel):
+    """The JSON of a request. What is not known is an error that names it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request on its way: who sent it, and what the server has."""
+
+    request: Request
+    hub: Hub
+    caller: Caller
+
+    def path(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def query(self, name: str, default: str = "") -> str:
+        """Return a parameter behind the question mark."""
+        return self.request.query_params.get(name, default)
+
+    def number(self, name: str, default: int, *, most: int) -> int:
+        """Return a parameter that is a whole number of at least 0, and at most `most`."""
+        text = self.query(name)
+        if not text:
+            return default
+        if not (text.isascii() and text.isdigit()) or not int(text[:20]) <= most:
+            raise Refusal(400, "invalid_input", f"{name} is a number from 0 to {most}, not {text!r:.40}")
+        return int(text)
+
+    def index(
+        self, scope: Scope = "read", *, name: str = "", tokens: int | None = None,
+        usd: float | None = None,
+    ) -> ScopedIndex:
+        """Return the index that the path names, as the caller sees it; 404 where it sees none.
+
+        What models bill for this request is bounded by `tokens` and `usd`, and by the key.
+        """
+        wanted = name or self.path("index")
+        if not self.caller.sees(wanted):
+            raise not_found(f"there is no index {wanted!r:.80} here")
+        opened = self.hub.indexes.get(wanted)
+        self.caller.check(scope)
+        budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
+        return ScopedIndex(wanted, opened, self.caller, budget)
+
+    async def body(self, kind: type[B]) -> B:
+        """Return the JSON that was sent. Raises a refusal, 400, that names what is wrong."""
+        return parsed(kind, await self.raw())
+
+    async def raw(self) -> bytes:
+        """Return the bytes that were sent. Raises a refusal, 413, for too many."""
+        most, parts, size = self.hub.settings.body_bytes, [], 0
+        async for part in self.request.stream():
+            size += len(part)
+            if size > most:
+                raise too_large(f"a request has at most {most:,} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
+        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+
+
+def parsed(kind: type[B], content: bytes) -> B:
+    """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where."""
+    try:
+        return kind.model_validate_json(content or b"{}")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the body"
+        raise Refusal(400, "invalid_input", f"{place}: {first['msg']}") from None
+
+
+Handler = Callable[[Call], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A route, with what its description needs. A handler's value is sent as JSON."""
+
+    method: str
+    path: str  # below /api/v1, as Starlette has it
+    call: Handler
+    scope: Scope
+    summary: str
+    group: str
+    body: type[BaseModel] | None = None
+    reply: object = None  # a type; None: any JSON
+    status: int = 200
+    parameters: Mapping[str, str] = field(default_factory=dict)  # behind the question mark
+    streams: bool = False  # answers as text/event-stream where that is asked for
+    upload: bool = False  # takes multipart/form-data, too
+
+
+def reply_of(found: object, status: int = 200) -> Response:
+    """Return what a handler gave as a response."""
+    if isinstance(found, Response):
+        return found
+    if found is None:
+        return Response(status_code=204)
+    return JSONResponse(plain(found), status_code=status)
+
+
+def refused(refusal: Refusal) -> JSONResponse:
+    """Return a refusal as a response."""
+    body = {"error": {"code": refusal.code, "message": str(refusal)}}
+    return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
+
+
+# -- server-sent events -----------------------------------------------------------------------
+
+
+def event(kind: str, data: object, number: int | None = None) -> bytes:
+    """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
+    head = "" if number is None else f"id: {number}\n"
+    text = json.dumps(plain(data), ensure_ascii=False, separators=(",", ":"))
+    return f"{head}event: {kind}\ndata: {text}\n\n".encode("utf-8", "replace")
+
+
+async def told(
+    hub: Hub, work: Callable[[Callable[[str, object], None]], None]
+) -> AsyncIterator[tuple[str, object]]:
+    """Yield what a thread tells while it works: `work` gets the function to tell by.
+
+    It works on to its end where nobody listens any more: what an LLM answers is kept. What it
+    raises is raised here.
+    """
+    send, receive = anyio.create_memory_object_stream[tuple[str, object]](math.inf)
+    token = current_token()
+
+    def put(kind: str, data: object) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens
+            send.send_nowait((kind, data))
+
+    def tell(kind: str, data: object) -> None:
+        from_thread.run_sync(put, kind, data, token=token)
+
+    async def worker() -> None:
+        try:
+            await run_sync(partial(work, tell), limiter=hub.threads)
+        except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
+            put("", error)
+        finally:
+            send.close()
+
+    hub.background.start_soon(worker)
+    async with receive:
+        async for kind, data in receive:
+            if isinstance(data, BaseException):
+                raise data
+            yield kind, data

@@ -1,0 +1,64 @@
+"""What the routes of one server share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from clew.server.alive import Alive
+from clew.server.books import Books
+from clew.server.callers import Door
+from clew.server.indexes import Indexes
+from clew.server.keys import Keys
+from clew.server.spending import Spending
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from clew.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A server's settings, books and indexes, and where its work is done."""
+
+    settings: ServerSettings
+    books: Books
+    keys: Keys
+    spending: Spending
+    indexes: Indexes
+    door: Door
+    threads: anyio.CapacityLimiter
+    background: TaskGroup  # of what goes on when its request is gone
+
+
+@asynccontextmanager
+async def opened(settings: ServerSettings) -> AsyncIterator[Hub]:
+    """Open what a server needs, and close it when the block ends."""
+    books = Books(settings.home)
+    alive = Alive(settings.home)
+    indexes = Indexes(settings, books)
+    try:
+        indexes.check()
+        spending, keys = Spending(books, alive), Keys(books)
+        spending.sweep()
+        async with anyio.create_task_group() as background:
+            yield Hub(
+                settings=settings,
+                books=books,
+                keys=keys,
+                spending=spending,
+                indexes=indexes,
+                door=Door(settings, keys),
+                threads=anyio.CapacityLimiter(settings.threads),
+                background=background,
+            )
+            background.cancel_scope.cancel()
+    finally:
+        indexes.close()
+        alive.end()
+        books.close()
