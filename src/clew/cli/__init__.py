@@ -28,6 +28,7 @@ from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
 from clew.cli.planning import plan
 from clew.cli.program import Program
+from clew.cli.serving import keys, serve
 
 __all__ = ["main"]
 
@@ -60,6 +61,6 @@ def main(context: click.Context) -> None:
 main.params += talk.options()
 for _command in (
     index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
-    check, import_graph, import_triples, merge, unmerge, evaluation, config, show_help,
+    check, import_graph, import_triples, merge, unmerge, serve, keys, evaluation, config, show_help,
 ):  # fmt: skip
     main.add_command(_command)

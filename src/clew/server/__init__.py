@@ -4,7 +4,17 @@ The server holds no logic of its own about retrieval: it calls what `clew.Index`
 caller may see and spend is decided in one place (`scoped`), through which every route goes.
 """
 
-from clew.server.app import application
-from clew.server.settings import ServerSettings
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.lazy import lazy
+
+if TYPE_CHECKING:
+    from clew.server.app import application as application
+    from clew.server.settings import ServerSettings as ServerSettings
 
 __all__ = ["ServerSettings", "application"]
+
+# `clew keys` needs no part that serves.
+__getattr__ = lazy("clew.server", {"app": ("application",), "settings": ("ServerSettings",)})

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from clew.api import open_index
 from clew.errors import ClewError
 from clew.server import hub as hubs
 from clew.server.callers import Caller
@@ -22,17 +21,23 @@ from clew.server.guard import Guard
 from clew.server.rest import ENDPOINTS, PREFIX
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp
 
+    from clew.api import Index
     from clew.server.settings import ServerSettings
 
 
-def application(settings: ServerSettings) -> Starlette:
-    """Return the ASGI application of a server; its lifespan opens and closes what it needs."""
+def application(settings: ServerSettings, opener: Callable[..., Index] = open_index) -> Starlette:
+    """Return the ASGI application of a server; its lifespan opens and closes what it needs.
+
+    `opener` opens indexes, as `clew.open` does.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with hubs.opened(settings) as hub:
+        async with hubs.opened(settings, opener) as hub:
             app.state.hub = hub
             yield
 
@@ -79,7 +84,10 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
     codes = {404: "not_found", 405: "method_not_allowed"}
     found = Refusal(
-        error.status_code, codes.get(error.status_code, "error"), error.detail, dict(error.headers or {})
+        error.status_code,
+        codes.get(error.status_code, "error"),
+        error.detail,
+        dict(error.headers or {}),
     )
     return refused(found)
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.server.errors import Refusal, forbidden, no_key, too_many
+from clew.server.errors import forbidden, no_key, too_many
 from clew.server.keys import SCOPES, Key
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Caller:
     def check(self, scope: str) -> None:
         """Raise a refusal where the caller does not have a scope."""
         if not self.may(scope):
-            raise forbidden(f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}")
+            raise forbidden(
+                f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
+            )
 
     def sees(self, index: str) -> bool:
         """Say whether the caller may know of an index."""
@@ -114,6 +116,3 @@ class _Rates:
             raise too_many(
                 f"this key may send {per_minute} requests a minute", max(1, round(wait + 0.5))
             )
-
-
-__all__ = ["COOKIE", "Caller", "Door", "Refusal"]

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import anyio
 from anyio import from_thread
@@ -62,11 +62,17 @@ class Call:
         if not text:
             return default
         if not (text.isascii() and text.isdigit()) or not int(text[:20]) <= most:
-            raise Refusal(400, "invalid_input", f"{name} is a number from 0 to {most}, not {text!r:.40}")
+            raise Refusal(
+                400, "invalid_input", f"{name} is a number from 0 to {most}, not {text!r:.40}"
+            )
         return int(text)
 
     def index(
-        self, scope: Scope = "read", *, name: str = "", tokens: int | None = None,
+        self,
+        scope: Scope = "read",
+        *,
+        name: str = "",
+        tokens: int | None = None,
         usd: float | None = None,
     ) -> ScopedIndex:
         """Return the index that the path names, as the caller sees it; 404 where it sees none.

@@ -47,24 +47,29 @@ def refusal_of(error: ClewError) -> Refusal:
 
 
 def not_found(what: str) -> Refusal:
+    """Return the refusal for what is not there, or not there for the caller."""
     return Refusal(HTTPStatus.NOT_FOUND, "not_found", what)
 
 
 def forbidden(why: str) -> Refusal:
+    """Return the refusal for what the caller may not do."""
     return Refusal(HTTPStatus.FORBIDDEN, "forbidden", why)
 
 
 def no_key(why: str) -> Refusal:
+    """Return the refusal for a request without a key that is known."""
     return Refusal(
         HTTPStatus.UNAUTHORIZED, "unauthorized", why, {"WWW-Authenticate": 'Bearer realm="clew"'}
     )
 
 
 def too_large(why: str) -> Refusal:
+    """Return the refusal for more bytes than are taken."""
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", why)
 
 
 def too_many(why: str, wait_s: int) -> Refusal:
+    """Return the refusal for a key that sends too many requests."""
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", why, {"Retry-After": str(wait_s)}
     )

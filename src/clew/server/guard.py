@@ -73,9 +73,9 @@ class Guard:
         if origin is not None and _host(origin) not in self._settings.allowed_hosts:
             return forbidden("a page of another site may not use this server")
         has_cookie = COOKIE in headers.get("cookie", "")
-        if has_cookie and origin is None and scope["method"] not in _SAFE:
-            if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-                return forbidden("a page of another site may not use this server")
+        is_led = headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
+        if has_cookie and origin is None and scope["method"] not in _SAFE and is_led:
+            return forbidden("a page of another site may not use this server")
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
+from clew.api import open_index
 from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.callers import Door
@@ -19,6 +20,7 @@ from clew.server.spending import Spending
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from clew.api import Index
     from clew.server.settings import ServerSettings
 
 
@@ -37,11 +39,13 @@ class Hub:
 
 
 @asynccontextmanager
-async def opened(settings: ServerSettings) -> AsyncIterator[Hub]:
+async def opened(
+    settings: ServerSettings, opener: Callable[..., Index] = open_index
+) -> AsyncIterator[Hub]:
     """Open what a server needs, and close it when the block ends."""
     books = Books(settings.home)
     alive = Alive(settings.home)
-    indexes = Indexes(settings, books)
+    indexes = Indexes(settings, books, opener)
     try:
         indexes.check()
         spending, keys = Spending(books, alive), Keys(books)

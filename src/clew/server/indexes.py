@@ -7,12 +7,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew import api
+from clew.api import open_index
 from clew.errors import InputError, NotAnIndex
 from clew.server.errors import not_found
 from clew.server.settings import check_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.api import Index
     from clew.index import Settings
     from clew.server.books import Books
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 class Indexes:
     """Opened indexes by name; any number of threads may use them."""
 
-    def __init__(self, settings: ServerSettings, books: Books) -> None:
+    def __init__(
+        self, settings: ServerSettings, books: Books, opener: Callable[..., Index] = open_index
+    ) -> None:
+        self._opener = opener
         self._settings = settings
         self._books = books
         self._open: dict[str, Index] = {}
@@ -47,7 +52,7 @@ class Indexes:
         with self._lock:
             found = self._open.get(name)
             if found is None or found.folder != folder:
-                found = self._open[name] = api.open_index(
+                found = self._open[name] = self._opener(
                     folder, specs=self._settings.specs, prices=self._settings.prices
                 )
             return found
@@ -60,7 +65,7 @@ class Indexes:
         folder = Path("indexes", f"{name}.clew")
         with self._books.writing() as connection:
             connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
-        index = api.open_index(
+        index = self._opener(
             self._settings.home / folder,
             specs=self._settings.specs,
             settings=settings,

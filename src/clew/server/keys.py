@@ -121,7 +121,9 @@ class Keys:
         if len(found) > 1:
             raise InputError(f"several keys are called {key_id!r:.60}: name one by its id")
         with self._books.writing() as connection:
-            connection.execute("UPDATE key SET revoked = ? WHERE id = ?", (time.time(), found[0].id))
+            connection.execute(
+                "UPDATE key SET revoked = ? WHERE id = ?", (time.time(), found[0].id)
+            )
             connection.execute("DELETE FROM session WHERE key = ?", (found[0].id,))
         return found[0]
 

@@ -14,12 +14,10 @@ from clew.filters import Filter, as_filter, match
 from clew.server.errors import not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from clew.api import Index
     from clew.models.budget import Budget
     from clew.server.callers import Caller
-    from clew.types import Answer, Evidence, Scalar, Snapshot
+    from clew.types import Answer, Evidence, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

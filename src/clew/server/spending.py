@@ -17,6 +17,7 @@ from clew.errors import BudgetSpent
 from clew.models import Stopped
 from clew.models.budget import Bill, Budget, Held
 from clew.server.alive import is_alive
+from clew.sqlite import rows
 
 if TYPE_CHECKING:
     from clew.server.alive import Alive
@@ -48,7 +49,7 @@ class Spending:
         for owner in dead:
             question = "SELECT id, key, day, tokens, usd FROM held WHERE owner = ?"
             with self.books.writing() as connection:
-                for number, key, day, tokens, usd in connection.execute(question, (owner,)):
+                for number, key, day, tokens, usd in rows(connection, question, (owner,)):
                     connection.execute("DELETE FROM held WHERE id = ?", (number,))
                     _add(connection, key, day, Bill(tokens, usd))
 
@@ -57,9 +58,7 @@ class Spending:
         where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
         question = f"SELECT * FROM spent{where} ORDER BY day DESC, key"  # noqa: S608 -- of ours
         names = ("key", "day", "tokens", "usd", "unpriced_tokens", "requests")
-        return [
-            dict(zip(names, row, strict=True)) for row in self.books.rows(question, values)
-        ]
+        return [dict(zip(names, row, strict=True)) for row in self.books.rows(question, values)]
 
     def total(self, key: str) -> Mapping[str, Any]:
         """Return what a key spent today and in all."""
@@ -97,7 +96,7 @@ class Spending:
         """Put what was billed in the place of what was set aside."""
         with self.books.writing() as connection:
             question = "SELECT key, day FROM held WHERE id = ?"
-            for key, day in connection.execute(question, (number,)).fetchall():
+            for key, day in rows(connection, question, (number,)):
                 connection.execute("DELETE FROM held WHERE id = ?", (number,))
                 if billed != Bill():
                     _add(connection, key, day, billed)
@@ -148,14 +147,12 @@ def _day() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _sums(
-    connection: Connection, key: str, day: str, *, held: bool = False
-) -> tuple[Bill, Bill]:
+def _sums(connection: Connection, key: str, day: str, *, held: bool = False) -> tuple[Bill, Bill]:
     """Return what a key has spent, or has set aside, on a day and in all."""
     table = "held" if held else "spent"
     question = f"""SELECT total(tokens) FILTER (WHERE day = ?2), total(usd) FILTER (WHERE day = ?2),
         total(tokens), total(usd) FROM {table} WHERE key = ?1"""  # noqa: S608 -- of ours
-    today, today_usd, whole, whole_usd = connection.execute(question, (key, day)).fetchone()
+    [(today, today_usd, whole, whole_usd)] = rows(connection, question, (key, day))
     return Bill(int(today), today_usd), Bill(int(whole), whole_usd)
 
 

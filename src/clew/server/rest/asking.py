@@ -9,9 +9,9 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from clew import support
+from clew.errors import ClewError
 from clew.server.endpoints import Body, Call, Endpoint, event, told
 from clew.server.errors import refusal_of
-from clew.errors import ClewError
 from clew.types import Answer, Evidence
 
 if TYPE_CHECKING:

@@ -1,0 +1,91 @@
+"""Servers over small indexes: in process, and on a free port of this machine."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import clew
+from clew.server import ServerSettings, application
+from clew.server.alive import Alive
+from clew.server.books import Books
+from clew.server.keys import KeyOptions, Keys
+from clew.testing import models, small_documents
+
+BASE = "http://localhost:8765"
+opener = partial(clew.open, models=models())
+
+
+def open_small(folder, **given):
+    """Open an index as a server does, with models that need no files."""
+    return clew.open(folder, models=models())
+
+
+@dataclass(frozen=True)
+class Home:
+    """A home, its settings, and a way to make keys."""
+
+    settings: ServerSettings
+
+    @property
+    def folder(self) -> Path:
+        return self.settings.home
+
+    def key(self, name="k", **options):
+        """Make a key; return the header that sends it."""
+        books = Books(self.folder)
+        try:
+            _, text = Keys(books).add(name, KeyOptions(**options))
+        finally:
+            books.close()
+        return {"Authorization": f"Bearer {text}"}
+
+    def client(self, **changes):
+        """Return a client of a server over this home; a context manager."""
+        settings = replace(self.settings, **changes)
+        return TestClient(
+            application(settings, open_small), base_url=BASE, raise_server_exceptions=False
+        )
+
+
+@pytest.fixture(scope="session")
+def _small_index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "small.clew"
+    documents = [
+        replace(each, metadata={"group": "hidden" if i % 3 == 0 else "open"})
+        for i, each in enumerate(small_documents())
+    ]
+    with open_small(folder) as index:
+        index.add(documents)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path, _small_index):
+    """A home without keys that serves `small`, an index that tests only read."""
+    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": _small_index}))
+
+
+@pytest.fixture
+def client(home):
+    """A client of a server without keys."""
+    with home.client() as found:
+        yield found
+
+
+@pytest.fixture
+def books(tmp_path):
+    """The books of an empty home."""
+    found = Books(tmp_path / "home")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def alive(books):
+    """This process, as one of the home's."""
+    found = Alive(books.home)
+    yield found
+    found.end()
