@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,8 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         click.echo(f"Clew serves {names} at {address}", err=True)
         click.echo(dim("Ctrl-C stops it."), err=True)
 
-    run.serve(settings, tell)
+    with suppress(KeyboardInterrupt):  # it has stopped gracefully
+        run.serve(settings, tell)
 
 
 def _named(folders: tuple[str, ...]) -> Mapping[str, Path]:
