@@ -15,7 +15,7 @@ from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger, Request
-from clew.models.said import Said
+from clew.models.spoken import Spoken
 from clew.testing import ChatContract
 from clew.text.pieces import Pieces
 from tests.models.server import EVENTS, Answer, serving, streamed
@@ -282,7 +282,7 @@ def test_what_is_said_is_the_text_of_the_reply(text, places):
     """However a reply is cut, what is told together with the rest is what is read of it whole."""
     pieces, said = [], read_completion(completion(text)).text
     told = Pieces(pieces.append)
-    hearing = Said(told)
+    hearing = Spoken(told)
     edges = [0, *sorted(places), len(text)]
     for start, end in pairwise(edges):
         hearing.add(text[start:end])

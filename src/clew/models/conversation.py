@@ -29,7 +29,7 @@ from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
-from clew.models.said import Kept
+from clew.models.spoken import Kept
 from clew.text import tokens
 from clew.text.pieces import OnText
 

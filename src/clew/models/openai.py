@@ -22,7 +22,7 @@ from clew.models.budget import Budget, Purchase, bill
 from clew.models.paying import Payer, payer
 from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
 from clew.models.replies import messages
-from clew.models.said import THOUGHTS, Said
+from clew.models.spoken import THOUGHTS, Spoken
 from clew.text import tokens
 from clew.text.pieces import OnText, Pieces
 
@@ -338,15 +338,15 @@ class _Heard:
 
     def __init__(self, on_text: OnText) -> None:
         self._pieces = Pieces(on_text)
-        self._said = Said(self._pieces)
+        self._spoken = Spoken(self._pieces)
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt
         if event is None:
-            self._said.anew()
+            self._spoken.anew()
             return
         content = _delta(event).get("content")
         if isinstance(content, str):
-            self._said.add(content)
+            self._spoken.add(content)
 
     def end(self, text: str) -> None:
         """Tell what nobody was told of yet."""

@@ -1,4 +1,4 @@
-"""A model's reply piece by piece: what of it is said, and callers that may fail meanwhile."""
+"""A model's reply piece by piece: what of it is spoken, and listeners that may fail meanwhile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _OPENS, _CLOSES = "<think>", "</think>"
 
 
-class Said:
+class Spoken:
     """What a model says, piece by piece, without its thoughts and the white space around it.
 
     A model that thinks says so at the very beginning: `<think>`, up to `</think>`.
