@@ -24,7 +24,7 @@ from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
 from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken
 from clew.text import tokens
-from clew.text.pieces import OnText, Pieces
+from clew.text.pieces import OnPiece, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class OpenAIChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
         from clew.models.http import Refused
 
@@ -336,7 +336,7 @@ class _Watched:
 class _Heard:
     """Tells of a reply's text while it streams."""
 
-    def __init__(self, on_text: OnText) -> None:
+    def __init__(self, on_text: OnPiece) -> None:
         self._pieces = Pieces(on_text)
         self._spoken = Spoken(self._pieces)
 

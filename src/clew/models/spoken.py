@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clew.text.pieces import OnText, Pieces
+from clew.text.pieces import OnPiece, Pieces
 
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _OPENS, _CLOSES = "<think>", "</think>"
@@ -57,7 +57,7 @@ class Kept:
     Only Ctrl-C ends it at once, as everywhere.
     """
 
-    def __init__(self, tell: OnText) -> None:
+    def __init__(self, tell: OnPiece) -> None:
         self._tell = tell
         self._error: BaseException | None = None
 
