@@ -89,19 +89,18 @@ def _made_by(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
     return np.where(columns[GRAPH] == IMPORTED, np.uint8(IMPORTED), columns[kind])
 
 
-def describe_aliases(store: Store, snapshot: Snapshot) -> dict[str, Any]:
+def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str, Any]:
     """Return which names stand for others, and pairs of names that may be of one thing.
 
-    "merged" is of keys, and "names" has each of these keys as it is first written. A name is
-    proposed to go into one that is not shorter.
+    "merged" is of keys, as it is given, and "names" has each of these keys as it is first written.
+    A name is proposed to go into one that is not shorter.
     """
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
     keys = layer.ids(rows.tolist())
     proposals = propose(keys, layer.vectors[rows]) if keys else []
-    merged = dict(store.aliases())
     return {
-        "merged": merged,
+        "merged": dict(merged),
         "names": _merged_names(snapshot, merged),
         "proposed": [
             _proposed(snapshot, [int(rows[p.b]), int(rows[p.a])], p)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from clew.errors import InputError
 from clew.server.errors import not_found
 from clew.text.keys import name_key
 from clew.text.patterns import matching
-from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Value
+from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +38,28 @@ class Listed(Generic[T]):
 
     items: tuple[T, ...]
     total: int
+
+
+# -- indexes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexView:
+    """What an index holds. What is None is not shown to who sees a part of it."""
+
+    name: str
+    n_documents: int
+    n_chunks: int
+    layers: Mapping[str, int]
+    links: Mapping[str, int]
+    recipe: Mapping[str, Scalar]
+    fields: tuple[FieldView, ...]
+    generation: int | None = None
+    size_bytes: int | None = None
+    wasted: float | None = None
+    extraction: Mapping[str, Any] | None = None
+    cost: Mapping[str, Any] | None = None
+    folder: str | None = None
 
 
 # -- documents ------------------------------------------------------------------------------------
