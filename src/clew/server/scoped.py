@@ -111,10 +111,28 @@ class ScopedIndex:
             found = self.index.search(query, where=self.where(where), budget=self.budget, **given)
         return self._own(found, where)
 
-    def ask(self, question: str, *, where: str | None = None, **given: Any) -> Answer:  # noqa: ANN401 -- as `Index.ask` takes them
+    def ask(
+        self,
+        question: str,
+        *,
+        where: str | None = None,
+        on_evidence: Callable[[Evidence], None] | None = None,
+        **given: Any,  # noqa: ANN401 -- as `Index.ask` takes them
+    ) -> Answer:
         """Do as `Index.ask` does."""
+
+        def tell(found: Evidence) -> None:
+            if on_evidence is not None:
+                on_evidence(self._own(found, where))
+
         with self._steady():
-            found = self.index.ask(question, where=self.where(where), budget=self.budget, **given)
+            found = self.index.ask(
+                question,
+                where=self.where(where),
+                budget=self.budget,
+                on_evidence=tell,
+                **given,
+            )
         found = replace(found, evidence=self._own(found.evidence, where))
         if self.caller.may("admin"):
             return found
