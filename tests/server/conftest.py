@@ -1,5 +1,6 @@
 """Servers over small indexes: in process, and on a free port of this machine."""
 
+import shutil
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -66,6 +67,13 @@ def _small_index(tmp_path_factory):
 def home(tmp_path, _small_index):
     """A home without keys that serves `small`, an index that tests only read."""
     return Home(ServerSettings(home=tmp_path / "home", indexes={"small": _small_index}))
+
+
+@pytest.fixture
+def own_home(tmp_path, _small_index):
+    """A home without keys that serves a copy of `small`, which the test may change."""
+    folder = shutil.copytree(_small_index, tmp_path / "small.clew")
+    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": folder}))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ Number = str | int | float | bool | None
 _LONGEST = 20_000  # characters of a question or a text
 _TURNS = 100
 # Arguments that no parameter of a method may stand for.
-_ARGUMENTS = frozenset(
+ARGUMENTS = frozenset(
     name
     for each in (Index.search, Index.ask, Index.classify)
     for name in signature(each).parameters
@@ -51,7 +51,7 @@ class AskedBody(Body):
         Raises InputError for a parameter that is an argument.
         """
         for name in self.parameters:
-            if name in _ARGUMENTS:
+            if name in ARGUMENTS:
                 raise InputError(f"no method has a parameter {name!r:.40}: see GET /methods")
         optional = {"method": self.method, "context_tokens": self.context_tokens}
         return {
@@ -132,6 +132,7 @@ async def ask(call: Call) -> Answer | StreamingResponse:
     index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
     given = body.given()
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
+        await call.run(index.snapshot, body.where)  # what is refused has a status of its own
         events = _events(call, index, body.query, given)
         return StreamingResponse(events, media_type="text/event-stream")
     return await call.run(index.ask, body.query, **given)
