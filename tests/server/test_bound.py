@@ -96,8 +96,8 @@ def same(servers, asked):
 
 def test_hidden_words_are_in_no_reply(servers):
     """Of no route: not its words, names, ids, fields, labels or folders, nor the key's filter."""
-    at = "/indexes/{index}/documents"
-    empty = Asked("GET", at, "/indexes/small/documents?where=id = 'nothing'")
+    body = {"query": QUESTION, "where": "id = 'nothing'"}
+    empty = Asked("POST", "/indexes/{index}/search", "/indexes/small/search", body)
     for asked in [empty, *reads("small"), *writes("small")]:
         response = same(servers, asked)
         if asked.path == "/openapi.json":
