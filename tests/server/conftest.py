@@ -20,8 +20,10 @@ opener = partial(clew.open, models=models())
 
 
 def open_small(folder, **given):
-    """Open an index as a server does, with models that need no files."""
-    return clew.open(folder, models=models())
+    """Open an index as a server does, with models that need no files unless others are named."""
+    specs = given.get("specs") or clew.Specs()
+    named = None if specs.embedder else models()
+    return clew.open(folder, models=named, specs=specs, settings=given.get("settings"))
 
 
 @dataclass(frozen=True)
