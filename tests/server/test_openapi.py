@@ -6,7 +6,6 @@ from dataclasses import fields, replace
 
 import pytest
 from jsonschema import Draft202012Validator
-from openapi_spec_validator import validate
 from starlette.routing import Route
 
 from clew import methods
@@ -14,6 +13,7 @@ from clew.server import application
 from clew.server.openapi import described
 from clew.server.rest import ENDPOINTS, PREFIX
 from clew.server.rest.asking import ARGUMENTS
+from tests.docs.pages import ROOT
 from tests.server.every import Asked, reads, replies, writes
 
 _PART = re.compile(r"{(\w+)(?::path)?}")
@@ -30,6 +30,8 @@ def operations():
 
 def test_the_description_is_valid(client):
     """It is what is served without a key, and OpenAPI's own schema and rules hold."""
+    from openapi_spec_validator import validate
+
     served = client.get(f"{PREFIX}/openapi.json").json()
     validate(served)
     assert served == described()
@@ -53,6 +55,13 @@ def test_every_route_has_a_request_here():
     """So that what follows, and the sweep of bound keys, leave none out."""
     asked = {each.route for each in [*reads("small"), *writes("small")]}
     assert asked == {(each.method, each.path) for each in ENDPOINTS}
+
+
+def test_every_route_is_in_the_guide():
+    """The table has each by its method and path."""
+    text = (ROOT / "docs" / "guides" / "server.md").read_text(encoding="utf-8")
+    routes = [(each.method, _PART.sub(r"{\1}", each.path) or "/") for each in ENDPOINTS]
+    assert not [route for route in routes if f"`{' '.join(route)}`" not in text]
 
 
 def closed(schema):

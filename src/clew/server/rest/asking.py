@@ -61,7 +61,7 @@ class AskedBody(Body):
         }
 
 
-class Turn(Body):
+class PastTurn(Body):
     """A question that was asked before, and what it was answered."""
 
     question: str = Field(max_length=_LONGEST)
@@ -72,7 +72,7 @@ class SearchBody(AskedBody):
     """What to search for, and how."""
 
     query: str = Field(max_length=_LONGEST)
-    history: list[Turn] = Field(
+    history: list[PastTurn] = Field(
         default_factory=list, max_length=_TURNS, description="the conversation so far, oldest first"
     )
     exact: bool = False
