@@ -14,8 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import methods
+from clew.errors import InputError
+from clew.models.budget import Budget
 from clew.server import ServerSettings
+from clew.server.callers import Caller
+from clew.server.errors import Refusal
+from clew.server.keys import Key, KeyOptions
 from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.scoped import ScopedIndex
 from clew.testing import small_documents
 from clew.types import Document
 from tests.server.conftest import Home, open_small
@@ -208,3 +214,29 @@ def test_paths_of_the_server_are_an_admins(servers):
     told = json.dumps([a.send(client, home.key("a", scope="admin")).text for a in reads("small")])
     assert "/srv/inbox/comet.txt" in told
     assert "small.clew" in told
+
+
+class Changing:
+    """An index that another process writes to while it is asked."""
+
+    def __init__(self, index, change):
+        self.snapshot, self._index, self._change = index.snapshot, index, change
+
+    def search(self, query, **given):
+        self._change()
+        return self._index.search(query, **given)
+
+
+def test_a_write_meanwhile_tells_nothing(tmp_path):
+    """What fails since documents went is told as that, without the key's filter in the error."""
+    options = KeyOptions(where=OWN_FILTER)
+    key = Key(id="1", name="guest", options=options, made=0.0, digest=b"")
+    with open_small(tmp_path / "small.clew") as index:
+        index.add([*HIDDEN, *SEEN])
+        changing = Changing(index, lambda: index.remove("comet"))
+        scoped = ScopedIndex("small", changing, Caller(key), Budget(), lambda: index)
+        with pytest.raises(Refusal, match="the index was changed meanwhile: ask again") as caught:
+            scoped.search(QUESTION, where="id = 'comet'")
+        assert (caught.value.status, caught.value.code) == (409, "index_changed")
+        with pytest.raises(InputError, match="^no document fulfils the filter \"id = 'comet'\"$"):
+            scoped.search(QUESTION, where="id = 'comet'")
