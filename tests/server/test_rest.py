@@ -150,6 +150,8 @@ def test_an_index_is_made_on_disk_and_deleted(home):
         assert made.status_code == 201
         assert made.json()["recipe"]["chunk_size"] == 64
         assert client.post(f"{PREFIX}/indexes", json=body).status_code == 400
+        drawn = client.get(f"{PREFIX}/indexes/made/graph").json()
+        assert drawn == {"nodes": [], "edges": [], "n_entities": 0}
     with home.client() as client:
         names = [line["name"] for line in client.get(f"{PREFIX}/indexes").json()["items"]]
         assert names == ["made", "small"]
