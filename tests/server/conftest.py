@@ -1,5 +1,6 @@
 """Servers over small indexes: in process, and on a free port of this machine."""
 
+import shutil
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,10 @@ opener = partial(clew.open, models=models())
 
 
 def open_small(folder, **given):
-    """Open an index as a server does, with models that need no files."""
-    return clew.open(folder, models=models())
+    """Open an index as a server does, with models that need no files unless others are named."""
+    specs = given.get("specs") or clew.Specs()
+    named = None if specs.embedder else models()
+    return clew.open(folder, models=named, specs=specs, settings=given.get("settings"))
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,13 @@ def _small_index(tmp_path_factory):
 def home(tmp_path, _small_index):
     """A home without keys that serves `small`, an index that tests only read."""
     return Home(ServerSettings(home=tmp_path / "home", indexes={"small": _small_index}))
+
+
+@pytest.fixture
+def own_home(tmp_path, _small_index):
+    """A home without keys that serves a copy of `small`, which the test may change."""
+    folder = shutil.copytree(_small_index, tmp_path / "small.clew")
+    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": folder}))
 
 
 @pytest.fixture

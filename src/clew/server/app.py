@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from clew.server.settings import ServerSettings
 
 
+_ROUTING = {
+    404: ("not_found", f"there is no such route: see {PREFIX}/openapi.json"),
+    405: ("method_not_allowed", f"this route has no such method: see {PREFIX}/openapi.json"),
+}
+
+
 def application(settings: ServerSettings, opener: Callable[..., Index] = open_index) -> Starlette:
     """Return the ASGI application of a server; its lifespan opens and closes what it needs.
 
@@ -61,7 +67,10 @@ def _route(endpoint: Endpoint) -> Route:
 def _handled(endpoint: Endpoint) -> ASGIApp:
     async def handle(request: Request) -> Response:
         call = call_of(request, endpoint.scope)
-        return reply_of(await endpoint.call(call), endpoint.status)
+        try:
+            return reply_of(await endpoint.call(call), endpoint.status)
+        except ClewError as error:
+            return refused(call.refusal(error))
 
     return handle  # type: ignore[return-value]  # Starlette takes functions of a request
 
@@ -82,14 +91,9 @@ async def _clew_error(_request: Request, error: Exception) -> Response:
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
-    codes = {404: "not_found", 405: "method_not_allowed"}
-    found = Refusal(
-        error.status_code,
-        codes.get(error.status_code, "error"),
-        error.detail,
-        dict(error.headers or {}),
-    )
-    return refused(found)
+    code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
+    headers = dict(error.headers or {})
+    return refused(Refusal(error.status_code, code, sentence, headers))
 
 
 __all__ = ["Handler", "application", "call_of"]
