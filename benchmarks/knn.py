@@ -6,7 +6,8 @@ The chunks are made with a fixed seed: about 60 words that rank by Zipf's law wi
 if stop words were gone, a third of them by the law of one of many topics, and vectors of 384
 numbers around the topic's. With an index they are its own, as many as it has for every size.
 
-`exact` and `approximate` are the time and the peak memory of `knn_graph`, `recall` the share of
+`exact` and `approximate` are the time and the peak memory of `knn_graph`, `renewed` the CPU seconds
+of one more chunk where the choices of all others are known, `recall` the share of
 the neighbours of all pairs that the approximate way finds, and in parentheses how near those are
 that it finds: shared terms, or cosines, by those of all pairs. `keywords` are 300,000 sentences:
 the lengths of all terms, and then those after 50 more sentences.
@@ -29,8 +30,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from clew.algo.keywords import Keywords, keyword_lengths, updated_lengths
-from clew.algo.knn import knn_graph, overlapping
+from clew.algo.keywords import keyword_lengths, updated_lengths
+from clew.algo.knn import choose, knn_graph, overlapping, renewed
+from clew.algo.links import StoredLink
 from clew.algo.nearest import nearest
 from clew.algo.sharing import sharing_most
 from clew.generation import open_snapshot
@@ -57,7 +59,7 @@ def main() -> None:
         print(f"{options.part:<12}{PARTS[options.part](options)}  {_peak_mb():.0f} MB")
         return
     sizes = [0] if options.index else [int(size) for size in options.sizes.split(",")]
-    runs = [(part, size) for size in sizes for part in ("exact", "approximate")]
+    runs = [(part, size) for size in sizes for part in ("exact", "approximate", "renewed")]
     runs += [("recall", size) for size in ([0] if options.index else RECALL_SIZES)]
     runs += [] if options.index else [("keywords", SENTENCES)]
     for part, size in runs:
@@ -87,14 +89,30 @@ def graph(options: argparse.Namespace) -> str:
     return f"{len(vectors):>8}{statistics.median(seconds):>10.2f} s  {made.nnz // 2:,} edges"
 
 
+def renewal(options: argparse.Namespace) -> str:
+    """Make the choices of all chunks but one, and then those of all; seconds of the processor."""
+    terms, vectors, excluded = _chunks(options)
+    n = len(vectors) - 1
+    then = choose(terms[:n], vectors[:n], 2, excluded=excluded[(excluded < n).all(axis=1)])
+    links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
+    able = np.ones(n + 1, dtype=bool)
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        earlier = np.append(np.arange(n), -1)
+        renewed(then, earlier, *links, vectors, able=able, excluded=excluded)
+        seconds.append(time.process_time() - started)
+    return f"{n:>8}{statistics.median(seconds):>10.3f} s"
+
+
 def recall(options: argparse.Namespace) -> str:
     """Compare the one neighbour of each kind that K = 2 asks for."""
     terms, vectors, _ = _chunks(options)
     n = len(vectors)
     itself = csr_array(eye_array(n, dtype=np.int32))
     binary = csr_array((terms > 0).astype(np.float32))
-    lexical = [sharing_most(terms, 1, itself, exact=exact)[:, 0] for exact in (True, False)]
-    semantic = [nearest(vectors, 1, itself, exact=exact)[:, 0] for exact in (True, False)]
+    lexical = [sharing_most(terms, 1, itself, exact=exact).rows[:, 0] for exact in (True, False)]
+    semantic = [nearest(vectors, 1, itself, exact=exact).rows[:, 0] for exact in (True, False)]
     shared = [float(binary.multiply(binary[rows]).sum()) for rows in lexical]
     cosines = [float(np.einsum("nd,nd->", vectors, vectors[rows])) for rows in semantic]
     return (
@@ -117,9 +135,10 @@ def keywords(options: argparse.Namespace) -> str:
     lengths = keyword_lengths(old, vectors[before])
     fresh = time.perf_counter() - started
     n_sentences = np.bincount(old.indices, minlength=VOCABULARY)
-    previous = Keywords(before, terms, n_sentences, lengths)
+    earlier = np.full(n, -1)
+    earlier[before] = np.arange(options.size)
     started = time.perf_counter()
-    updated_lengths(previous, np.arange(n), terms, link, vectors)
+    updated_lengths(lengths, n_sentences, earlier, terms, link, vectors)
     update = time.perf_counter() - started
     return f"{options.size:>8}{fresh:>10.2f} s, 50 more {update:.2f} s"
 
@@ -127,6 +146,7 @@ def keywords(options: argparse.Namespace) -> str:
 PARTS: dict[str, Callable[[argparse.Namespace], str]] = {
     "exact": graph,
     "approximate": graph,
+    "renewed": renewal,
     "recall": recall,
     "keywords": keywords,
 }

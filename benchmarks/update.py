@@ -1,11 +1,12 @@
 """What one more document costs an index, in CPU seconds and in megabytes written.
 
-    python -m benchmarks.update [--sizes 1000,10000,20000] [--triples] [--for NAMES]
+    python -m benchmarks.update [--sizes 1000,10000,20000] [--triples] [--for NAMES] [--ask NAME]
 
 Documents of invented words and names have one chunk each, with vectors by hashing, so that the
 index itself is measured and no model. `--triples` are those of names in one sentence; `--for`
 names methods that the index is made for. Three documents are added, a session each, and the
-median is printed.
+median is printed. With `--ask` a method is asked a question after each, in a session of its own,
+and the median of these sessions is printed, too.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def documents(n: int) -> Iterator[Document]:
         yield Document(id=f"d{i:06d}", title=draw.choice(names), text=" ".join(said))
 
 
-def measured(n: int, *, triples: bool, made_for: list[str]) -> tuple[float, float]:
-    """Return the median CPU seconds and megabytes of one more document at n."""
+def measured(n: int, *, triples: bool, made_for: list[str], ask: str) -> list[float]:
+    """Return the median CPU seconds and megabytes of one more document at n, and of a question."""
     more = {"methods": made_for} if made_for else {}
     wanted = {"triples": "cooccurrence"} if triples else {}
     *given, a, b, c = documents(n + N_ADDED)
@@ -48,16 +49,22 @@ def measured(n: int, *, triples: bool, made_for: list[str]) -> tuple[float, floa
     with tempfile.TemporaryDirectory() as folder:
         with clew.open(Path(folder) / "index", models=models) as index:
             index.add(given, **wanted, **more)
-        costs = [_added(Path(folder) / "index", models, each) for each in (a, b, c)]
-    seconds, written = zip(*costs, strict=True)
-    return statistics.median(seconds), statistics.median(written)
+        costs = [_added(Path(folder) / "index", models, each, ask) for each in (a, b, c)]
+    return [statistics.median(each) for each in zip(*costs, strict=True)]
 
 
-def _added(folder: Path, models: clew.Models, document: Document) -> tuple[float, float]:
+def _added(
+    folder: Path, models: clew.Models, document: Document, ask: str
+) -> tuple[float, float, float]:
     before, wrote = time.process_time(), _written()
     with clew.open(folder, models=models) as index:
         index.add([document])
-    return time.process_time() - before, (_written() - wrote) / 1e6
+    costs = time.process_time() - before, (_written() - wrote) / 1e6
+    before = time.process_time()
+    if ask:
+        with clew.open(folder, models=models) as index:
+            index.search(document.text[:60], method=ask)
+    return *costs, time.process_time() - before
 
 
 def _written() -> int:
@@ -74,11 +81,14 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000,20000")
     parser.add_argument("--triples", action="store_true")
     parser.add_argument("--for", dest="made_for", default="")
+    parser.add_argument("--ask", default="")
     given = parser.parse_args()
     made_for = [name for name in given.made_for.split(",") if name]
     for size in map(int, given.sizes.split(",")):
-        seconds, megabytes = measured(size, triples=given.triples, made_for=made_for)
-        print(f"{size:>9,} chunks: {seconds:.2f} CPU s, {megabytes:.1f} MB written", flush=True)
+        asked = {"made_for": made_for, "ask": given.ask}
+        seconds, megabytes, answered = measured(size, triples=given.triples, **asked)
+        line = f"{size:>9,} chunks: {seconds:.2f} CPU s, {megabytes:.1f} MB written"
+        print(line + (f", {given.ask} asked in {answered:.2f} s" if given.ask else ""), flush=True)
 
 
 if __name__ == "__main__":

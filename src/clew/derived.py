@@ -42,6 +42,9 @@ class CachedArrays(Derived["Arrays"]):
     Where they are `edited` who reads them brings those of an earlier generation up to date, by how
     its rows became those of now, and a write leaves them as they are.
 
+    Where they are `lazy` a write leaves them, too, once they were computed, unless it compacts the
+    index: the next who asks computes them by what was cached.
+
     Those that `embeds` is true of are computed with an `embedder`, a function that gives one. A
     write computes them only for a snapshot where they are `worth` it.
     """
@@ -49,6 +52,7 @@ class CachedArrays(Derived["Arrays"]):
     inputs: tuple[str, ...] = ()
     update: Callable[..., Arrays] | None = None
     edited: bool = False
+    lazy: bool = False
     embeds: bool = False
     worth: Callable[..., bool] = lambda _snapshot: True
 

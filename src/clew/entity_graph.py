@@ -285,8 +285,7 @@ def _renewed(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
 
 def _sums(snapshot: Snapshot) -> Arrays:
     """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
-    edited = snapshot.former_arrays(WEIGHTS) is not None
-    return _weights(snapshot) if edited else snapshot.get(WEIGHTS)
+    return snapshot.get(WEIGHTS) if snapshot.former is None else _weights(snapshot)
 
 
 WEIGHTS = CachedArrays("link-weights", _weights, update=_renewed, edited=True)

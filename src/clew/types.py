@@ -281,8 +281,8 @@ class TripleLayer(Layer, Protocol):
 class FormerGeneration(Protocol):
     """An earlier generation: what was cached of it, and how its rows became those of now."""
 
-    def arrays(self, what: CachedArrays) -> Arrays | None:
-        """Return what is cached of it, None where nothing is."""
+    def arrays(self, what: CachedArrays) -> Arrays:
+        """Return what is cached of it; what is not is computed and cached."""
         ...
 
     def rows(self, layer: str) -> RowEdits:
@@ -373,7 +373,7 @@ class Snapshot:
         return found
 
     def former_arrays(self, what: CachedArrays) -> Arrays | None:
-        """Return what is cached of the generation that this one is the edits of, if there is such.
+        """Return the arrays of the generation that this one is the edits of, None for no such one.
 
         For arrays that are `edited` by who reads them.
         """

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo import knn
-from clew.algo.knn import core_of, core_size, knn_graph, overlapping, page_ranks
+from clew.algo.knn import (
+    choose,
+    core_of,
+    core_size,
+    knn_graph,
+    overlapping,
+    page_ranks,
+    renewed,
+)
+from clew.algo.links import StoredLink
 from clew.algo.pagerank import personalized_pagerank, transition
 from clew.errors import InputError
 
@@ -128,6 +137,79 @@ def test_no_chunk_is_alone_where_there_are_two(problem, k):
     terms, vectors, _ = problem
     degrees = knn_graph(csr_array(terms), vectors, k).sum(axis=1)
     assert len(terms) < 2 or (degrees >= 1).all()
+
+
+@st.composite
+def histories(draw):
+    """Chunks that were there and chunks that are, among twelve of which many tie; some may not."""
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    terms = (rng.random((12, 5)) < draw(st.sampled_from([0.1, 0.4, 0.9]))).astype(np.int64)
+    axes = np.array([[1, 0], [0, 1], [-1, 0], [0.5, 0.75**0.5]])[rng.integers(0, 4, 12)]
+    vectors = draw(st.sampled_from([axes, at(rng.integers(0, 360, 12))])).astype(np.float32)
+    states = []
+    for _ in range(draw(st.integers(2, 4))):
+        rows = draw(st.lists(st.integers(0, 11), unique=True, max_size=12))
+        kept = sorted(rows) if draw(st.booleans()) else rows
+        states.append(np.array(kept, dtype=np.int64))
+    able = rng.random(12) < draw(st.sampled_from([0.6, 1.0]))
+    return terms, vectors, states, able
+
+
+def overlaps(rows):
+    """Return the places of chunks of which one comes behind the other in a document of three."""
+    return np.argwhere((np.subtract.outer(rows, rows) == 1) & (rows % 3 > 0)[:, None])
+
+
+@given(histories(), st.sampled_from([2, 4, 6]))
+def test_what_is_renewed_is_what_is_computed(history, k):
+    """Chunks came, went and moved: choices and their scores are those of a fresh computation."""
+    terms, vectors, states, able = history
+    chosen, then = None, None
+    for rows in states:
+        texts = np.flatnonzero(able[rows])
+        pairs = overlaps(rows)
+        inside = np.isin(pairs, texts).all(axis=1)
+        places = np.searchsorted(texts, pairs[inside])
+        alone = csr_array(terms[rows][texts]), vectors[rows][texts]
+        fresh = choose(*alone, k, excluded=places).among(texts, len(rows))
+        if chosen is not None:
+            earlier = np.array([then.tolist().index(r) if r in then else -1 for r in rows], int)
+            matrix = csr_array(terms[rows])
+            links = StoredLink.of(matrix), StoredLink.of(csr_array(matrix.T))
+            given_ = {"able": able[rows], "excluded": pairs}
+            chosen = renewed(chosen, earlier, *links, vectors[rows], **given_)
+            for kind in ("lexical", "semantic"):
+                for name in ("rows", "scores"):
+                    ours, theirs = (getattr(getattr(c, kind), name) for c in (chosen, fresh))
+                    np.testing.assert_array_equal(ours, theirs)
+        chosen, then = fresh, rows
+
+
+def test_what_is_renewed_beyond_a_size(monkeypatch):
+    """There nobody gets farther from its neighbours than a fresh computation would have it."""
+    monkeypatch.setattr(knn, "EXACT_UP_TO", 100)
+    terms, vectors = many()
+    none = np.empty((0, 2), dtype=np.intp)
+    before = np.delete(np.arange(2_500), np.arange(7, 2_500, 50))
+    then = choose(terms[before], vectors[before], 2)
+    links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
+    earlier = np.full(2_500, -1)
+    earlier[before] = np.arange(len(before))
+    able = np.ones(2_500, dtype=bool)
+    found = renewed(then, earlier, *links, vectors, able=able, excluded=none)
+    exact, fresh = (choose(terms, vectors, 2, exact=e) for e in (True, False))
+    for kind in ("lexical", "semantic"):
+        recall = [
+            np.mean(getattr(each, kind).rows == getattr(exact, kind).rows)
+            for each in (found, fresh)
+        ]
+        assert recall[0] >= recall[1]
+    new = np.flatnonzero(earlier < 0)
+    assert (found.lexical.rows[new] == exact.lexical.rows[new]).all()
+    assert not found.exact
+    assert renewed(then, np.full(2_500, -1), *links, vectors, able=able, excluded=none) is None
+    monkeypatch.setattr(knn, "EXACT_UP_TO", 2_500)
+    assert renewed(then, earlier, *links, vectors, able=able, excluded=none) is None
 
 
 def many():

@@ -1,12 +1,14 @@
 """Near pairs against a comparison of all with all, one by one."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.algo import synonyms
-from clew.algo.synonyms import near_pairs
+from clew.algo.synonyms import near_pairs, renewed_pairs
 
 
 def unit(vectors):
@@ -49,6 +51,42 @@ def test_pairs_are_those_of_all(vectors, threshold, most):
     for exact in (True, False):
         found = near_pairs(vectors, threshold, most=most, exact=exact)
         np.testing.assert_allclose(found.toarray(), expected, atol=2e-6)
+
+
+@given(
+    st.lists(st.sampled_from(UNIT), min_size=8, max_size=12),
+    st.lists(st.lists(st.integers(0, 7), unique=True), min_size=2, max_size=4),
+    st.sampled_from([0.3, 0.7]),
+    st.integers(1, 4),
+)
+def test_what_is_renewed_is_what_is_computed(vectors, states, threshold, most):
+    """Names came, went and changed places: the pairs are those of a fresh computation."""
+    vectors, pairs = unit(vectors), None
+    for then, now in pairwise(states):
+        before = near_pairs(vectors[then], threshold, most=most) if pairs is None else pairs
+        earlier = np.array([then.index(i) if i in then else -1 for i in now], dtype=int)
+        pairs = renewed_pairs(before, earlier, vectors[now], threshold, most=most)
+        expected = near_pairs(vectors[now], threshold, most=most)
+        for name in ("indptr", "indices", "data"):
+            np.testing.assert_array_equal(getattr(pairs, name), getattr(expected, name))
+
+
+def test_what_is_renewed_beyond_a_size(monkeypatch):
+    """There a new name misses none of its like, and what was found stays."""
+    monkeypatch.setattr(synonyms, "EXACT_UP_TO", 1_000)
+    vectors = crowd(2_000, 250)
+    earlier = np.arange(2_000) - np.cumsum(np.arange(2_000) % 40 == 0)
+    earlier[::40] = -1
+    before = near_pairs(vectors[earlier >= 0], 0.8)
+    found, exact = (
+        renewed_pairs(before, earlier, vectors, 0.8),
+        near_pairs(vectors, 0.8, exact=True),
+    )
+    assert (found[::40] != exact[::40]).nnz == 0
+    kept = np.flatnonzero(earlier >= 0)
+    assert (found[kept][:, kept] != before).nnz == 0
+    assert renewed_pairs(before, np.full(2_000, -1), vectors, 0.8) is None
+    assert renewed_pairs(before, earlier[:900], vectors[:900], 0.8) is None
 
 
 def test_pairs_are_symmetric_and_ordered():

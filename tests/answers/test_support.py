@@ -36,7 +36,8 @@ class Calibrated(HashTokenEmbedder):
 def index(request, tmp_path):
     """An index that is judged by words, and one that is by token vectors."""
     embedder = Calibrated() if request.param == "late" else HashTokenEmbedder()
-    exact = Settings(token_bits=8)  # vectors of hashes are no usual numbers: most are zero
+    # Vectors of hashes are no usual numbers: most are zero.
+    exact = Settings(unit_bits=8, token_bits=8)
     with open_index(tmp_path / "i.clew", models=models(embedder), settings=exact) as opened:
         opened.add(DOCUMENTS)
         yield opened

@@ -32,14 +32,17 @@ def found(index, method, question):
 
 
 def shared(index, seconds, readers):
-    """Read by some threads while this one writes; return how often each did."""
+    """Read by some threads while this one writes; return how often each did.
+
+    On a busy machine it takes longer: every thread reads, and this one writes, at least once.
+    """
     until = time.monotonic() + seconds
     first = {(m, q): found(index, m, q) for m in METHODS for q in QUESTIONS}
     extra = Document(id="zz", text="A village far from every ship keeps goats and bees.")
 
     def read(seed):
         chosen, asked = random.Random(seed), 0  # noqa: S311 -- which question comes next
-        while time.monotonic() < until:
+        while time.monotonic() < until or not asked:
             method, question = chosen.choice(METHODS), chosen.choice(QUESTIONS)
             answer = index.ask(question, method=method, min_support=0)
             known = {citation.document_id for citation in answer.citations}
@@ -50,7 +53,7 @@ def shared(index, seconds, readers):
     with ThreadPoolExecutor(readers) as pool:
         reading = [pool.submit(read, seed) for seed in range(readers)]
         written = 0
-        while time.monotonic() < until:
+        while time.monotonic() < until or not written:
             index.add(extra)
             index.remove("zz")
             index.compact()

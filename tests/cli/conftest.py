@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from clew.answer import answer
 from clew.api import open_index
 from clew.cli import main
+from clew.index import Settings
+from clew.store.opening import exists
 from clew.testing import models
 from clew.types import Evidence
 
@@ -45,8 +47,14 @@ QUESTIONS = [
 ]
 
 
-def open_with_doubles(folder, **named):
-    return open_index(folder, models=models(), **named)
+# Vectors of hashes are mostly zero, which few bits are not made for.
+EXACT = Settings(unit_bits=8, token_bits=8)
+
+
+def open_with_doubles(folder, *, settings=None, **named):
+    if settings is None and not exists(Path(folder)):
+        settings = EXACT
+    return open_index(folder, models=models(), settings=settings, **named)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from clew.cli.helping import guides
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
 BUILD = (
-    "--into --chunk-size --chunk-overlap --subchunk-depth --vector-bits --token-bits "
+    "--into --chunk-size --chunk-overlap --subchunk-depth --vector-bits --unit-bits --token-bits "
     "--embedder --tagger"
 )
 PAID = "--llm --price --budget-tokens --budget-usd"

@@ -78,6 +78,18 @@ def test_products(vectors, monkeypatch):
     assert (none @ np.eye(D, 2)).shape == (0, 2)
 
 
+def test_arrays_of_several_bits():
+    """Those of an earlier version may have more bits than those that are written now."""
+    vectors = stored([coded(whole()[:6], 8), coded(whole()[6:], 4)], bits=4)
+    alone = stored([coded(whole(), 8)]), stored([coded(whole(), 4)])
+    later = (ROWS >= 6)[:, None]
+    read = np.where(later, alone[1][:], alone[0][:])
+    np.testing.assert_array_equal(vectors[:], read)
+    np.testing.assert_array_equal(vectors[1:3], read[1:3])
+    query = np.arange(D, dtype=np.float32)
+    np.testing.assert_allclose(vectors @ query, read @ query, rtol=1e-5)
+
+
 def test_only_what_is_asked_for_is_read():
     """A row that nobody asks for may be damaged."""
     damaged = coded(whole(), 8)

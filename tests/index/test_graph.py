@@ -16,7 +16,7 @@ from clew.index import choose, graph
 from clew.index.choose import Wanted
 from clew.index.extract import extract
 from clew.layers.subjects import line_windows
-from clew.store import segments
+from clew.store import schema, segments
 from clew.store.embedded import EmbeddedStore
 from clew.text import tokens
 from clew.text.chunking import Chunking
@@ -380,7 +380,8 @@ def test_vectors_are_in_their_order(store, folder, monkeypatch):
             for arrays in map(segments.read, (store.folder / "segments").iterdir())
         ]
         vectors = snapshot.layer(name).vectors
-        assert (vectors[:] == coding.decoded(stored, vectors.shape[1], 8)).all()
+        bits = schema.bits(f"{column}.vectors", snapshot.recipe)
+        assert (vectors[:] == coding.decoded(stored, vectors.shape[1], bits)).all()
     snapshot.close()
 
 

@@ -1,16 +1,22 @@
 """Vectors of chunks, sentences and names, by one pass or one text each."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clew import testing
 from clew.layers import chunks, vectors
+from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
-from clew.types import Document
+from clew.types import Document, TokenVectors
 
 EMBEDDER = testing.HashTokenEmbedder(32)
 DOCUMENTS = [
-    Document(id="a", title="Ada", text="Ada Quist drew maps. The ice went. Then she left."),
+    Document(id="a", title="Ada", text="Ada Quist drew maps. The ice went. And so she was."),
     Document(id="b", text="Bo Dahl sailed north. Nothing is known of him."),
 ]
 
@@ -34,31 +40,74 @@ def test_late_chunk_vectors_are_of_titled_texts(pieces):
     assert len(texts) > 2
 
 
+def of_terms(text):
+    """Return the tokens of a text, which are words between spaces, that have a term in them."""
+    spans = [(word.start(), word.end()) for word in re.finditer(r"\S+", text)]
+    found = [(start, end) for _, start, end in term_spans(text)]
+    return [any(a < end and start < b for start, end in found) for a, b in spans]
+
+
 def test_late_sentence_vectors_are_means_of_their_tokens(pieces):
-    """A sentence's vector is the unit mean of its tokens in the chunk; it says which they are."""
+    """A sentence's vector is the unit mean of all of its tokens in the chunk."""
     columns = vectors.late_columns(pieces, EMBEDDER)
-    firsts, lasts = columns["sentence.first_token"], columns["sentence.last_token"]
-    passes = EMBEDDER.embed_tokens([text for text, _ in pieces.titled_texts()])
+    titled = pieces.titled_texts()
+    passes = EMBEDDER.embed_tokens([text for text, _ in titled])
     row = 0
-    for owner, window, tokens in zip(pieces.owners, pieces.windows, passes, strict=True):
+    for window, (_, offset), tokens in zip(pieces.windows, titled, passes, strict=True):
         for start, end in window.sentences:
-            words = DOCUMENTS[owner].text[start:end].split()
-            assert lasts[row] - firsts[row] == len(words)
-            mean = tokens.vectors[firsts[row] : lasts[row]].mean(axis=0)
+            begins, ends = tokens.spans.T - offset + window.start
+            mean = tokens.vectors[(ends > start) & (begins < end)].mean(axis=0)
             expected = mean / np.linalg.norm(mean)
             np.testing.assert_allclose(columns["sentence.vectors"][row], expected, atol=1e-6)
             row += 1
     assert row == len(columns["sentence.vectors"])
 
 
-def test_stored_tokens(pieces):
-    """Stored tokens are those of all chunks, end to end, of length 127."""
+def test_tokens_of_terms_are_stored(pieces):
+    """Stored tokens are those of all chunks' terms, end to end, of length 127."""
     columns = vectors.late_columns(pieces, EMBEDDER)
-    counts = [len(text.split()) for text, _ in pieces.titled_texts()]
-    assert columns["chunk.n_stored"].tolist() == counts
-    assert columns["token.vectors"].shape == (sum(counts), 32)
-    lengths = np.linalg.norm(columns["token.vectors"].astype(float), axis=1)
-    np.testing.assert_allclose(lengths, 127, atol=3)
+    texts = [text for text, _ in pieces.titled_texts()]
+    kept = [of_terms(text) for text in texts]
+    assert columns["chunk.n_stored"].tolist() == [sum(each) for each in kept]
+    assert 0 < sum(map(sum, kept)) < sum(map(len, kept))
+    passes = EMBEDDER.embed_tokens(texts)
+    wanted = np.concatenate([t.vectors[each] for t, each in zip(passes, kept, strict=True)])
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    np.testing.assert_allclose(columns["token.vectors"], 127 * wanted, atol=0.51)
+
+
+def test_a_sentence_says_which_stored_tokens_are_its(pieces):
+    """They are those of its terms among those of its chunk, none where it has no term."""
+    columns = vectors.late_columns(pieces, EMBEDDER)
+    firsts, lasts = columns["sentence.first_token"], columns["sentence.last_token"]
+    stored = np.split(columns["token.vectors"], np.cumsum(columns["chunk.n_stored"])[:-1])
+    sentences = [(c, place) for c, w in enumerate(pieces.windows) for place in w.sentences]
+    lengths = []
+    for (c, (start, end)), first, last in zip(sentences, firsts, lasts, strict=True):
+        text = DOCUMENTS[pieces.owners[c]].text[start:end]
+        [alone] = EMBEDDER.embed_tokens([text])
+        assert last - first == sum(of_terms(text))
+        cosines = stored[c][first:last].astype(float) @ alone.vectors[of_terms(text)].T
+        assert np.all(np.diag(cosines) > 0.7 * 127)  # nearly what a word has by itself
+        lengths.append(last - first)
+    assert min(lengths) == 0 < max(lengths)
+
+
+@given(st.text(alphabet="a of.-'水木", max_size=30), st.integers(1, 4))
+def test_a_token_with_a_character_of_a_term_is_kept(text, size):
+    """In any script, and however a tokenizer cuts."""
+    spans = [(i, min(i + size, len(text))) for i in range(0, len(text), size)]
+    tokens = TokenVectors(
+        np.ones((len(spans), 2), np.float32),
+        np.zeros(len(spans), np.int32),
+        np.array(spans, np.int32).reshape(-1, 2),
+        np.ones(2, np.float32),
+    )
+    read = SimpleNamespace(dimension=2, embed_tokens=lambda texts: [tokens for _ in texts])
+    stored, counts, _ = vectors.ragged_tokens([text], read)
+    of = {i for _, start, end in term_spans(text) for i in range(start, end)}
+    kept = sum(not of.isdisjoint(range(a, b)) for a, b in spans)
+    assert counts.tolist() == [kept] == [len(stored)]
 
 
 def test_separate(pieces):

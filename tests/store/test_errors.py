@@ -135,7 +135,7 @@ def test_another_format(folder, number):
     """An index of an older or a newer version says so."""
     with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(number),))
-    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 7") as e:
+    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 8") as e:
         EmbeddedStore.open(folder)
     assert is_one_sentence(e.value)
 

@@ -105,9 +105,33 @@ def products(
     return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
 
 
+def recoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uint8]:
+    """Return coded vectors in `bits` a number: those that have them already as they are."""
+    if rows.shape[1] == width(dimension, bits):
+        return rows
+    made = np.empty((len(rows), width(dimension, bits)), dtype=np.uint8)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        numbers = decoded(block, dimension, bits_of(block.shape[1], dimension, bits))
+        made[start : start + _BLOCK] = coded(numbers, bits)
+    return made
+
+
 def width(dimension: int, bits: int) -> int:
     """Return how many bytes a vector takes."""
     return -(-dimension * bits // 8) + _SCALE.itemsize
+
+
+def bits_of(n_bytes: int, dimension: int, usual: int) -> int:
+    """Return the bits of a number of vectors that take so many bytes each.
+
+    From five numbers on there is one answer; else it is the `usual` one if that can be. Raises
+    ValueError for a width that no bits give.
+    """
+    for bits in (usual, *BITS):
+        if width(dimension, bits) == n_bytes:
+            return bits
+    raise ValueError(f"{n_bytes} bytes are no vector of {dimension} numbers")
 
 
 def _eight(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:

@@ -49,16 +49,16 @@ def updated_lengths(
     had. `earlier_sentences` and `earlier_terms` say for each present row and column which one it
     was then, -1 for a new one. Rows that stayed have the same vector and terms, in the same order.
     """
-    by_term = csr_array(sentence_terms.T).astype(np.float64)
     now = np.flatnonzero(earlier_terms >= 0)
     before = earlier_terms[now]
+    counts = np.bincount(sentence_terms.indices, minlength=len(earlier_terms))
     changed = np.ones(len(earlier_terms), dtype=bool)
-    changed[now] = np.diff(by_term.indptr)[now] != n_sentences[before]
+    changed[now] = counts[now] != n_sentences[before]
     came = earlier_sentences < 0
     changed[sentence_terms[came].indices] = True  # where one came and one went, too
     updated = np.zeros(len(earlier_terms), dtype=np.float32)
     updated[now] = lengths[before]
-    updated[changed] = _lengths(csr_array(by_term[changed]), vectors, block)
+    updated[changed] = _lengths(_columns_as_rows(sentence_terms, changed), vectors, block)
     return updated
 
 
@@ -90,6 +90,16 @@ def _lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np.flo
         for dimension in sums.T:
             squares += dimension * dimension
     return np.sqrt(squares).astype(np.float32)
+
+
+def _columns_as_rows(matrix: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
+    """Return the chosen columns of a matrix as the rows of another one, float64."""
+    place = np.cumsum(chosen) - 1
+    kept = np.flatnonzero(chosen[matrix.indices])
+    row = np.searchsorted(matrix.indptr, kept, side="right") - 1
+    columns = place[matrix.indices[kept]]
+    shape = int(chosen.sum()), matrix.shape[0]
+    return csr_array((matrix.data[kept].astype(np.float64), (columns, row)), shape=shape)
 
 
 def _columns(

@@ -4,21 +4,55 @@ Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 3: half of the neigh
 keywords, half by vectors; the chunks of the highest PageRank are worth reading by a model.
 """
 
+from __future__ import annotations
+
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.coding import Vectors
-from clew.algo.nearest import nearest
+from clew.algo.cosines import cosines_of_pairs
+from clew.algo.nearest import Choices, Choosing, nearest, renewed_nearest
 from clew.algo.pagerank import personalized_pagerank, transition
-from clew.algo.sharing import sharing_most
+from clew.algo.row_edits import in_order
+from clew.algo.sharing import renewed_sharing, sharing_most
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.algo.coding import Vectors
+    from clew.algo.links import Link
+
 # From here on the other way is the faster one, on two cores (benchmarks/knn.py).
 EXACT_UP_TO = 20_000
+# √n chunks that look at all others: 32 of 2 √n cells for each are no fewer comparisons.
+_MOST_ASKED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenNeighbours:
+    """What each of n chunks chose: by shared terms, and by cosine among the others."""
+
+    lexical: Choices
+    semantic: Choices
+    exact: bool  # each among all others
+
+    def graph(self) -> csr_array:
+        """Return the (n, n) adjacency: an edge stands where either end chose the other."""
+        directed = _pairs(np.concatenate([self.lexical.rows, self.semantic.rows], axis=1))
+        return csr_array((directed + directed.T) > 0, dtype=np.float64)
+
+    def among(self, rows: NDArray[np.integer], n: int) -> ChosenNeighbours:
+        """Return the same choices of chunks that are `rows` among n, ascending."""
+        earlier = np.full(n, -1)
+        earlier[rows] = np.arange(len(rows))
+        return ChosenNeighbours(
+            self.lexical.moved(earlier)[0], self.semantic.moved(earlier)[0], self.exact
+        )
 
 
 def knn_graph(
@@ -31,10 +65,24 @@ def knn_graph(
 ) -> csr_array:
     """Return the (n, n) adjacency of n chunks: symmetric, weights 1, zero diagonal.
 
+    It is that of what `choose` gives, with the same arguments and errors.
+    """
+    return choose(terms, vectors, k, excluded=excluded, exact=exact).graph()
+
+
+def choose(
+    terms: csr_array,
+    vectors: Vectors,
+    k: int,
+    *,
+    excluded: NDArray[np.integer] | None = None,
+    exact: bool | None = None,
+) -> ChosenNeighbours:
+    """Return which others each of n chunks chooses as its neighbours.
+
     `terms` is (n, n_terms) counts >= 0, `vectors` (n, d) unit rows. A chunk chooses the k / 2
     others that share most terms with it, at least one, and then the k / 2 nearest by cosine that
-    are not among those. An edge stands where either end chose the other. The (m, 2) pairs of
-    rows `excluded`, such as overlapping chunks, get none.
+    are not among those. The (m, 2) pairs of rows `excluded`, such as overlapping chunks, get none.
 
     `exact` compares all pairs, O(n² d), by default up to `EXACT_UP_TO` chunks; beyond, most of
     the same neighbours are found in O(n^1.5 d). Memory grows with n in both.
@@ -50,9 +98,48 @@ def knn_graph(
         exact = n <= EXACT_UP_TO
     barred = _barred(n, excluded)
     lexical = sharing_most(terms, k // 2, barred, exact=exact)
-    semantic = nearest(vectors, k // 2, barred + _pairs(lexical), exact=exact)
-    directed = _pairs(np.concatenate([lexical, semantic], axis=1))
-    return csr_array((directed + directed.T) > 0, dtype=np.float64)
+    semantic = nearest(vectors, k // 2, barred + _pairs(lexical.rows), exact=exact)
+    return ChosenNeighbours(lexical, semantic, exact)
+
+
+def renewed(
+    then: ChosenNeighbours,
+    earlier: NDArray[np.integer],
+    terms: Link,
+    by_term: Link,
+    vectors: Vectors,
+    *,
+    able: NDArray[np.bool_],
+    excluded: NDArray[np.integer],
+) -> ChosenNeighbours | None:
+    """Return what chunks choose now, by what they chose `then`; None where `choose` is better.
+
+    (n,) `earlier` is which chunk each was then, -1 for a new one; those whose order changed are
+    taken for new. A chunk that is not `able` takes no part. Only new chunks, and those that lost
+    one that they had chosen, look at all others: O(n d) for each of these. So choices that were
+    exact are those of `choose`, and others stay as near as they were, or come nearer.
+    """
+    n = len(able)
+    earlier = in_order(earlier)
+    new = able & (earlier < 0)
+    lexical, lost = then.lexical.moved(earlier)
+    semantic, gone = then.semantic.moved(earlier)
+    asked = Choosing(np.flatnonzero(new | (lost & able)), new, able, _barred(n, excluded))
+    if n <= EXACT_UP_TO and not then.exact:
+        return None
+    if n > EXACT_UP_TO and len(asked.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(n):
+        return None
+    before, lexical = lexical, renewed_sharing(lexical, asked, terms, by_term)
+    taken = asked.taken + _pairs(lexical.rows)
+    is_taken = _are_among(semantic.rows, lexical.rows).any(axis=1)
+    rows = np.flatnonzero(able & (new | gone | is_taken))
+    semantic = renewed_nearest(semantic, Choosing(rows, new, able, taken), vectors)
+    # What was chosen by its terms, and is no more, may be one of the nearest.
+    row, place = np.nonzero((before.rows >= 0) & ~_are_among(before.rows, lexical.rows))
+    fixed = ~np.isin(row, rows)
+    row, column = row[fixed], before.rows[row[fixed], place[fixed]]
+    more = row, column, cosines_of_pairs(vectors, row, column)
+    return ChosenNeighbours(lexical, semantic.with_pairs(*more), then.exact)
 
 
 def page_ranks(graph: csr_array) -> NDArray[np.float64]:
@@ -105,6 +192,12 @@ def overlapping(
     return np.concatenate(pairs)
 
 
+def _are_among(rows: NDArray[np.integer], others: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Say of each of (n, h) rows whether it is one of (n, m) others in the same line."""
+    found = (rows[:, :, None] == others[:, None, :]).any(axis=2)
+    return np.asarray(found & (rows >= 0))
+
+
 def _barred(n: int, excluded: NDArray[np.integer] | None) -> csr_array:
     """Return (n, n) with an entry for each pair that may not be joined, and the diagonal."""
     pairs = np.empty((0, 2), dtype=np.intp) if excluded is None else excluded
@@ -118,7 +211,7 @@ def _joined(rows: NDArray[np.integer], columns: NDArray[np.integer], n: int) -> 
     return csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(n, n))
 
 
-def _pairs(chosen: NDArray[np.intp]) -> csr_array:
+def _pairs(chosen: NDArray[np.integer]) -> csr_array:
     """Return (n, n) with an entry for each column that a row of (n, h) `chosen` names."""
     rows, places = np.nonzero(chosen >= 0)
     return _joined(rows, chosen[rows, places], len(chosen))

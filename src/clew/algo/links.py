@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.algo.narrow import narrowed, widened
 from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class StoredLink:
     indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
     indices: ReadRanges  # the column of each entry
     data: ReadRanges  # the weight of each entry
+    weights: np.dtype[Any] | None = None  # their type, where they are kept in another one
 
     @classmethod
     def of(cls, matrix: Matrix) -> StoredLink:
@@ -86,19 +88,19 @@ class StoredLink:
 
     def row(self, row: int) -> NDArray[np.integer]:
         start, stop = self.indptr[row], self.indptr[row + 1]
-        return self.indices(start[None], stop[None])[start:stop]
+        return widened(self.indices(start[None], stop[None])[start:stop])
 
     def entries(self, row: int) -> tuple[NDArray[np.integer], NDArray[Any]]:
         start, stop = self.indptr[row], self.indptr[row + 1]
         data = self.data(start[None], stop[None])[start:stop]
-        return self.row(row), data
+        return self.row(row), self._weights(data)
 
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
         rows = np.asarray(rows, dtype=np.intp)
         starts, stops = self.indptr[rows], self.indptr[rows + 1]
         _, places = expanded(starts, stops)
-        indices = self.indices(starts, stops)[places]
-        data = self.data(starts, stops)[places]
+        indices = widened(self.indices(starts, stops)[places])
+        data = self._weights(self.data(starts, stops)[places])
         indptr = np.concatenate([[0], np.cumsum(stops - starts)]).astype(indices.dtype)
         check_link(indices, indptr, len(rows), self.shape[1])
         return csr_array((data, indices, indptr), shape=(len(rows), self.shape[1]))
@@ -110,9 +112,14 @@ class StoredLink:
     @cached_property
     def whole(self) -> Matrix:
         ends = self.indptr[:1], self.indptr[-1:]
-        indices, data = self.indices(*ends), self.data(*ends)
+        indices, data = widened(self.indices(*ends)), self._weights(self.data(*ends))
         check_link(indices, self.indptr, *self.shape)
+        if self.weights is not None:
+            data.flags.writeable = False  # as what is mapped
         return csr_array((data, indices, self.indptr), shape=self.shape, copy=False)
+
+    def _weights(self, data: NDArray[Any]) -> NDArray[Any]:
+        return data if self.weights is None else data.astype(self.weights)
 
 
 def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
@@ -123,10 +130,22 @@ def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) 
         raise DamagedIndex("a cached link leaves its bounds: delete the folder 'cached'")
 
 
+_WEIGHTS = np.dtype(np.float32)
+_COUNTS, _MOST_COUNTED = np.dtype(np.uint8), 255  # they hold the weights of most links
+
+
 def as_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
-    """Return a link as arrays by name, to be cached."""
-    parts = {name: getattr(link, name) for name in ("indptr", "indices", "data")}
-    return {**parts, "shape": np.asarray(link.shape)}
+    """Return a link as arrays by name, to be cached.
+
+    Places are narrowed. Weights of float32 that are whole numbers up to 255 are `counts` of a byte
+    each, not `data`.
+    """
+    parts = {name: narrowed(getattr(link, name)) for name in ("indptr", "indices")}
+    weights = {"data": link.data}
+    if link.data.dtype == _WEIGHTS and np.all((link.data >= 0) & (link.data <= _MOST_COUNTED)):
+        counts = link.data.astype(_COUNTS)
+        weights = {"counts": counts} if np.array_equal(counts, link.data) else weights
+    return {**parts, **weights, "shape": np.asarray(link.shape)}
 
 
 def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
@@ -135,10 +154,11 @@ def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
     `prefix` stands before the arrays' names.
     """
     n_a, n_b = arrays[f"{prefix}shape"].tolist()
-    indptr = arrays[f"{prefix}indptr"]
-    return StoredLink(
-        (n_a, n_b), indptr, ranges(arrays, f"{prefix}indices"), ranges(arrays, f"{prefix}data")
-    )
+    indptr, indices = widened(arrays[f"{prefix}indptr"]), ranges(arrays, f"{prefix}indices")
+    if f"{prefix}counts" in arrays:
+        counts = ranges(arrays, f"{prefix}counts")
+        return StoredLink((n_a, n_b), indptr, indices, counts, _WEIGHTS)
+    return StoredLink((n_a, n_b), indptr, indices, ranges(arrays, f"{prefix}data"))
 
 
 def ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:

@@ -7,12 +7,14 @@ Search"): vectors by the nearest of k means, of which each vector visits a few.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.algo.cosines import MILLION, cosines_among, cosines_of_pairs, margin
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
     from clew.algo.coding import Vectors
 
-    Pairs = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    Rows = NDArray[np.integer]
+    Pairs = tuple[Rows, Rows, Rows]  # rows, columns and scores, (m,) each
+    Visits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 _VISITED = 32  # cells
 _ROUNDS = 6  # of Lloyd's algorithm; more move few vectors
@@ -30,22 +34,103 @@ _SAMPLE = 32  # vectors for each cell to learn from
 _LARGEST = 1_024  # a cell with more is cut, so that equal vectors are not all compared
 _AT_ONCE = 8_192  # vectors that are compared with the means, or with a cell
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
+_FEW = 16  # vectors that are compared with all as these are stored; for more, all are read
 
 
-def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> NDArray[np.intp]:
-    """Return (n, h): the `h` nearest by cosine of each of the (n, d) unit `vectors`, best first.
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What each of n rows chose among the others, best first; of equal ones the first."""
 
-    A row gets none of the columns that the (n, n) `taken` has in it, and -1 where no more are
-    left. Of equal ones the first comes first. `exact` compares all pairs, O(n² d); else each is
+    rows: NDArray[np.int32]  # (n, h), -1 where there is none
+    scores: NDArray[np.int32]  # (n, h), 0 where there is none
+
+    @classmethod
+    def none(cls, n: int, h: int) -> Choices:
+        return cls(np.full((n, h), -1, dtype=np.int32), np.zeros((n, h), dtype=np.int32))
+
+    def moved(self, earlier: Rows) -> tuple[Choices, NDArray[np.bool_]]:
+        """Return the choices of the rows of now, and which rows lost one; they ascend as before.
+
+        (n_now,) `earlier` is which row each was, -1 for a new one, which has none. What a row lost
+        is left out, and its other choices stand in its place.
+        """
+        n, h = len(earlier), self.rows.shape[1]
+        now = np.full(len(self.rows) + 1, -1, dtype=np.int32)
+        kept = np.flatnonzero(earlier >= 0)
+        now[earlier[kept]] = kept
+        found = Choices.none(n, h)
+        before = self.rows[earlier[kept]]
+        found.rows[kept] = now[before]
+        found.scores[kept] = np.where(found.rows[kept] >= 0, self.scores[earlier[kept]], 0)
+        lost = np.zeros(n, dtype=bool)
+        lost[kept] = ((before >= 0) & (found.rows[kept] < 0)).any(axis=1)
+        return found, lost
+
+    def least(self) -> NDArray[np.int32]:
+        """Return the (n,) scores of the last ones, far below all others where a row has fewer."""
+        last = np.where(self.rows[:, -1] >= 0, self.scores[:, -1], np.iinfo(np.int32).min)
+        return np.asarray(last)
+
+    def with_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> Choices:
+        """Return the choices among these and more pairs, (m,) each; no pair is there already."""
+        h = self.rows.shape[1]
+        some, place = np.unique(rows, return_inverse=True)
+        own, at = np.nonzero(self.rows[some] >= 0)
+        row = np.concatenate([own, place])
+        column = np.concatenate([self.rows[some][own, at], columns])
+        score = np.concatenate([self.scores[some][own, at], scores])
+        order = np.lexsort((column, -score.astype(np.int64), row))
+        rank = np.arange(len(order)) - np.searchsorted(row[order], row[order])
+        order, rank = order[rank < h], rank[rank < h]
+        made = Choices.none(len(some), h)
+        made.rows[row[order], rank] = column[order]
+        made.scores[row[order], rank] = score[order]
+        found = Choices(self.rows.copy(), self.scores.copy())
+        found.rows[some], found.scores[some] = made.rows, made.scores
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """Which of n rows choose anew among all, and which pairs may not be chosen."""
+
+    rows: Rows  # that choose anew, ascending
+    new: NDArray[np.bool_]  # (n,), those of these which all other rows may choose as well
+    able: NDArray[np.bool_]  # (n,), rows that choose and may be chosen
+    taken: csr_array  # (n, n), of each row the columns that it may not choose
+
+    @classmethod
+    def all(cls, taken: csr_array) -> Choosing:
+        every = np.ones(taken.shape[0], dtype=bool)
+        return cls(np.arange(len(every)), every, every, taken)
+
+    def others(self) -> NDArray[np.bool_]:
+        """Say which rows keep what they chose, but for new ones that are better."""
+        found = self.able.copy()
+        found[self.rows] = False
+        return found
+
+    def blocks(self) -> Iterator[Rows]:
+        """Yield the rows that choose anew, some at a time."""
+        size = max(1, _BLOCK // max(1, len(self.able)))
+        for start in range(0, len(self.rows), size):
+            yield self.rows[start : start + size]
+
+
+def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choices:
+    """Return the `h` nearest by cosine of each of the (n, d) unit `vectors`.
+
+    A row gets none of the columns that the (n, n) `taken` has in it. Scores are cosines in
+    millionths. `exact` compares all pairs, O(n² d); else each is
     compared with those in 32 of 2 √n cells, O(n^1.5 d), and some are missed.
     """
-    whole = np.asarray(vectors) if exact else None
-    compared = _all_pairs(len(vectors)) if exact else visits(vectors)
-    chosen = np.full((len(vectors), h), -1, dtype=np.intp)
+    none = Choices.none(len(vectors), h)
+    if exact:
+        return renewed_nearest(none, Choosing.all(taken), vectors)
+    chosen = none.rows.astype(np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
-    for rows, columns in compared:
-        others = vectors[columns] if whole is None else whole
-        scores = np.round(vectors[rows] @ others.T, DECIMALS)
+    for rows, columns in visits(vectors):
+        scores = np.round(vectors[rows] @ vectors[columns].T, DECIMALS)
         taken_rows, taken_columns = taken[rows].nonzero()
         places = np.searchsorted(columns, taken_columns)
         here = columns[np.minimum(places, len(columns) - 1)] == taken_columns
@@ -56,7 +141,61 @@ def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> NDArr
         order = np.lexsort((named, -found), axis=1)[:, :h]
         cosine[rows] = np.take_along_axis(found, order, axis=1)
         chosen[rows] = np.take_along_axis(named, order, axis=1)
-    return np.where(cosine > -np.inf, chosen, -1)
+    row, place = np.nonzero(cosine > -np.inf)
+    column = chosen[row, place]
+    return none.with_pairs(row, column, cosines_of_pairs(vectors, row, column))
+
+
+def renewed_nearest(kept: Choices, asked: Choosing, vectors: Vectors) -> Choices:
+    """Return what the rows that are asked choose among all by cosine; others may choose new ones.
+
+    These others keep what they have in `kept` unless a new row is nearer. O(rows n d).
+    """
+    h, others = kept.rows.shape[1], np.flatnonzero(asked.others())
+    found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), [_no_pairs()]
+    found.rows[asked.rows], found.scores[asked.rows] = -1, 0
+    compared = vectors if len(asked.rows) <= _FEW else np.asarray(vectors)
+    error = margin(vectors.shape[1])
+    least = found.least()[others] / MILLION - error
+    for rows in asked.blocks():
+        scores = _products(compared, vectors[rows])
+        scores[:, ~asked.able] = -np.inf
+        new = np.flatnonzero(asked.new[rows])
+        j, i = np.nonzero(scores[np.ix_(new, others)] >= least) if len(others) else _no_pairs()[:2]
+        pairs.append(_free(vectors, asked.taken, others[i], rows[new[j]]))
+        scores[asked.taken[rows].nonzero()] = -np.inf
+        places, columns, cosines = _candidates(compared, rows, scores, h, error)
+        made = Choices.none(len(rows), h).with_pairs(places, columns, cosines)
+        found.rows[rows], found.scores[rows] = made.rows, made.scores
+    return found.with_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+
+
+def _products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the (m, n) inner products of m queries with all vectors."""
+    if isinstance(vectors, np.ndarray):
+        return np.asarray(queries @ vectors.T)
+    return np.ascontiguousarray((vectors @ queries.T).T)
+
+
+def _candidates(
+    vectors: Vectors, rows: Rows, scores: NDArray[np.floating], h: int, error: float
+) -> Pairs:
+    """Return places among `rows` and columns that may be the `h` nearest, with their cosines."""
+    highest = highest_columns(scores.copy(), h)[1][:, -1:]
+    places, columns = np.nonzero((scores >= highest - error) & (scores > -np.inf))
+    return places, columns, cosines_among(vectors, rows, places, columns)
+
+
+def _free(vectors: Vectors, taken: csr_array, rows: Rows, columns: Rows) -> Pairs:
+    """Return pairs that are not taken, with their cosines."""
+    free = np.ravel(taken[rows, columns] == 0) if len(rows) else np.zeros(0, dtype=bool)
+    rows, columns = rows[free], columns[free]
+    return rows, columns, cosines_of_pairs(vectors, rows, columns)
+
+
+def _no_pairs() -> Pairs:
+    none = np.zeros(0, dtype=np.intp)
+    return none, none, none
 
 
 def highest_columns(
@@ -76,14 +215,7 @@ def highest_columns(
     return columns, highest
 
 
-def _all_pairs(n: int) -> Pairs:
-    """Yield rows and the columns to compare them with: all."""
-    size = max(1, _BLOCK // max(1, n))
-    for start in range(0, n, size):
-        yield np.arange(start, min(start + size, n)), np.arange(n)
-
-
-def visits(vectors: Vectors) -> Pairs:
+def visits(vectors: Vectors) -> Visits:
     """Yield rows and the columns to compare them with, ascending: those of a cell near them all.
 
     Each row comes with each of its cells once.

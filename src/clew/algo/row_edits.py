@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,27 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 _MANY = 8  # the share of all rows, one in so many, above which the numbers of all are made
+
+
+def in_order(rows: NDArray[np.integer]) -> Rows:
+    """Return former numbers of rows, -1 for none, with -1 for the fewest that do not ascend."""
+    found = rows.astype(np.int64)
+    at = np.flatnonzero(found >= 0)
+    if np.all(np.diff(found[at]) > 0):
+        return found
+    lowest: list[int] = []  # of the longest ascents so far, by length, the lowest last number
+    lengths = []
+    for row in found[at].tolist():
+        place = bisect_left(lowest, row)
+        lowest[place : place + 1] = [row]
+        lengths.append(place + 1)
+    length, above = len(lowest), np.iinfo(np.int64).max
+    for place, own in zip(at[::-1].tolist(), reversed(lengths), strict=True):
+        if own == length and found[place] < above:
+            length, above = length - 1, int(found[place])
+        else:
+            found[place] = -1
+    return found
 
 
 @dataclass(frozen=True)

@@ -11,49 +11,86 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.nearest import highest_columns
+from clew.algo.links import StoredLink
+from clew.algo.nearest import Choices, Choosing, highest_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from clew.algo.links import Link
+
     Counted = Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]
 
 _POSTINGS = 8_000  # rows that a row's rarest terms may stand in together
 _CANDIDATES = 64  # of these rows, for which all terms are counted
 _AT_ONCE = 256  # rows
-_BLOCK = 2**23  # numbers of shared terms that are held at once where all pairs are compared
 
 
-def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> NDArray[np.intp]:
-    """Return (n, h): the `h` rows of (n, n_terms) `terms` that share most with each, best first.
+def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> Choices:
+    """Return the `h` rows of (n, n_terms) `terms` that share most with each, and how many terms.
 
     A term counts once in a row. A row gets none of the columns that the (n, n) `taken` has in it,
-    and -1 where no more share a term. Of equal ones the first comes first. `exact` counts for all
+    and none that shares no term. `exact` counts for all
     pairs; else a row looks up its rarest terms, as many as stand in 8,000 rows together, and
     compares itself with the 64 rows that have most of these, so that it takes O(n).
     """
-    binary = csr_array((terms > 0).astype(np.float32))
+    none = Choices.none(terms.shape[0], h)
+    if exact:
+        links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
+        return renewed_sharing(none, Choosing.all(taken), *links)
+    binary = _ones(csr_array(terms > 0))
     binary.sort_indices()
-    counted = _with_all(binary, taken) if exact else _with_candidates(binary, taken)
-    parts = [np.empty((0, h), dtype=np.intp)]
-    for columns, shared in counted:
+    start = 0
+    for columns, shared in _with_candidates(binary, taken):
         best, most = highest_columns(shared, h)
-        parts.append(np.where(most > 0, np.take_along_axis(columns, best, axis=1), -1))
-    return np.concatenate(parts)
+        rows = slice(start, start + len(shared))
+        none.rows[rows] = np.where(most > 0, np.take_along_axis(columns, best, axis=1), -1)
+        none.scores[rows] = np.maximum(most, 0)
+        start += len(shared)
+    return none
 
 
-def _with_all(binary: csr_array, taken: csr_array) -> Counted:
-    """Yield, some rows at a time, all columns and the terms that each row shares with them."""
-    n = binary.shape[0]
-    by_term = csr_array(binary.T)
-    size = max(1, _BLOCK // max(1, n))
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        shared = (binary[rows] @ by_term).toarray()
-        shared[taken[rows].nonzero()] = 0
-        yield np.broadcast_to(np.arange(n), shared.shape), shared
+def renewed_sharing(kept: Choices, asked: Choosing, terms: Link, by_term: Link) -> Choices:
+    """Return what the rows that are asked choose among all by shared terms; others may, new ones.
+
+    These others keep what they have in `kept` unless a new row shares more. `by_term` is `terms`
+    from the other side. O(rows times n), and the rows that the terms of these stand in.
+    """
+    h, others = kept.rows.shape[1], np.flatnonzero(asked.others())
+    found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), []
+    found.rows[asked.rows], found.scores[asked.rows] = -1, 0
+    least = np.maximum(found.least()[others], 1)
+    for rows in asked.blocks():
+        shared = _shared(terms, by_term, rows)
+        shared[:, ~asked.able] = 0
+        shared[asked.taken[rows].nonzero()] = 0
+        new = np.flatnonzero(asked.new[rows])
+        if len(others):
+            counts = shared[np.ix_(new, others)]
+            j, i = np.nonzero(counts >= least)
+            pairs.append((others[i], rows[new[j]], counts[j, i].astype(np.int32)))
+        best, most = highest_columns(shared, h)
+        found.rows[rows] = np.where(most > 0, best, -1)
+        found.scores[rows] = np.maximum(most, 0)
+    if not pairs:
+        return found
+    return found.with_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+
+
+def _shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDArray[np.float32]:
+    """Return (len(rows), n): how many terms some rows share with each."""
+    own = _ones(terms.rows(rows))
+    some, places = np.unique(own.indices, return_inverse=True)
+    own = csr_array((own.data, places, own.indptr), shape=(len(rows), len(some)))
+    found: NDArray[np.float32] = (own @ _ones(by_term.rows(some))).toarray()
+    return found
+
+
+def _ones(matrix: csr_array) -> csr_array:
+    ones = (matrix.data > 0).astype(np.float32)
+    return csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _with_candidates(binary: csr_array, taken: csr_array) -> Counted:

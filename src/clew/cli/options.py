@@ -348,13 +348,13 @@ def _settings(**given: int) -> Settings | None:
     from clew.text.chunking import Chunking
 
     usual = Settings()
-    vectors = given.pop("vector_bits", usual.vector_bits)
-    tokens = given.pop("token_bits", usual.token_bits)
+    bits = {name: given.pop(name, getattr(usual, name)) for name in _KINDS_OF_BITS}
     cut = {name.removeprefix("chunk_"): number for name, number in given.items()}
-    return Settings(chunking=Chunking(**cut), vector_bits=vectors, token_bits=tokens)
+    return Settings(chunking=Chunking(**cut), **bits)
 
 
 _BITS = (1, 2, 4, 8)
+_KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
 
 build_options = gathered(
     {
@@ -379,12 +379,17 @@ build_options = gathered(
         "vector_bits": click.option(
             "--vector-bits",
             type=click.Choice(_BITS),
-            help="Bits of a number of a stored vector: 8 (default), or fewer for less disk.",
+            help="Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
+        ),
+        "unit_bits": click.option(
+            "--unit-bits",
+            type=click.Choice(_BITS),
+            help="Bits of a number of a sentence's and a name's vector: 4 (default).",
         ),
         "token_bits": click.option(
             "--token-bits",
             type=click.Choice(_BITS),
-            help="Bits of a number of a token's vector, of which there are most: 2 (default).",
+            help="Bits of a number of a token's vector, of which there are most: 1 (default).",
         ),
         "embedder": click.option(
             "--embedder",

@@ -19,6 +19,7 @@ from clew.generation.layers import Parts, build, resolved
 from clew.generation.rows import live_rows
 from clew.store import schema
 from clew.store.columns import StoredColumns
+from clew.types import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"
 _NUMBERING, _OF = "numbering", "of"  # which stored rows, and which generation's edits
-_SIZES = "lookup.sizes"  # how many rows were stored
+_SIZES = "lookup.sizes"  # how many documents and extractions were stored
+_LOOKUP = "lookup.entity.first"  # which one has that edits can be found of
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
 _MOST_EDITED = 500  # documents that came or went
 _EDITED_SHARE = 50  # or this part of all that there are
@@ -74,7 +76,7 @@ def _former(store: Store, view: View) -> Former | None:
     if not cached or cached[-1] == view.generation:
         return None
     found = store.cache.load(_ASSEMBLY, cached[-1])
-    if found is None or _SIZES not in found:
+    if found is None or _LOOKUP not in found:
         return None
     try:
         if int(found[_NUMBERING][0]) != view.numbering:
@@ -92,7 +94,9 @@ def _assembled_arrays(
     view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of a former generation; `sizes` are how many rows were stored then."""
-    arrays = assemble.to_arrays(_assembled(view, documents, editable=True))
+    n_extractions = int(sizes[1])
+    former = _assembled(view, documents, editable=True, n_extractions=n_extractions)
+    arrays = assemble.to_arrays(former)
     return {**arrays, _SIZES: sizes}
 
 
@@ -147,10 +151,17 @@ def _aliases_among(view: View, documents: NDArray[np.int64]) -> Mapping[str, str
     return {a: b for a, b in aliases.items() if a in known and b in known}
 
 
-def _assembled(view: View, documents: NDArray[np.int64], *, editable: bool = False) -> Assembly:
+def _assembled(
+    view: View,
+    documents: NDArray[np.int64],
+    *,
+    editable: bool = False,
+    n_extractions: int | None = None,
+) -> Assembly:
     """Return the rows and links of documents, stored rows in the order of their ids.
 
-    Where it is `editable` and has many documents, with what edits are found by.
+    Where it is `editable` and has many documents, with what edits are found by. Of extractions
+    the first `n_extractions` count, or all.
     """
     aliases = resolved(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
@@ -162,6 +173,7 @@ def _assembled(view: View, documents: NDArray[np.int64], *, editable: bool = Fal
         pairs,
         halved=halved,
         editable=editable and len(documents) >= EDITED_FROM,
+        n_extractions=n_extractions,
     )
 
 
@@ -184,8 +196,12 @@ def wasted(store: Store) -> float:
         if not total:
             return 0.0
         former = _former(store, view)
-        if former is not None:  # there are no extractions, then
+        if former is not None:
             n_live = former.rows("chunk").size
+            columns = former.edited.assembly.columns
+            used = sum(int(np.count_nonzero(columns[f"chunk.{kind}"])) for kind in KINDS)
+            n_extractions = StoredColumns(view.segments).size("extraction")
+            dead = 1 - used / n_extractions if n_extractions else 0.0
         else:
             documents = _live(view)
             live = np.zeros(view.count("document"), dtype=bool)

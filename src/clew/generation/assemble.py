@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import StoredLink, as_arrays, as_link
-from clew.generation.lookups import can_be_edited, is_common, is_useful, lookups
+from clew.algo.narrow import narrowed, widened
+from clew.generation.lookups import (
+    Occurring,
+    is_common,
+    is_useful,
+    lookups,
+    triple_keys,
+    unit_codes,
+)
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
@@ -31,7 +39,7 @@ from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -92,7 +100,7 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
-    arrays |= {f"column.{name}": column for name, column in assembly.columns.items()}
+    arrays |= {f"column.{name}": narrowed(column) for name, column in assembly.columns.items()}
     arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
@@ -119,7 +127,18 @@ def from_arrays(arrays: Table) -> Assembly:
 def under(arrays: Table, prefix: str) -> Table:
     """Return the arrays whose names have a prefix, by the rest of their names."""
     read = reading(arrays, [name for name in arrays if name.startswith(prefix)])
-    return Lazily({name.removeprefix(prefix): one for name, one in read.items()})
+    return Lazily({name.removeprefix(prefix): _widely(one) for name, one in read.items()})
+
+
+def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
+    """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
+
+    def wide() -> NDArray[Any]:
+        found = widened(read())
+        found.flags.writeable = False
+        return found
+
+    return wide
 
 
 def assemble(
@@ -129,16 +148,18 @@ def assemble(
     *,
     halved: bool = False,
     editable: bool = False,
+    n_extractions: int | None = None,
 ) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
     `aliases` are stored entities that are another one; `halved` says that chunks have sub-chunks,
-    and `editable` that there are to be lookups, if edits can be found at all.
+    `editable` that there are to be lookups, if edits can be found at all, and `n_extractions` how
+    many extractions count, if not all do.
     O(rows log rows); the vectors are not touched.
     """
     table = schema.table(segments)
     target = _targets(table, documents, aliases or {})
-    live = live_rows(table, documents, _LAYERS)
+    live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
     counts = {name: table[f"count.{name}"][live.rows["count"]] for name in ("term", "n", "n_lower")}
     mentions, named = _named(_mentions(table, units), units, counts, len(live.rows["chunk"]))
@@ -202,9 +223,11 @@ def assemble(
         "profile": live.rows["profile"],
         "occurrence": occurrences,
     }
-    found: Table = {}
-    if editable and can_be_edited(table, with_aliases=bool(aliases)):
+    found: Columns = {}
+    if editable and not aliases:
         found = lookups(table, live, columns, stored, terms, named)
+        for name, each in _occurring(table, live, units, stored, columns).items():
+            found |= each.by_key(name)
     counts.clear()
     postings = Postings.of(table, live, term_rows)
     parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
@@ -216,6 +239,23 @@ def assemble(
         links={pair: one for part in parts for pair, one in part.links.items()},
         lookups=found,
     )
+
+
+def _occurring(
+    table: Table, live: Live, units: _Units, stored: Mapping[str, Rows], columns: Columns
+) -> dict[str, Occurring]:
+    """Return all occurrences of what is a distinct row of several equal ones."""
+    occurrences = stored["occurrence"]
+    ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
+    found = {
+        "unit": Occurring(units.keys, units.pairs[0], units.codes),
+        "triple": Occurring(triple_keys(*ends), columns["occurrence.chunk"], occurrences),
+    }
+    if units.made:
+        rows = live.rows["sentence"]
+        keys = table["sentence.key"][rows].astype(np.uint64)
+        found["sentence"] = Occurring(keys, live.above["sentence"], rows)
+    return found
 
 
 _LAYERS = (
@@ -262,6 +302,8 @@ class _Units:
     source: NDArray[np.uint8]
     place: NDArray[np.int32]  # of a statement among its chunk's
     pairs: tuple[Rows, Rows]  # (chunk, unit) of every occurrence
+    keys: NDArray[np.uint64]  # of every occurrence
+    codes: Rows
     made: bool  # some chunk has statements in place of its sentences
 
 
@@ -272,18 +314,28 @@ def _units(table: Table, live: Live) -> _Units:
     sentences, statements = live.rows["sentence"][kept], live.rows["statement"]
     chunk = np.concatenate([live.above["sentence"][kept], live.chunks_of("statement")])
     order = np.argsort(chunk, kind="stable")
-    keys = np.concatenate([table["sentence.key"][sentences], table["statement.key"][statements]])
-    first, groups = first_of_equal(keys.astype(np.uint64)[order])
+    keys = np.concatenate(
+        [
+            table["sentence.key"][sentences].astype(np.uint64),  # else both might be float
+            table["statement.key"][statements].astype(np.uint64),
+        ]
+    )
+    keys = keys[order]
+    first, groups = first_of_equal(keys)
     chosen = order[first]
     none = np.full(max(len(sentences), len(statements)), -1, dtype=np.int64)
     place = _places_in_group(live.above["statement"])
+    written = np.concatenate([sentences, none[: len(statements)]])
+    made = np.concatenate([none[: len(sentences)], statements])
     return _Units(
-        sentence=np.concatenate([sentences, none[: len(statements)]])[chosen],
-        statement=np.concatenate([none[: len(sentences)], statements])[chosen],
+        sentence=written[chosen],
+        statement=made[chosen],
         chunk=chunk[chosen],
         source=np.where(chosen < len(sentences), made_by[chunk[chosen]], LLM_MADE).astype(np.uint8),
         place=np.concatenate([none[: len(sentences)], place])[chosen].astype(np.int32),
         pairs=(chunk[order], groups),
+        keys=keys,
+        codes=unit_codes(written, made)[order],
         made=bool(len(statements)) or not kept.all(),
     )
 
@@ -524,8 +576,8 @@ def _triples(table: Table, live: Live, target: Rows, entities: Rows) -> tuple[Ro
     )
     two = subjects != objects
     rows, chunk, subjects, objects = rows[two], chunk[two], subjects[two], objects[two]
-    keys = np.stack([subjects, objects, table["triple.relation_key"][rows].astype(np.int64)])
-    first, groups = first_of_equal(_mixed(keys.astype(np.uint64)))
+    keys = triple_keys(subjects, table["triple.relation_key"][rows], objects)
+    first, groups = first_of_equal(keys)
     strength = table["triple.strength"][rows].astype(np.float32)
     columns: Columns = {
         "triple.subject": subjects[first].astype(np.int32),
@@ -537,14 +589,3 @@ def _triples(table: Table, live: Live, target: Rows, entities: Rows) -> tuple[Ro
         "occurrence.strength": strength,
     }
     return rows[first], columns, rows
-
-
-def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return one 64-bit hash for each column of (k, n) keys (splitmix64's finaliser)."""
-    mixed = np.zeros(keys.shape[1], dtype=np.uint64)
-    for key in keys:
-        mixed = (mixed ^ key) + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
-    return mixed

@@ -105,7 +105,7 @@ class Recall:
 
     def _cached(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         """Compute arrays and cache them, with what they are of."""
-        arrays = {**self._computed(snapshot, what, given), **self._inputs(what)}
+        arrays = {**self._computed(snapshot, what, given), **self.inputs(what)}
         self.cache.save(what.name, self.view.generation, arrays)
         return arrays
 
@@ -120,7 +120,8 @@ class Recall:
             return earlier.arrays
         return what.compute(snapshot, **given)
 
-    def _inputs(self, what: CachedArrays) -> Arrays:
+    def inputs(self, what: CachedArrays) -> Arrays:
+        """Return what is cached beside arrays: what they are of."""
         rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 

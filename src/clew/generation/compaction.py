@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.narrow import narrow_type, narrowed
 from clew.generation.rows import live_rows, number_entities, places, renumber
 from clew.store import Compacted, schema
 from clew.store.segments import Blocks, let_go
@@ -47,7 +48,7 @@ def compacted(
     counted = table["count.term"][live.rows["count"]]
     terms, _ = renumber(np.concatenate([counted, doubtful[doubtful >= 0]]))
     new = {"entity": _numbers(table, "entity", entities), "term": _numbers(table, "term", terms)}
-    arrays: Arrays = {"document.title_entity": titles.astype(np.int32)}
+    arrays: Arrays = {"document.title_entity": narrowed(titles.astype(np.int32))}
     for layer in schema.TABLES:
         arrays |= _columns(segments, table, live, layer, new)
         arrays |= _wide(segments, layer, live.rows[layer], recipe)
@@ -84,24 +85,29 @@ def _columns(
         if not any(name in segment for segment in segments):
             continue
         if name == schema.parent_column(layer):
-            arrays[name] = live.above[layer].astype(np.int32)
+            arrays[name] = narrowed(live.above[layer].astype(np.int32))
             continue
         target = REFERENCES.get(name)
         numbers = None if target is None else new[target]
         shape = (len(live.rows[layer]),)
-        dtype = np.dtype(np.int32) if target else _dtype(segments, name)
-        arrays[name] = Blocks(shape, dtype, _values(table, name, live.rows[layer], numbers))
+        read = partial(_values, table, name, live.rows[layer], numbers)
+        arrays[name] = Blocks(shape, _dtype(read()), read())
     return arrays
 
 
-def _dtype(segments: Sequence[Segment], name: str) -> np.dtype[Any]:
-    return next(segment[name].dtype for segment in segments if name in segment)
+def _dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
+    """Return the type that a column is kept in, of which some rows after others are looked at."""
+    low, high, dtype = 0, 0, np.dtype(np.int32)
+    for piece in pieces:
+        dtype = piece.dtype
+        low, high = min(low, int(piece.min(initial=0))), max(high, int(piece.max(initial=0)))
+    return narrow_type(low, high) if dtype == np.int32 else dtype
 
 
 def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
     """Yield some rows of a column, by other numbers if these are given: read when it is written."""
     column = table[name]
-    for start in range(0, len(rows), _AT_ONCE):
+    for start in range(0, max(len(rows), 1), _AT_ONCE):
         found = column[rows[start : start + _AT_ONCE]]
         yield found if numbers is None else numbers[found].astype(np.int32)
 
@@ -117,7 +123,7 @@ def _wide(
     for count, wide in schema.TABLES[layer].ragged.items():
         if any(wide in segment for segment in segments):
             lengths = schema.concatenated(segments, f"{layer}.{count}").astype(np.int64)
-            arrays[f"{layer}.{count}"] = lengths[rows].astype(np.int32)
+            arrays[f"{layer}.{count}"] = narrowed(lengths[rows].astype(np.int32))
             ends = np.cumsum(lengths)
             ranges = np.stack([ends[rows] - lengths[rows], ends[rows]], axis=1)
             arrays[wide] = _ranges(segments, wide, ranges, recipe)
@@ -148,7 +154,7 @@ def _names(
     place[owner] = np.arange(len(owner))
     named = wanted[place[entities[wanted]] >= 0]
     return {
-        "name.entity": named.astype(np.int32),
+        "name.entity": narrowed(named.astype(np.int32)),
         "name.vectors": _gathered(parts, "name.vectors", place[entities[named]], recipe),
     }
 

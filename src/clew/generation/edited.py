@@ -12,7 +12,6 @@ from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
 from clew.algo.links import as_link
 from clew.algo.row_edits import RowEdits
 from clew.generation.assemble import Assembly
-from clew.generation.rows import link
 from clew.once import Lazily
 
 if TYPE_CHECKING:
@@ -32,9 +31,21 @@ _ROWS_OF = {
     "mention.unit": "unit",
     "mention.entity": "entity",
     "entity.mention": "mention",
+    "entity.description": "description",
     "document.title_entity": "entity",
+    "sentence.chunk": "chunk",
+    "triple.subject": "entity",
+    "triple.object": "entity",
+    "triple.chunk": "chunk",
+    "occurrence.triple": "triple",
+    "occurrence.chunk": "chunk",
+    "description.entity": "entity",
+    "description.chunk": "chunk",
+    "profile.description": "description",
+    "profile.entity": "entity",
+    "profile.chunk": "chunk",
 }
-_SAME = {"unit.sentence": "unit", "unit.statement": "unit", "sentence": "unit"}
+_UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +75,8 @@ class Edited:
 
     def rows(self, layer: str) -> RowEdits:
         """Return the edits of a layer's rows."""
-        return self._rows[_SAME.get(layer, layer)]
+        is_unit = layer in _UNITS and layer not in self._rows
+        return self._rows["unit" if is_unit else layer]
 
     @cached_property
     def _rows(self) -> Mapping[str, RowEdits]:
@@ -86,57 +98,27 @@ class Edited:
         stored = {name: partial(self._stored, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
-        sizes = {name: self._size(name) for name in self.base.stored}
+        sizes = {name: self.rows(name).size for name in self.base.stored}
         return EditedAssembly(Lazily(stored), Lazily(columns), Lazily(links), sizes, of=self)
 
-    def _size(self, name: str) -> int:
-        layer = _SAME.get(name, name)
-        return self._rows[layer].size if layer in self._rows else self.base.size(name)
-
     def _stored(self, name: str) -> NDArray[Any]:
-        former = self.base.stored[name]
-        layer = _SAME.get(name, name)
-        if layer not in self._rows:
-            return former
-        return self._rows[layer].edited(former, self.arrays[f"came.stored.{name}"])
+        return self.rows(name).edited(self.base.stored[name], self.arrays[f"came.stored.{name}"])
 
     def _column(self, name: str) -> NDArray[Any]:
         former = self.base.columns[name]
-        if f"came.{name}" not in self.arrays:
-            return former
         if name in _ROWS_OF:
             former = self._rows[_ROWS_OF[name]].now(former).astype(former.dtype)
         return self._rows[name.partition(".")[0]].edited(former, self.arrays[f"came.{name}"])
 
     def _link(self, pair: tuple[str, str]) -> Link:
         a, b = pair
-        former = self.base.links[pair]
         prefix = f"link.{a}-{b}."
-        if f"{prefix}rows" not in self.arrays:
-            return self._unlinked(pair)
         entries = as_link(self.arrays, prefix).whole
         fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
-        return EditedLink(former, self.rows(a), self.rows(b), fresh)
-
-    def _unlinked(self, pair: tuple[str, str]) -> Link:
-        """Return a link that has no entries, of the size that it has now."""
-        edits = [
-            self.rows(name) if _SAME.get(name, name) in self._rows else _unchanged(n)
-            for name, n in zip(pair, self.base.links[pair].shape, strict=True)
-        ]
-        none = np.zeros(0, dtype=np.int64)
-        entries = link(none, none, len(edits[0].at), edits[1].size)
-        return EditedLink(
-            self.base.links[pair], edits[0], edits[1], FreshRows(edits[0].at, entries)
-        )
+        return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 
     def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
         """Return the present link from b to a, from that of the base."""
         edited = self.assembly.links[a, b]
         assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are
         return TurnedEdits(stored, edited)
-
-
-def _unchanged(n: int) -> RowEdits:
-    none = np.zeros(0, dtype=np.int64)
-    return RowEdits(n, none, none, none)

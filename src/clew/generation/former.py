@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from clew.derived import Arrays, CachedArrays
     from clew.generation.edited import Edited
     from clew.store import Cache, View
-    from clew.types import Snapshot
 
 
 @dataclass(frozen=True)
@@ -31,15 +30,20 @@ class Former:
     edited: Edited
     generation: int
 
-    def arrays(self, what: CachedArrays) -> Arrays | None:
-        """Return what is cached of the former generation, None where nothing is."""
+    def arrays(self, what: CachedArrays) -> Arrays:
+        """Return what is cached of the former generation; what is not is computed and cached."""
         found = self.cache.load(what.name, self.generation)
-        return None if found is None else Sound(found, lambda: what.compute(self._snapshot))
+        return Sound(self._cached(what) if found is None else found, lambda: self._cached(what))
+
+    def _cached(self, what: CachedArrays) -> Arrays:
+        snapshot = build(Parts(self.edited.base, self.view), recall=self._recall)
+        arrays = {**self._recall(snapshot, what, {}), **self._recall.inputs(what)}
+        self.cache.save(what.name, self.generation, arrays)
+        return arrays
 
     @cached_property
-    def _snapshot(self) -> Snapshot:
-        recall = Recall(self.cache, self.view, self.edited.base.stored, whole=False)
-        return build(Parts(self.edited.base, self.view), recall=recall)
+    def _recall(self) -> Recall:
+        return Recall(self.cache, self.view, self.edited.base.stored, whole=False)
 
     def rows(self, layer: str) -> RowEdits:
         """Return the edits of a layer's rows."""

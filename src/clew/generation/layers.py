@@ -95,7 +95,7 @@ class Parts:
 
     def vectors(self, arrays: Sequence[StoredColumn], rows: Rows) -> StoredVectors:
         """Return the vectors in `rows` of arrays end to end, zero for -1."""
-        bits = schema.bits("chunk.vectors", self.view.recipe)
+        bits = schema.bits(arrays[0].name, self.view.recipe)
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
 
     def gather(self, name: str, rows: Rows) -> StoredVectors:
@@ -110,7 +110,9 @@ class Parts:
             raise MissingLayer("this index was built without token vectors")
         if array.dtype == np.int8:  # of an index of format 6
             return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
-        return coding.decoded(array, self.dimension, schema.bits(found.name, self.view.recipe))
+        usual = schema.bits(found.name, self.view.recipe)
+        bits = coding.bits_of(array.shape[1], self.dimension, usual)
+        return coding.decoded(array, self.dimension, bits)
 
     def text(self, layer: str, count: str, row: int) -> str:
         """Return a text that is kept with a stored row; `count` names the column of its length."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.generation.rows import places
-from clew.store.schema import parent_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from clew.generation.rows import Live, Rows
 
     Table = Mapping[str, NDArray[Any]]
+    Keys = NDArray[np.uint64]
 
-LAYERS = ("chunk", "subchunk", "sentence", "mention", "count", "posting")  # below documents
+FIRST_STATEMENT = 2**31  # the code of the first stored statement: behind all sentences
 # A statistical term (scripts without capitals) is an entity where it joins a few chunks.
 _TERM_MIN_CHUNKS = 2
 _TERM_MAX_SHARE = 0.05
@@ -36,9 +37,47 @@ def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(n_lower > _COMMON_WORD_SHARE * n)
 
 
-def can_be_edited(table: Table, *, with_aliases: bool) -> bool:
-    """Say whether `find_edits` is for a generation: one without extractions and aliases."""
-    return not with_aliases and not len(table["extraction.chunk"])
+def unit_codes(sentences: NDArray[Any], statements: NDArray[Any]) -> Rows:
+    """Return the codes of stored sentences and statements: of two one is -1 for each unit.
+
+    They ascend where units of one chunk do.
+    """
+    found = sentences.astype(np.int64)
+    is_statement = np.flatnonzero(statements >= 0)
+    found[is_statement] = FIRST_STATEMENT + statements[is_statement]
+    return found
+
+
+def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArray[Any]) -> Keys:
+    """Return one 64-bit hash of each triple, by stored entities (splitmix64's finaliser)."""
+    mixed = np.zeros(len(subjects), dtype=np.uint64)
+    for column in (subjects, objects, relations):
+        key = column.astype(np.int64).astype(np.uint64)
+        mixed = (mixed ^ key) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+@dataclass(frozen=True, slots=True)
+class Occurring:
+    """The occurrences of units, sentences or triples, in order: what equal ones have in common."""
+
+    keys: Keys
+    chunks: Rows
+    codes: Rows  # by which those of one chunk ascend
+
+    def by_key(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return them as lookups, those of one key together."""
+        order = np.argsort(self.keys, kind="stable")
+        codes = self.codes[order]
+        small = np.int32 if codes.max(initial=0) < FIRST_STATEMENT else np.int64
+        return {
+            f"{name}.keys": self.keys[order],
+            f"{name}.chunks": self.chunks[order].astype(np.int32),
+            f"{name}.codes": codes.astype(small),
+        }
 
 
 def lookups(
@@ -49,27 +88,24 @@ def lookups(
     terms: Rows,
     named: Mapping[int, int],
 ) -> dict[str, NDArray[Any]]:
-    """Return the lookups of a generation; docs/format.md says what each is.
+    """Return lookups of a generation, without those by key; docs/format.md says what each is.
 
     `terms` are the generation's rows of the terms that the live counts are of. `named` says in how
     many chunks the stored entities are that are words of scripts without capitals.
     """
-    keys = table["sentence.key"][stored["unit.sentence"]]
-    by_key = np.argsort(keys, kind="stable")
     first = _firsts(terms, len(stored["term"]))
     counts = live.rows["count"]
     n, n_lower = (
         np.bincount(terms, table[f"count.{name}"][counts], len(first)).astype(np.int64)
         for name in ("n", "n_lower")
     )
-    sizes = [len(table["document.title_entity"])]
-    sizes += [len(table[parent_column(layer)]) for layer in LAYERS]
+    sizes = [len(table["document.title_entity"]), len(table["extraction.chunk"])]
+    place, row = _entity_firsts(columns, len(stored["entity"]))
     return {
         "sizes": np.array(sizes, dtype=np.int64),
-        "unit.keys": keys[by_key],
-        "unit.rows": by_key.astype(np.int32),
         "entity.rows": _rows_of(stored["entity"]),
-        "entity.place": _entity_places(columns, len(stored["entity"])),
+        "entity.place": place,
+        "entity.first": row,
         "named.entities": np.array(list(named), dtype=np.int64),
         "named.df": np.array(list(named.values()), dtype=np.int64),
         "term.rows": _rows_of(stored["term"]),
@@ -91,16 +127,29 @@ def _firsts(rows: Rows, size: int) -> Rows:
     return first
 
 
-def _entity_places(columns: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
-    """Return twice the document that an entity is first in, and one more if not in its title."""
-    none = np.iinfo(np.int32).max
-    found = np.full(n, none, dtype=np.int64)
-    mentions = columns["entity.mention"]
-    named = np.flatnonzero(mentions >= 0)
-    chunks = columns["unit.chunk"][columns["mention.unit"][mentions[named]]]
-    found[named] = 2 * columns["chunk.document"][chunks].astype(np.int64) + 1
-    titles = columns["document.title_entity"]
-    titled = np.flatnonzero(titles >= 0)[::-1]
-    first = np.full(n, none, dtype=np.int64)
-    first[titles[titled]] = 2 * titled
-    return np.minimum(found, first).astype(np.int32)
+def _entity_firsts(
+    columns: Mapping[str, NDArray[Any]], n: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return where each of `n` entities is first: three times the document, and how; the row.
+
+    0 for its title, 1 for a mention and 2 for a description, in the row of this.
+    """
+    place, row = np.full(n, np.iinfo(np.int32).max), np.zeros(n, dtype=np.int32)
+    for how, (owners, documents) in enumerate(_naming(columns)):
+        first = np.full(n, -1, dtype=np.int64)
+        there = np.flatnonzero(owners >= 0)[::-1]
+        first[owners[there]] = there
+        has = np.flatnonzero(first >= 0)
+        places = 3 * documents[first[has]].astype(np.int64) + how
+        lower = places < place[has]
+        place[has[lower]], row[has[lower]] = places[lower], first[has[lower]]
+    row[place % 3 == 0] = 0
+    return place.astype(np.int32), row
+
+
+def _naming(columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield the entities and documents of titles, mentions and descriptions."""
+    titles, documents = columns["document.title_entity"], columns["chunk.document"]
+    yield titles, np.arange(len(titles))
+    yield columns["mention.entity"], documents[columns["unit.chunk"][columns["mention.unit"]]]
+    yield columns["description.entity"], documents[columns["description.chunk"]]

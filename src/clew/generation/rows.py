@@ -33,11 +33,16 @@ class Live:
 
 
 def live_rows(
-    table: Mapping[str, NDArray[Any]], documents: Rows, layers: Iterable[str] = TABLES
+    table: Mapping[str, NDArray[Any]],
+    documents: Rows,
+    layers: Iterable[str] = TABLES,
+    *,
+    n_extractions: int | None = None,
 ) -> Live:
     """Return the live rows of `layers`, which stand behind the layers above them.
 
-    An older extraction of the same chunk and kind is not live, nor is what hangs on it.
+    An older extraction of the same chunk and kind is not live, nor is what hangs on it. Where
+    `n_extractions` is given those behind so many are not live either.
     """
     live = Live({"document": documents})
     for layer in layers:
@@ -45,7 +50,10 @@ def live_rows(
         n_above = len(table[_size_column(above)])
         rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
         if layer == "extraction":
-            newest = _last_of_equal(places * 256 + table["extraction.kind"][rows])
+            if n_extractions is not None:
+                known = rows < n_extractions
+                rows, places = rows[known], places[known]
+            newest = newest_of(places, table["extraction.kind"][rows])
             rows, places = rows[newest], places[newest]
         live.rows[layer], live.above[layer] = rows, places
     return live
@@ -73,8 +81,9 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
     return rows, position[rows]
 
 
-def _last_of_equal(keys: Rows) -> Rows:
-    """Return where each distinct key last stands, ascending."""
+def newest_of(chunks: Rows, kinds: NDArray[Any]) -> Rows:
+    """Return which extractions, oldest first, are the last of a chunk and a kind, ascending."""
+    keys = chunks * 256 + kinds
     _, first = np.unique(keys[::-1], return_index=True)
     return np.sort(len(keys) - 1 - first)
 

@@ -27,14 +27,16 @@ _BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's c
 class StoredVectors:
     """(n, d) vectors in arrays of stored ones: `rows[i]` of these end to end, or zero for -1.
 
-    The arrays are coded in `bits` a number, or float32 as a batch has them.
+    Each array is coded, mostly in `bits` a number, or float32 as a batch has it. Products are made
+    of the codes as they are stored where all arrays are coded alike.
     """
 
     def __init__(
         self, parts: Sequence[StoredColumn], rows: Rows, *, dimension: int, bits: int
     ) -> None:
         self._parts = parts
-        self._are_coded = all(part.dtype == np.uint8 for part in parts)
+        widths = {part.width if part.dtype == np.uint8 else 0 for part in parts}
+        self._width = widths.pop() if len(widths) == 1 else 0  # 0: not coded, or not alike
         self._ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         self._rows = rows
         self._dimension = dimension
@@ -67,7 +69,7 @@ class StoredVectors:
     def _products(self, stored_rows: Rows, other: NDArray[Any]) -> NDArray[Any]:
         n = len(stored_rows)
         blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
-        if not self._are_coded:
+        if not self._width:
             return np.concatenate([self._read(stored) @ other for stored in blocks])
         multiply = partial(self._of_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _MANY:
@@ -82,7 +84,8 @@ class StoredVectors:
 
     def _of_blocks(self, blocks: Sequence[Rows], other: NDArray[np.float32]) -> list[NDArray[Any]]:
         room = np.empty((min(len(blocks[0]), _BLOCK), self._dimension), dtype=np.float32)
-        return [coding.products(self._codes(each), other, self._bits, room) for each in blocks]
+        bits = coding.bits_of(self._width, self._dimension, self._bits)
+        return [coding.products(self._codes(each), other, bits, room) for each in blocks]
 
     def __array__(  # as NumPy calls it
         self,
@@ -96,12 +99,12 @@ class StoredVectors:
 
     def _read(self, stored: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored rows, zero for -1."""
-        if self._are_coded:
-            return coding.decoded(self._codes(stored), self._dimension, self._bits)
+        if self._width:
+            return self._decoded(self._codes(stored))
         return self._gathered(stored, self._dimension, np.dtype(np.float32))
 
     def _codes(self, stored: Rows) -> NDArray[np.uint8]:
-        return self._gathered(stored, coding.width(self._dimension, self._bits), np.dtype("u1"))
+        return self._gathered(stored, self._width, np.dtype("u1"))
 
     def _gathered(self, stored: Rows, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return the rows of the arrays, coded or not as `dtype` has them; zero for -1."""
@@ -123,7 +126,8 @@ class StoredVectors:
     def _decoded(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         if rows.dtype != np.uint8:
             return rows
-        return coding.decoded(rows, self._dimension, self._bits)
+        bits = coding.bits_of(rows.shape[1], self._dimension, self._bits)
+        return coding.decoded(rows, self._dimension, bits)
 
 
 def _are_neighbours(rows: Rows) -> bool:

@@ -49,7 +49,8 @@ class Settings:
 
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
-    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a number of a vector: 1, 2, 4 or 8
+    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a chunk's numbers: 1, 2, 4 or 8
+    unit_bits: int = schema.DEFAULT_BITS["unit_bits"]  # of a unit's and a name's numbers
     token_bits: int = schema.DEFAULT_BITS["token_bits"]  # of a number of a token's vector
 
     def __post_init__(self) -> None:
@@ -58,10 +59,10 @@ class Settings:
                 f"settings have a Chunking, and vectors that are {LATE!r} or {SEPARATE!r}, "
                 f"not {self.chunking!r:.60} and {self.vectors!r:.60}"
             )
-        if not {self.vector_bits, self.token_bits} <= {*BITS}:
+        if not {self.vector_bits, self.unit_bits, self.token_bits} <= {*BITS}:
             raise InputError(
                 f"a number of a vector has {', '.join(map(str, BITS[:-1]))} or {BITS[-1]} bits, "
-                f"not {self.vector_bits!r:.60} and {self.token_bits!r:.60}"
+                f"not {self.vector_bits!r:.60}, {self.unit_bits!r:.60} and {self.token_bits!r:.60}"
             )
 
     def recipe(self, models: Models) -> dict[str, Scalar]:
@@ -73,6 +74,7 @@ class Settings:
             "chunk_size": self.chunking.size,
             "subchunk_depth": self.chunking.subchunk_depth,
             "token_bits": self.token_bits,
+            "unit_bits": self.unit_bits,
             "vector_bits": self.vector_bits,
             "vectors": LATE if late else SEPARATE,
         }
@@ -221,13 +223,18 @@ def finish(
     need an `embedder` that cannot be had, or vectors that the index lacks, are left to the first
     question that asks for them.
     """
-    if generation.wasted(store) > _COMPACT_ABOVE if compact is None else compact:
+    if compact is None:
+        compact = generation.wasted(store) > _COMPACT_ABOVE
+    if compact:
         generation.compact(store)
+    there = () if compact else store.cache.names()
     with closing(generation.open_snapshot(store)) as snapshot:
         wanted = cached if len(snapshot.layer("chunk")) else ()
         for each in (each for each in wanted if each.worth(snapshot)):
             with suppress(MissingExtra, MissingLayer, ModelError, RecipeMismatch):
                 if each.edited and snapshot.former_arrays(each) is not None:
+                    continue
+                if each.lazy and each.name in there:
                     continue
                 if not each.embeds:
                     snapshot.get(each)

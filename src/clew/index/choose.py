@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
 
 import numpy as np
 
@@ -204,7 +204,7 @@ def _consider(
     if not len(among):
         return
     texts = titled_texts(snapshot)
-    free = among[known(kind, [texts[row] for row in among])]
+    free = among[known(kind, [texts[row] for row in among.tolist()])]
     if kind == UNITS:
         choice = _worthy(snapshot, wanted, among)
     elif anew:
@@ -224,7 +224,9 @@ def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDAr
     layer, texts = snapshot.layer("chunk"), titled_texts(snapshot)
     rows, values = np.flatnonzero(snapshot.are_texts()), None
     if wanted.units < 1:  # with a share of 1 it does not matter what a chunk is worth
-        values = chunk_values([texts[row] for row in rows], layer.vectors[rows], wanted.value)
+        values = chunk_values(
+            [texts[row] for row in rows.tolist()], layer.vectors[rows], wanted.value
+        )
     n_tokens, places = layer.columns["n_tokens"][rows], np.searchsorted(rows, among)
     return rows[chosen(n_tokens, places, wanted.units, values, wanted.seed)]
 
@@ -284,16 +286,36 @@ def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
     return numbers
 
 
-def titled_texts(snapshot: Snapshot) -> list[str]:
-    """Return what models read of each chunk: its document's title on a line, then its text."""
+def titled_texts(snapshot: Snapshot) -> Sequence[str]:
+    """Return what models read of each chunk: its document's title on a line, then its text.
+
+    Of no more chunks the text is read than of those that are asked for.
+    """
     return snapshot.get(_TITLED_TEXTS)
 
 
-def _all_titled(snapshot: Snapshot) -> list[str]:
-    return snapshot.titled_texts(range(len(snapshot.layer("chunk"))))
+class _TitledTexts(Sequence[str]):
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._read: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._snapshot.layer("chunk"))
+
+    @overload
+    def __getitem__(self, row: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[str]: ...
+    def __getitem__(self, row: SupportsIndex | slice) -> str | Sequence[str]:
+        if isinstance(row, slice):
+            return [self[each] for each in range(*row.indices(len(self)))]
+        chunk = range(len(self))[row]  # which raises where there is none
+        if chunk not in self._read:
+            [self._read[chunk]] = self._snapshot.titled_texts([chunk])
+        return self._read[chunk]
 
 
-_TITLED_TEXTS = Derived("titled texts", _all_titled)
+_TITLED_TEXTS = Derived("titled texts", _TitledTexts)
 
 
 NOTHING = False  # kept of a text whose reply was of no use

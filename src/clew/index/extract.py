@@ -235,7 +235,7 @@ class ExtractionCorpus:
         self.stored = stored_chunks(self.snapshot)
 
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> Sequence[str]:
         return titled_texts(self.snapshot)
 
     @cached_property

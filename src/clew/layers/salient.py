@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.algo.salience import Score
+    from clew.algo.salience import Ngrams, Score
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of the hash of what an n-gram goes on from
 
 THRESHOLD = 0.5  # of a salient term's rate
 LONGEST = 3  # words of a salient term
@@ -63,8 +66,8 @@ def salient_rates(
     inside a longer one that stands there as often is left out, unless `nested`. Terms are numbered,
     and the entries of a row ordered, as they stand in the texts. O(n-grams of all texts), sorted.
     """
-    words = _read(texts)
-    ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
+    counted = CountedTexts.of(texts, longest)
+    ngrams = counted.ngrams
     lengths = np.ones(len(texts), dtype=np.int64)  # which "eq2" alone looks at
     if score == "eq2":
         lengths = np.array([len(bleu_tokens(text)) for text in texts], dtype=np.int64)
@@ -78,8 +81,45 @@ def salient_rates(
     number = np.empty(len(columns), dtype=np.int32)
     number[order] = np.arange(len(columns))
     found = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
-    places, sizes = ngrams.places[kept][first[order]], ngrams.sizes[kept][first[order]]
-    return found, [words.text(*at) for at in zip(places.tolist(), sizes.tolist(), strict=True)]
+    return found, counted.written(np.flatnonzero(kept)[first[order]])
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTexts:
+    """The n-grams of texts, in the order in which they stand there first."""
+
+    ngrams: Ngrams
+    _words: _ContentWords
+
+    @classmethod
+    def of(cls, texts: Sequence[str], longest: int) -> CountedTexts:
+        words = _read(texts)
+        given = words.numbers, words.added, words.joins, words.begins, longest
+        return cls(count_ngrams(*given), words)
+
+    def written(self, chosen: NDArray[np.integer]) -> list[str]:
+        """Return some n-grams, by their places among the entries of all texts."""
+        places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
+        return [self._words.text(*at) for at in zip(places, sizes, strict=True)]
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return 64 bits for each entry, the same wherever an n-gram stands."""
+        first, more = (
+            np.array([_hash(word) for word in words], dtype=np.uint64)
+            for words in self._words.spellings
+        )
+        places, sizes = self.ngrams.places, self.ngrams.sizes
+        found = first[self._words.numbers[places]]
+        for i in range(1, int(sizes.max(initial=1))):
+            longer = sizes > i
+            found[longer] *= _FACTOR
+            found[longer] += more[self._words.added[places[longer] + i]]
+        return np.asarray(found)
+
+
+def _hash(word: str) -> int:
+    found = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(found.digest(), "little")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,18 @@ from scipy.sparse import csr_array
 
 from clew.algo.salience import entries
 from clew.algo.sketches import digest
-from clew.algo.synonyms import near_pairs
+from clew.algo.synonyms import near_pairs, renewed_pairs
 from clew.derived import CachedArrays, Derived
-from clew.layers.entities import is_key
-from clew.layers.extractions import encoded
-from clew.layers.numbers import Numbers
 from clew.layers.relations import Terms
-from clew.layers.salient import as_written, salient_rates
-from clew.text.keys import has_key, name_key
+from clew.layers.salient import salient_rates
+from clew.layers.salient_chunks import (
+    greatest,
+    keys_of,
+    names_of,
+    salient_arrays,
+    written_arrays,
+)
+from clew.text.keys import has_key
 from clew.text.normalize import entity_key
 from clew.types import LLM_MADE
 
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]
+    Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
     Rate = Callable[[Sequence[str]], tuple[csr_array, list[str]]]
 
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
@@ -101,7 +106,7 @@ def _statistical(
         rate = partial(
             salient_rates, score=score, threshold=threshold, longest=longest, nested=nested
         )
-        arrays = _arrays(snapshot, lambda: embedder, arrays, rate=rate, synonym=synonym)
+        arrays = _other_arrays(snapshot, lambda: embedder, arrays, rate, synonym)
     return _opened(snapshot, arrays, synonym)
 
 
@@ -112,11 +117,8 @@ def terms_of(snapshot: Snapshot) -> Terms:
 
 def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
     """Return what makes those terms salient that arrays hold."""
-    terms = Terms()
-    if "settings" in arrays:
-        threshold, longest = arrays["settings"].tolist()
-        terms = Terms(threshold, int(longest))
-    return "normalised", terms.threshold, terms.longest, False
+    threshold, longest = arrays["settings"].tolist()
+    return "normalised", threshold, int(longest), False
 
 
 def _computed(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
@@ -124,148 +126,157 @@ def _computed(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays
 
 
 def _updated(snapshot: Snapshot, earlier: Earlier, *, embedder: Callable[[], Embedder]) -> Arrays:
-    """The text of a chunk stays what it is, so equal chunks have equal salient terms."""
-    last = earlier.arrays
-    same = "chunk" in earlier.unchanged and np.array_equal(last["is_text"], snapshot.are_texts())
-    return _arrays(snapshot, embedder, last, same_texts=same)
+    """The text of a chunk stays what it is, and a name has the vector of its key."""
+    return _arrays(snapshot, embedder, earlier)
 
 
 def _arrays(
-    snapshot: Snapshot,
-    embedder: Callable[[], Embedder],
-    last: Arrays | None = None,
-    *,
-    same_texts: bool = False,
-    rate: Rate | None = None,
-    synonym: float = SYNONYM,
+    snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: Earlier | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return what `statistical` is made from; docs/format.md has the names.
+    """Return what is cached; docs/format.md has the names.
 
-    From `last`, the arrays of an earlier generation, come the vectors of names that it has, so the
-    `embedder` is called where there are others only; and the synonyms, where these are of the same
-    vectors. `same_texts` says that the salient terms are its own, too, if what makes them is.
-    Without a `rate` that is what the recipe has.
+    From `earlier` come salient terms, vectors of names and synonyms, as far as they are the same.
+    The `embedder` is called where there are names without a vector.
     """
-    terms = terms_of(snapshot)
+    terms, is_text = terms_of(snapshot), snapshot.are_texts()
     made_by = terms.threshold, terms.longest
-    if rate is None:
-        rate = partial(salient_rates, threshold=terms.threshold, longest=terms.longest)
-    if last is not None and same_texts and _settings(last)[1:3] == made_by:
-        salient = {name: last[name] for name in ("names", "n_bytes", "indptr", "indices", "rates")}
+    last = None if earlier is None else earlier.arrays
+    if last is None or earlier is None or _settings(last)[1:3] != made_by:
+        salient = salient_arrays(snapshot, terms, None, np.full(len(is_text), -1))
     else:
-        salient = _salient_arrays(snapshot, rate)
-    keys = list(map(name_key, _names(salient)))
-    entity = np.asarray(snapshot.layer("entity").rows(keys), dtype=np.int32)
-    others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
-    vectors = _vectors(snapshot, others, embedder, last)
-    return {
-        **salient,
-        "is_text": snapshot.are_texts(),
-        "settings": np.array(made_by, dtype=np.float64),
-        "entities": entity,
-        "vectors": vectors,
-        **_synonym_arrays(snapshot, entity, others, vectors, last, synonym),
-        "grounded": _grounded(snapshot, _rates(salient, entity, len(snapshot.layer("entity")))),
-    }
+        then = earlier.rows["chunk"].copy()
+        kept = np.flatnonzero(then >= 0)
+        then[kept[last["is_text"][then[kept]] != is_text[kept]]] = -1
+        salient = salient_arrays(snapshot, terms, last, then)
+    rows = np.empty(0, dtype=np.int64) if earlier is None else earlier.rows["entity"]
+    found = _named(snapshot, salient, embedder, last, rows)
+    return {**found, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
 
 
-# -- salient terms ---------------------------------------------------------------------------------
-
-
-def _salient_arrays(snapshot: Snapshot, rate: Rate) -> dict[str, NDArray[Any]]:
-    """Return the names of the salient terms of all chunks, and their rates there."""
+def _other_arrays(
+    snapshot: Snapshot, embedder: Callable[[], Embedder], last: Arrays, rate: Rate, synonym: float
+) -> dict[str, NDArray[Any]]:
+    """Return the same by other settings; `last` is what is cached of the same generation."""
     chunks = np.flatnonzero(snapshot.are_texts())
     texts = snapshot.titled_texts(chunks.tolist())
-    rates, terms = rate(texts)
-    ends = rates.indptr.tolist()
-    keys, names = Numbers(), list[str]()
-    numbers: dict[str, int] = {}  # of spellings; -1 where one is too long for a name
-    found = np.empty(rates.nnz, dtype=np.int64)
-    for text, start, end in zip(texts, ends, ends[1:], strict=False):
-        said = as_written([terms[term] for term in rates.indices[start:end].tolist()], text)
-        for place, name in enumerate(said, start):
-            if name not in numbers:
-                key = name_key(name)
-                numbers[name] = keys[key] if is_key(key) else -1
-                if len(keys) > len(names):
-                    names.append(name)
-            found[place] = numbers[name]
-    owners, named = np.repeat(chunks, np.diff(rates.indptr)), found >= 0
-    shape = len(snapshot.layer("chunk")), len(names)
-    by_chunk = _greatest(owners[named], found[named], rates.data[named], shape)
-    letters, n_bytes = encoded(names)
+    n_chunks = len(snapshot.layer("chunk"))
+    salient = written_arrays(*rate(texts), texts, chunks, n_chunks)
+    same = np.arange(len(snapshot.layer("entity")))
+    return _named(snapshot, salient, embedder, last, same, synonym)
+
+
+def _named(
+    snapshot: Snapshot,
+    salient: Arrays,
+    embedder: Callable[[], Embedder],
+    last: Arrays | None,
+    entities: Rows,
+    synonym: float = SYNONYM,
+) -> dict[str, NDArray[Any]]:
+    """Return salient terms with what hangs on their names; see `_arrays`.
+
+    (n_entities,) `entities` are the rows that entities had in the generation of `last`, -1 for new
+    ones.
+    """
+    layer, keys = snapshot.layer("entity"), keys_of(salient)
+    entity = np.asarray(layer.rows(keys), dtype=np.int32)
+    others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
+    known = _known(others, last)
+    vectors = _vectors(snapshot, others, known, embedder, last)
+    members, of_members = _members(snapshot, entity, others, vectors)
+    then: Then | None = None
+    if last is not None and synonym >= SYNONYM:
+        began = int(last["n_entities"][0])
+        nodes = np.concatenate([entities, np.where(known >= 0, known + began, -1)])[members]
+        then = last, _found(last["members"], nodes)
     return {
-        "names": letters,
-        "n_bytes": n_bytes,
-        "indptr": by_chunk.indptr,
-        "indices": by_chunk.indices,
-        "rates": by_chunk.data,
+        **salient,
+        "entities": entity,
+        "n_entities": np.array([len(layer)]),
+        "vectors": vectors,
+        "members": members,
+        **_synonym_arrays(of_members, then, synonym),
+        "grounded": _grounded(snapshot, _rates(salient, entity, len(layer))),
     }
-
-
-def _names(arrays: Arrays) -> list[str]:
-    """Return the names that arrays hold."""
-    letters, ends = arrays["names"].tobytes(), np.cumsum(arrays["n_bytes"]).tolist()
-    return [letters[start:end].decode() for start, end in pairwise([0, *ends])]
-
-
-def _greatest(rows: Rows, columns: Rows, values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
-    """Return the matrix of some entries, float32; of several in one place the greatest."""
-    keys = rows.astype(np.int64) * shape[1] + columns
-    order = np.lexsort((-values, keys))
-    places, first = np.unique(keys[order], return_index=True)
-    ends = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
-    found = values[order[first]].astype(np.float32)
-    return csr_array((found, places % max(1, shape[1]), ends), shape=shape)
 
 
 # -- names and their synonyms ----------------------------------------------------------------------
 
 
+def _found(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
+    """Return where each number stands among ascending ones, -1 where it does not."""
+    place = np.searchsorted(ascending, numbers)
+    is_there = np.append(ascending, -2)[place] == numbers
+    return np.where(is_there, place, -1)
+
+
+def _known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
+    """Return which of the names of `last` that no entity had has each key, -1 for none."""
+    if last is None:
+        return np.full(len(keys), -1, dtype=np.int64)
+    pairs = zip(keys_of(last), last["entities"].tolist(), strict=True)
+    rows = {key: row for row, key in enumerate(key for key, entity in pairs if entity < 0)}
+    return np.array([rows.get(key, -1) for key in keys], dtype=np.int64)
+
+
 def _vectors(
-    snapshot: Snapshot, keys: Sequence[str], embedder: Callable[[], Embedder], last: Arrays | None
+    snapshot: Snapshot,
+    keys: Sequence[str],
+    known: Rows,
+    embedder: Callable[[], Embedder],
+    last: Arrays | None,
 ) -> NDArray[np.float32]:
     """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
-    known: dict[str, int] = {}
-    if last is not None:
-        pairs = zip(_names(last), last["entities"].tolist(), strict=True)
-        known = {name_key(name): row for row, name in enumerate(n for n, e in pairs if e < 0)}
-    rows = np.array([known.get(key, -1) for key in keys], dtype=np.intp)
-    new = [key for key, row in zip(keys, rows.tolist(), strict=True) if row < 0]
-    layer = snapshot.layer("entity")
-    made = layer.vectors[:0]
+    new = [key for key, row in zip(keys, known.tolist(), strict=True) if row < 0]
+    made = snapshot.layer("entity").vectors[:0]
     if new:
         made = embedder().embed(new, kind="document")
     vectors = np.empty((len(keys), made.shape[1]), dtype=np.float32)
-    vectors[rows < 0] = made
+    vectors[known < 0] = made
     if last is not None:
-        vectors[rows >= 0] = last["vectors"][rows[rows >= 0]]
+        vectors[known >= 0] = last["vectors"][known[known >= 0]]
     return vectors
 
 
-def _synonym_arrays(
-    snapshot: Snapshot,
-    entity: Rows,
-    terms: Sequence[str],
-    vectors: NDArray[np.float32],
-    last: Arrays | None,
-    synonym: float,
-) -> dict[str, NDArray[Any]]:
-    """Return the nodes that may have synonyms, in order, and the cosines of those that are."""
+def _members(
+    snapshot: Snapshot, entity: Rows, terms: Sequence[str], vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the nodes that may have synonyms, ascending, and their vectors."""
     layer = snapshot.layer("entity")
     takes_part = np.array(layer.columns["extracted"], dtype=bool)
     takes_part[entity[entity >= 0]] = True
     rows = np.flatnonzero(takes_part)
     nodes = np.concatenate([rows, len(layer) + np.arange(len(terms))])
     of_nodes = np.concatenate([layer.vectors[rows], vectors])
-    letters = (sum(map(str.isalnum, key)) for key in (*layer.ids(rows.tolist()), *terms))
-    named = np.fromiter(letters, np.intp, len(nodes)) >= _SHORTEST
+    keys = (*layer.ids(rows.tolist()), *terms)
+    named = np.fromiter(map(_is_long, keys), np.bool_, len(nodes))
     named &= of_nodes.any(axis=1)  # a date that no extraction has is zero
-    of_nodes = of_nodes[named]
-    found = {"members": nodes[named], "digest": digest(of_nodes)}
-    if last is not None and synonym >= SYNONYM and np.array_equal(last["digest"], found["digest"]):
-        return found | {name: last[name] for name in ("starts", "others", "cosines")}
-    near = near_pairs(of_nodes, synonym)
+    return nodes[named], of_nodes[named]
+
+
+def _is_long(key: str) -> bool:
+    """Say whether a name may have synonyms."""
+    first = key[:_SHORTEST]
+    return (len(first) == _SHORTEST and first.isalnum()) or (
+        sum(map(str.isalnum, key)) >= _SHORTEST
+    )
+
+
+def _synonym_arrays(
+    vectors: NDArray[np.float32], then: Then | None, synonym: float
+) -> dict[str, NDArray[Any]]:
+    """Return the cosines of members that are synonyms, from those that there were `then`."""
+    found = {"digest": digest(vectors)}
+    near: csr_array | None = None
+    if then is not None:
+        last, rows = then
+        if np.array_equal(last["digest"], found["digest"]):
+            return found | {name: last[name] for name in ("starts", "others", "cosines")}
+        n = len(last["members"])
+        pairs = csr_array((last["cosines"], last["others"], last["starts"]), shape=(n, n))
+        near = renewed_pairs(pairs, rows, vectors, synonym)
+    if near is None:
+        near = near_pairs(vectors, synonym)
     return found | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
 
 
@@ -326,7 +337,7 @@ def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
 
 def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
     """Return the statistical entities that arrays hold, with the synonyms above a cosine."""
-    names, entity = _names(arrays), arrays["entities"]
+    names, entity = names_of(arrays), arrays["entities"]
     is_term = entity < 0
     n_terms, n_entities = int(is_term.sum()), len(snapshot.layer("entity"))
     salient = np.diff(arrays["indptr"])[snapshot.are_texts()] > 0
@@ -347,7 +358,7 @@ def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
     chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
     row = rows[arrays["indices"]]
     kept = row >= 0
-    return _greatest(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
+    return greatest(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
 
 
 def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
@@ -361,10 +372,11 @@ def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
 
 _STATISTICAL = Derived("statistical entities", _statistical)
 STATISTICAL = CachedArrays(
-    "statistical",
+    "statistical-entities",
     _computed,
-    inputs=("chunk",),
+    inputs=("chunk", "entity"),
     update=_updated,
+    lazy=True,
     embeds=True,
     worth=lambda snapshot: len(snapshot.layer("triple")) > 0,
 )

@@ -2,8 +2,8 @@
 
 Two ways: *late* reads each chunk once and takes the chunk's vector, those of its sentences and
 sub-chunks (means of their tokens in the chunk's context: late chunking, Günther et al. 2024,
-arXiv:2409.04701) and the reranker's token vectors from that one pass; *separate* embeds every text
-by itself.
+arXiv:2409.04701) and, for the reranker, those of the tokens of terms from that one pass; *separate*
+embeds every text by itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from clew.layers.chunks import Chunks, Columns
 from clew.models import Embedder, TokenEmbedder
+from clew.text.analyze import term_spans
 from clew.types import TokenVectors
 
 Code = Callable[[str, NDArray[Any]], NDArray[Any]]  # a column's name and rows, to what is kept
@@ -64,18 +65,20 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_a
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
         passes = embedder.embed_tokens([text for text, _ in titled[block]])
-        for (_, offset), window, inside, tokens in zip(
+        for (text, offset), window, inside, tokens in zip(
             titled[block], chunks.windows[block], parts[block], passes, strict=True
         ):
             shift = offset - window.start
             places = [_token_range(tokens, a + shift, b + shift) for a, b in window.sentences]
-            ranges += places
             sentence_vectors.add(_means(tokens, places))
             within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
             part_vectors.add(_means(tokens, within))
             chunk_vectors.add(tokens.pooled[None])
-            stored.add(_small(tokens.vectors))
-            counts.append(len(tokens.vectors))
+            kept = _of_terms(text, tokens)
+            n_before = np.concatenate([[0], np.cumsum(kept)]).tolist()
+            ranges += [(n_before[first], n_before[last]) for first, last in places]
+            stored.add(_small(tokens.vectors[kept]))
+            counts.append(n_before[-1])
     columns: Columns = {
         "chunk.vectors": chunk_vectors.whole(),
         "chunk.n_stored": np.asarray(counts, dtype=np.int32),
@@ -97,10 +100,12 @@ def ragged_tokens(
     pooled = _Rows("statement.vectors", embedder.dimension, np.float32, as_they_are)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
-        for tokens in embedder.embed_tokens(texts[begin : begin + _AT_ONCE]):
-            stored.add(_small(tokens.vectors))
+        block = texts[begin : begin + _AT_ONCE]
+        for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
+            kept = _of_terms(text, tokens)
+            stored.add(_small(tokens.vectors[kept]))
             pooled.add(tokens.pooled[None])
-            counts.append(len(tokens.vectors))
+            counts.append(int(kept.sum()))
     return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
 
 
@@ -148,6 +153,18 @@ def _small(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
+
+
+def _of_terms(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
+    """Return (n,): which tokens are kept, those that some term of the text has a character of.
+
+    Marks and stop words are what hardly any token of a question is nearest to.
+    """
+    places = np.array([(start, end) for _, start, end in term_spans(text)]).reshape(-1, 2)
+    begins, ends = tokens.spans.T
+    last = np.searchsorted(places[:, 0], ends, side="left") - 1  # the last that begins before
+    found = np.concatenate([[0], places[:, 1]])  # the terms end in the order in which they begin
+    return np.asarray(found[last + 1] > begins)
 
 
 def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:

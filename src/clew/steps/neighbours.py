@@ -8,13 +8,18 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo import keywords, sketches
-from clew.algo.knn import knn_graph, overlapping, page_ranks
+from clew.algo.knn import ChosenNeighbours, choose, overlapping, page_ranks, renewed
+from clew.algo.links import StoredLink
+from clew.algo.nearest import Choices
 from clew.derived import CachedArrays, Derived
-from clew.types import Snapshot
+from clew.types import TURNED_LINKS, Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
+    from clew.algo.links import Link
     from clew.derived import Arrays, Earlier
 
 _K = 2  # neighbours of a chunk, as the methods that use the graph take by default
@@ -37,11 +42,8 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
 
 
 def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
-    if k != _K:
-        return _computed_graph(snapshot, k)
-    found, n = snapshot.get(NEIGHBOURS), len(snapshot.layer("chunk"))
-    ones = np.ones(len(found["indices"]))
-    return csr_array((ones, found["indices"], found["indptr"]), shape=(n, n))
+    chosen = _opened(snapshot.get(NEIGHBOURS)) if k == _K else _chosen(snapshot, k)
+    return chosen.graph()
 
 
 def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
@@ -49,30 +51,74 @@ def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
 
 
 def _neighbours(snapshot: Snapshot) -> Arrays:
-    """Terms and vectors of a chunk stay what they are, so equal chunks have an equal graph."""
-    graph = _computed_graph(snapshot, _K)
-    return {"indptr": graph.indptr, "indices": graph.indices}
+    return _arrays(snapshot, _chosen(snapshot, _K))
 
 
-def _computed_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
+def _updated_neighbours(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+    """Terms and vectors of a chunk stay what they are, so only others can change its choice."""
+    able, then, rows = snapshot.are_texts(), earlier.arrays, earlier.rows["chunk"]
+    kept = rows >= 0
+    kept[kept] = then["is_text"][rows[kept]] == able[kept]
+    if "chunk" in earlier.unchanged and kept.all():
+        return then
+    layer = snapshot.layer("chunk")
+    chosen = renewed(
+        _opened(then),
+        np.where(kept, rows, -1),
+        snapshot.linked("chunk", "term"),
+        _by_term(snapshot),
+        layer.vectors,
+        able=able,
+        excluded=overlapping(*(layer.columns[name] for name in ("document", "start", "end"))),
+    )
+    return _neighbours(snapshot) if chosen is None else _arrays(snapshot, chosen)
+
+
+def _by_term(snapshot: Snapshot) -> Link:
+    """Return the chunks of each term; where that link is not kept, from memory."""
+    if snapshot.former_arrays(TURNED_LINKS["term", "chunk"]) is not None:
+        return snapshot.linked("term", "chunk")
+    return StoredLink.of(csr_array(snapshot.link("chunk", "term").T))
+
+
+def _chosen(snapshot: Snapshot, k: int) -> ChosenNeighbours:
+    """Return which others each chunk chooses; those of an imported graph choose none."""
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
     is_all = len(rows) == n
-    graph = knn_graph(
+    chosen = choose(
         terms if is_all else terms[rows],
         layer.vectors if is_all else layer.vectors[rows],
         k,
         excluded=overlapping(*(layer.columns[name][rows] for name in ("document", "start", "end"))),
     )
-    if is_all:
-        return graph
-    a, b = graph.nonzero()
-    return csr_array((graph.data, (rows[a], rows[b])), shape=(n, n))
+    return chosen if is_all else chosen.among(rows, n)
+
+
+def _arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
+    return {
+        "lexical": chosen.lexical.rows,
+        "shared": chosen.lexical.scores,
+        "semantic": chosen.semantic.rows,
+        "cosines": chosen.semantic.scores,
+        "exact": np.array([chosen.exact]),
+        "is_text": snapshot.are_texts(),
+    }
+
+
+def _opened(arrays: Arrays) -> ChosenNeighbours:
+    return ChosenNeighbours(
+        Choices(arrays["lexical"], arrays["shared"]),
+        Choices(arrays["semantic"], arrays["cosines"]),
+        bool(arrays["exact"][0]),
+    )
 
 
 _CHUNK_GRAPH = Derived("the k-nearest-neighbour graph of chunks", _chunk_graph)
 _CHUNK_RANKS = Derived("ranks in the k-nearest-neighbour graph of chunks", _chunk_ranks)
-NEIGHBOURS = CachedArrays(f"neighbours-{_K}", _neighbours, inputs=("chunk",))
+NEIGHBOURS = CachedArrays(
+    "chunk-neighbours", _neighbours, inputs=("chunk",), update=_updated_neighbours
+)
 
 
 # -- keywords -------------------------------------------------------------------------------------
@@ -80,7 +126,16 @@ NEIGHBOURS = CachedArrays(f"neighbours-{_K}", _neighbours, inputs=("chunk",))
 
 def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
     """Return for each term the length of the sum of the vectors of the sentences with it."""
-    return np.asarray(snapshot.get(KEYWORDS)["lengths"])
+    return snapshot.get(_KEYWORD_LENGTHS)
+
+
+def _keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
+    found = snapshot.former_arrays(KEYWORDS)
+    if found is None or snapshot.former is None:
+        return np.asarray(snapshot.get(KEYWORDS)["lengths"])
+    edits = {name: snapshot.former.rows(name) for name in ("sentence", "term")}
+    then = {name: each.then(np.arange(each.size)) for name, each in edits.items()}
+    return _lengths(snapshot, found, then)
 
 
 def _keywords(snapshot: Snapshot) -> Arrays:
@@ -91,16 +146,22 @@ def _keywords(snapshot: Snapshot) -> Arrays:
 def _updated_keywords(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     if {"sentence", "term"} <= earlier.unchanged:
         return earlier.arrays
-    link = snapshot.link("sentence", "term")
-    lengths = keywords.updated_lengths(
-        earlier.arrays["lengths"],
-        earlier.arrays["n_sentences"],
-        earlier.rows["sentence"],
-        earlier.rows["term"],
-        link,
+    lengths = _lengths(snapshot, earlier.arrays, earlier.rows)
+    return {**_counts(snapshot.link("sentence", "term")), "lengths": lengths}
+
+
+def _lengths(
+    snapshot: Snapshot, then: Arrays, rows: Mapping[str, NDArray[np.int64]]
+) -> NDArray[np.float32]:
+    """Return the lengths, by those of `then`; `rows` are which row each row was then."""
+    return keywords.updated_lengths(
+        then["lengths"],
+        then["n_sentences"],
+        rows["sentence"],
+        rows["term"],
+        snapshot.link("sentence", "term"),
         snapshot.layer("sentence").vectors,
     )
-    return {**_counts(link), "lengths": lengths}
 
 
 def _counts(link: csr_array) -> Arrays:
@@ -108,8 +169,9 @@ def _counts(link: csr_array) -> Arrays:
 
 
 KEYWORDS = CachedArrays(
-    "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords
+    "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords, edited=True
 )
+_KEYWORD_LENGTHS = Derived("lengths of keywords", _keyword_lengths)
 
 
 # -- nearest rows ---------------------------------------------------------------------------------

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 
+# The weight of a stop word or mark: half of a word's that stands in every chunk, since no token of
+# such is stored. So support is on average what it was with tokens of all words.
+_COMMON = 0.5 * float(np.log1p(1.0))
+
+
 class Coverage:
     """How well rows of a layer meet each token of the query; each row is read once.
 
@@ -80,8 +85,7 @@ class Coverage:
         weights = np.zeros(len(tokens.ids))
         for (start, end), weight in zip(words.spans, words.weights, strict=True):
             weights[(tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)] = weight
-        common = np.log1p(1.0)  # a stop word or mark: as if it stood in every chunk
-        return np.where(weights > 0, weights, common)
+        return np.where(weights > 0, weights, _COMMON)
 
     @property
     def spans(self) -> NDArray[np.int32]:

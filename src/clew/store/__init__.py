@@ -32,11 +32,11 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that was added, removed or brought back."""
+    """A document that was added, removed, brought back or given another id."""
 
     row: int
     live: bool
-    after: int  # of one that was added: the row of the live one before it by id, -1 for none
+    after: int  # of one that is live: the row of the live one before it by id, -1 for none
 
 
 class View(Protocol):
@@ -72,10 +72,11 @@ class View(Protocol):
         ...
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        """Return the documents that a generation's followers removed, brought back and added.
+        """Return the documents that a generation's followers removed, and those they gave a place.
 
-        The latter come last, by their ids; their rows are those from the `first` on. None where
-        that is not known, or something else changed: an id, or what an entity stands for.
+        The latter were added, in the rows from the `first` on, brought back or renamed, and come
+        last, by their ids. None where that is not known, or something else changed: what an
+        entity stands for.
         """
         ...
 

@@ -31,6 +31,7 @@ class FileCache:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
+        self._held: dict[str, tuple[_State, Arrays]] = {}  # what was loaded last, by name
 
     def names(self) -> list[str]:
         return sorted({name for name, _, _ in self._files()})
@@ -43,9 +44,20 @@ class FileCache:
         return min((generation for _, generation, _ in self._files()), default=newest)
 
     def load(self, name: str, generation: int) -> Arrays | None:
+        path = self._path(name, generation)
+        file, held = _state(path), self._held.get(name)
+        if held is not None and held[0] == file:
+            return held[1]  # of which nothing is looked at twice
         with suppress(DamagedIndex):
-            return segments.read(self._path(name, generation))
+            arrays = segments.read(path)
+            if file is not None:
+                self._held[name] = file, arrays
+            return arrays
         return None
+
+    def let_go(self) -> None:
+        """Let go of the files that were loaded."""
+        self._held.clear()
 
     def newest(self, name: str) -> Arrays | None:
         found = self.generations(name)
@@ -75,6 +87,7 @@ class FileCache:
     def _drop(self, name: str, before: int) -> None:
         for each, generation, path in self._files():
             if each == name and generation < before:
+                self._held.pop(name, None)
                 _unlink(path)
 
     def _path(self, name: str, generation: int) -> Path:
@@ -86,6 +99,17 @@ class FileCache:
             found = ((_FILE.fullmatch(path.name), path) for path in self._folder.iterdir())
             return [(each[1], int(each[2]), path) for each, path in found if each]
         return []
+
+
+_State = tuple[str, int, int, int]
+
+
+def _state(path: Path) -> _State | None:
+    """Return what is another value for another file, None where it cannot be had."""
+    with suppress(OSError):
+        found = path.stat()
+        return path.name, found.st_ino, found.st_mtime_ns, found.st_size
+    return None
 
 
 def _unlink(path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.algo.links import expanded
+from clew.algo.narrow import widened
 from clew.store.schema import parent_column
 from clew.store.segments import MappedSegment
 
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
+_FEW = 2**18  # rows: so many numbers are about the block of a segment that is checked at once
+
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
     """The columns of an index's segments end to end, of which parts are read."""
 
     segments: Sequence[Segment]
+    _found: dict[str, list[tuple[Segment, int, int]]] = field(default_factory=dict, repr=False)
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
@@ -34,14 +38,15 @@ class StoredColumns:
 
     def sizes(self, name: str) -> list[int]:
         """Return how many rows of a column each segment that has it holds."""
-        return [_length(segment, name) for segment in self.segments if name in segment]
+        return [end - begin for _, begin, end in self._places(name)]
 
     def tail(self, name: str, start: int) -> NDArray[Any]:
         """Return a column from one of its rows on."""
         parts = []
         for segment, begin, end in self._places(name):
             if end > start:
-                parts.append(_part(segment, name, max(start - begin, 0), end - begin))
+                part = _part(segment, name, max(start - begin, 0), end - begin)
+                parts.append(widened(part))
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def head(self, name: str, end: int) -> NDArray[Any]:
@@ -49,7 +54,7 @@ class StoredColumns:
         parts = []
         for segment, begin, last in self._places(name):
             if begin < end:
-                parts.append(_part(segment, name, 0, min(end, last) - begin))
+                parts.append(widened(_part(segment, name, 0, min(end, last) - begin)))
         return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
 
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
@@ -59,7 +64,7 @@ class StoredColumns:
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if len(mine):
                 local = rows[mine] - begin
-                values = _reach(segment, name, local, local + 1)[local]
+                values = widened(_reach(segment, name, local, local + 1)[local])
                 if found is None:
                     found = np.zeros(len(rows), dtype=values.dtype)
                 found[mine] = values
@@ -72,24 +77,33 @@ class StoredColumns:
         """
         name = parent_column(layer)
         rows, owners = [], []
-        for segment, begin, _ in self._places(name):
-            first, last = (_search(segment, name, parents + i) for i in (0, 1))
+        for segment, begin, end in self._places(name):
+            if begin == end:
+                continue
+            ends = np.array([0, end - begin - 1])
+            least, most = _reach(segment, name, ends, ends + 1)[ends].tolist()
+            some = np.flatnonzero((parents >= least) & (parents <= most))
+            if not len(some):
+                continue
+            first, last = (_search(segment, name, parents[some] + i) for i in (0, 1))
             owner, local = expanded(first, last)
             rows.append(begin + local)
-            owners.append(owner)
+            owners.append(some[owner])
         found, owner = (np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners))
         order = np.argsort(owner, kind="stable")
         return found[order].astype(np.int64), owner[order].astype(np.int64)
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
         """Return the segments that have a column, with the rows where it begins and ends there."""
-        found, begin = [], 0
-        for segment in self.segments:
-            if name in segment:
-                end = begin + _length(segment, name)
-                found.append((segment, begin, end))
-                begin = end
-        return found
+        if name not in self._found:
+            found, begin = [], 0
+            for segment in self.segments:
+                if name in segment:
+                    end = begin + _length(segment, name)
+                    found.append((segment, begin, end))
+                    begin = end
+            self._found[name] = found
+        return self._found[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +119,11 @@ class StoredColumn:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.part(0, 0).dtype
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row of a wide array has."""
+        return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows that are neighbours."""
@@ -133,8 +152,11 @@ def _reach(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[An
 
 def _search(segment: Segment, name: str, values: Rows) -> Rows:
     """Return where values stand, or would, in a column that ascends; little of it is read."""
+    length = _length(segment, name)
+    if length <= _FEW:
+        return np.searchsorted(_part(segment, name, 0, length), values).astype(np.int64)
     first = np.zeros(len(values), dtype=np.int64)
-    last = np.full(len(values), _length(segment, name), dtype=np.int64)
+    last = np.full(len(values), length, dtype=np.int64)
     while np.any(first < last):
         open_ = np.flatnonzero(first < last)
         middle = (first[open_] + last[open_]) // 2

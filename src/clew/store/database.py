@@ -24,8 +24,9 @@ from clew.private import open_file
 from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
-FORMAT = 7
-_READABLE = (6, FORMAT)  # of 6 vectors are float32 and int8, until they are written anew
+FORMAT = 8
+# Of 6 vectors are float32 and int8, of 7 in more bits, until they are written anew.
+_READABLE = (6, 7, FORMAT)
 FILE = "index.sqlite"
 NEWEST = "generation.json"  # beside the database: the newest generation that was committed
 LOCK = "writer.lock"
@@ -162,10 +163,11 @@ class Database:
                 f"{folder} has index format {found}, this version reads {FORMAT}: index again"
             )
 
-    def set_format(self) -> None:
+    def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""
         if self.meta("format") != FORMAT:
             self.set_meta("format", FORMAT)
+            self.set_meta("recipe", dict(recipe))
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""
@@ -296,32 +298,29 @@ class Database:
         self._many("INSERT OR IGNORE INTO touched VALUES (?, ?)", [(generation, r) for r in rows])
 
     def touched(self, since: int, first: int) -> list[Touched] | None:
-        """Return what was removed or came back since a generation, and what was added, by id.
+        """Return what was removed since a generation; then what came, came back or moved, by id.
 
-        The latter stands in the rows from the `first` on. None where that is not known, or
+        What was added stands in the rows from the `first` on. None where that is not known, or
         something else changed.
         """
         if since < int(self.meta("forgotten") or 0):
             return None
-        old = []
+        old: list[int] = []
         if self._all("SELECT 1 FROM sqlite_master WHERE name = 'touched'"):
-            old = self._all("SELECT DISTINCT document FROM touched WHERE generation > ?", (since,))
-        if (_ELSE,) in old:
+            since_then = "SELECT DISTINCT document FROM touched WHERE generation > ?"
+            old = [row for (row,) in self._all(since_then, (since,)) if row < first]
+        if _ELSE in old:
             return None
-        is_live = "SELECT live FROM document WHERE row = ?"
-        new = self._all(
-            "SELECT row, id FROM document WHERE row >= ? AND live ORDER BY id", (first,)
-        )
+        state = "SELECT live, id FROM document WHERE row = ?"
+        known = [(row, *self._all(state, (row,))[0]) for row in old]
+        came = [(i, row) for row, live, i in known if live]
+        came += self._all("SELECT id, row FROM document WHERE row >= ? AND live", (first,))
         before = "SELECT row FROM document WHERE id < ? AND live ORDER BY id DESC LIMIT 1"
         return [
-            *(
-                Touched(row, live=bool(self._all(is_live, (row,))[0][0]), after=-1)
-                for (row,) in old
-                if row < first
-            ),
+            *(Touched(row, live=False, after=-1) for row, live, _ in known if not live),
             *(
                 Touched(row, live=True, after=next((r for (r,) in self._all(before, (i,))), -1))
-                for row, i in new
+                for i, row in sorted(came)
             ),
         ]
 
@@ -358,7 +357,7 @@ class Database:
             "UPDATE document SET id = ?, source = ? WHERE row = ?",
             (new.id, new.source, live[document_id]),
         )
-        self._touch()
+        self._touch([live[document_id]])
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:

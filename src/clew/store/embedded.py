@@ -26,6 +26,7 @@ from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
 from clew.store.database import (
     FILE,
+    FORMAT,
     LOCK,
     NEWEST,
     Database,
@@ -65,7 +66,7 @@ class EmbeddedStore:
         self._database = database
         self._seen_by_readers = Database(folder)
         self._lock: WriterLock | None = None
-        self._recipe = _renamed(database.meta("recipe"))
+        self._recipe = _renamed(database.meta("recipe"), int(database.meta("format")))
         self.cache = FileCache(folder)
 
     @classmethod
@@ -164,7 +165,7 @@ class EmbeddedStore:
         segments.write(self._path(name), arrays)
         self._database.add_segment(Segment(name, level, schema.counts(arrays)))
         self._database.set_meta("next_segment", number + 1)
-        self._database.set_format()
+        self._database.set_format(self._recipe)
 
     def _merge(self) -> None:
         """Put the newest segments end to end while there are many of one size.
@@ -319,6 +320,7 @@ class EmbeddedStore:
         segments.sweep(self._folder / _SEGMENTS, names)
 
     def close(self) -> None:
+        self.cache.let_go()
         self._seen_by_readers.close()
         self._database.close()
         if self._lock is not None:
@@ -382,9 +384,15 @@ def replace_files(folder: Path, place: Path) -> None:
     shutil.rmtree(place)
 
 
-def _renamed(recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return a recipe with the names that it has now, and the defaults of those that came later."""
+def _renamed(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
+    """Return a recipe with the names that it has now, and the defaults of those that came later.
+
+    What is written to an index of an earlier format has the present default of tokens' bits, unless
+    it was made with others than the default of then.
+    """
     named = {_RENAMED.get(name, name): value for name, value in recipe.items()}
+    if version < FORMAT and named.get("token_bits") == schema.FORMER_TOKEN_BITS:
+        del named["token_bits"]
     return {**schema.DEFAULT_BITS, **named}
 
 

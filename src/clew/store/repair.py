@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.narrow import widened
 from clew.errors import DamagedIndex
 from clew.store import schema, segments
 from clew.store.schema import TABLES, parent_column
@@ -91,7 +92,7 @@ def _read(path: Path) -> _Part | None:
     part = _Part({})
     for name in mapped:
         array, spans = mapped.zeroed(name)
-        part.arrays[name] = array
+        part.arrays[name] = widened(array)
         if spans:
             part.damaged[name] = spans
     return part

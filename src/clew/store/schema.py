@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo import coding
+from clew.algo.narrow import narrowed, widened
 from clew.store.segments import let_go
 from clew.types import REFERENCES
 
@@ -94,8 +95,10 @@ TABLES: Mapping[str, LayerTable] = {
 
 
 LENGTH = 127  # of a token's vector in int8
+DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "unit_bits": 4, "token_bits": 1}
+FORMER_TOKEN_BITS = 2  # the default of format 7
 _TOKENS = ("token.vectors", "statement_token.vectors")
-DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "token_bits": 2}  # as a recipe has them
+_UNITS = ("sentence.vectors", "statement.vectors", "name.vectors")
 
 
 def parent_column(layer: str) -> str:
@@ -116,7 +119,7 @@ def counts(arrays: Mapping[str, Any]) -> dict[str, int]:
 
 def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     """Return a column of all segments end to end; empty where none has it."""
-    parts = [segment[name] for segment in segments if name in segment]
+    parts = [widened(segment[name]) for segment in segments if name in segment]
     if len(parts) == 1:
         return np.asarray(parts[0])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
@@ -148,16 +151,21 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
 
 
 def bits(name: str, recipe: Mapping[str, Scalar]) -> int:
-    """Return how many bits a number of an array of vectors has."""
-    found = recipe["token_bits" if name in _TOKENS else "vector_bits"]
+    """Return how many bits a number of an array of vectors has that is written now."""
+    kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
+    found = recipe[kind]
     assert isinstance(found, int)  # noqa: S101 -- as settings check
     return found
 
 
 def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
-    """Return an array as a store keeps it: vectors in few bits, if they are not so already."""
-    if not name.endswith(".vectors") or array.dtype == np.uint8:
+    """Return an array as a store keeps it: vectors in as many bits as `recipe` says."""
+    if not name.endswith(".vectors"):
         return array
+    if array.dtype == np.uint8:  # coded, perhaps in more bits by an earlier version
+        dimension = recipe["dimension"]
+        assert isinstance(dimension, int)  # noqa: S101 -- as an embedder has it
+        return coding.recoded(array, dimension, bits(name, recipe))
     if array.dtype == np.int8:  # tokens as a batch has them, and a segment of format 6
         array = array / np.float32(LENGTH)
     return coding.coded(array, bits(name, recipe))
@@ -207,11 +215,12 @@ def placed(
             layer = "chunk"
         if layer in rows:
             local = column.astype(np.int64)
-            arrays[name] = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
+            found = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
         elif layer is not None:
-            arrays[name] = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
+            found = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
         else:
-            arrays[name] = in_codes(name, column, recipe)
+            found = in_codes(name, column, recipe)
+        arrays[name] = narrowed(found)
     return arrays
 
 

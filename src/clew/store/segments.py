@@ -308,7 +308,8 @@ def joined(parts: Sequence[Arrays]) -> dict[str, Blocks]:
         having = [part for part in parts if name in part]
         arrays = [part[name] for part in having]
         shape = (sum(map(len, arrays)), *arrays[0].shape[1:])
-        together[name] = Blocks(shape, arrays[0].dtype, _pieces(having, name))
+        dtype = np.result_type(*(array.dtype for array in arrays))
+        together[name] = Blocks(shape, dtype, _pieces(having, name))
     return together
 
 

@@ -76,7 +76,7 @@ def built(
     """
     given = given or models()
     # Vectors of hashes are mostly zero, which few bits are not made for.
-    settings = index.Settings(chunking=chunking or Chunking(), token_bits=8)
+    settings = index.Settings(chunking=chunking or Chunking(), unit_bits=8, token_bits=8)
     with tempfile.TemporaryDirectory() as folder:
         recipe = settings.recipe(given)
         with EmbeddedStore.create(Path(folder) / "index", recipe) as store:

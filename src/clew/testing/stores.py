@@ -564,6 +564,9 @@ _POINTERS = {
 _REPEATING = ("subchunk", "profile")
 
 
+_CODED = 0.2  # by which vectors of four bits a number that are mostly zeros may be longer
+
+
 def check_consistent(snapshot: Snapshot) -> None:
     """Raise AssertionError where a row or link of `snapshot` points to what is not there."""
     for (name, column), target in _POINTERS.items():
@@ -588,10 +591,11 @@ def check_consistent(snapshot: Snapshot) -> None:
         assert name in _REPEATING or len(set(ids)) == len(ids)
         assert all(layer.texts(rows))
         if len(layer):
-            np.testing.assert_allclose(np.linalg.norm(layer.vectors[:], axis=1), 1, atol=1e-2)
+            lengths = np.linalg.norm(layer.vectors[:], axis=1)
+            np.testing.assert_allclose(lengths, 1, atol=_CODED)
     entities = snapshot.layer("entity")
     assert entities.rows(entities.ids(range(len(entities)))) == list(range(len(entities)))
     if len(entities):
         lengths = np.linalg.norm(entities.vectors[:], axis=1)
         named = entities.columns["linkable"] | entities.columns["extracted"]
-        np.testing.assert_allclose(lengths, named.astype(float), atol=1e-2)
+        np.testing.assert_allclose(lengths, named.astype(float), atol=_CODED)

@@ -35,7 +35,7 @@ TRIPLES = {
 
 
 # Vectors of hashes are mostly zero, which few bits are not made for.
-_EXACT = {**RECIPE, "token_bits": 8}
+_EXACT = {**RECIPE, "unit_bits": 8, "token_bits": 8}
 
 
 @contextmanager

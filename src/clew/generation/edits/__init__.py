@@ -1,8 +1,8 @@
 """What became of a generation's rows since it was put together, found from what was touched.
 
 The rows of a later generation are those of an earlier one, but for some that went and some that
-came. Which ones follows from the documents that were added and removed, and is found in time that
-grows with these. It is, byte for byte, what putting the later generation together gives.
+came. Which ones follows from the documents that came and went, and from what was extracted since,
+and is found in time that grows with these. It is, byte for byte, what an assembly gives.
 """
 
 from __future__ import annotations
@@ -13,12 +13,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import as_arrays
-from clew.generation.edits.entities import EntityEdits, find_entities
+from clew.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.generation.edits.source import Source, TooManyEdits
 from clew.generation.edits.terms import TermEdits, find_terms
-from clew.generation.edits.units import MentionEdits, UnitEdits, find_mentions, find_units
+from clew.generation.edits.triples import (
+    TripleEdits,
+    find_triples,
+    triple_columns,
+)
+from clew.generation.edits.units import (
+    MentionEdits,
+    SentenceEdits,
+    UnitEdits,
+    find_mentions,
+    find_sentences,
+    find_units,
+    unit_columns,
+)
 from clew.generation.postings import Postings, Ranges
-from clew.generation.rows import link, places
+from clew.generation.rows import link
+from clew.types import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +70,15 @@ def find_edits(
     terms = find_terms(source)
     units = find_units(source, terms)
     mentions = find_mentions(source, terms, units)
-    edits = _Edits(source, terms, units, mentions, find_entities(source, units, mentions))
+    edits = _Edits(
+        source=source,
+        terms=terms,
+        units=units,
+        sentences=find_sentences(source) if source.has_statements else None,
+        mentions=mentions,
+        entities=find_entities(source, units, mentions),
+        triples=find_triples(source),
+    )
     found: Arrays = {}
     for layer, rows in edits.layers.items():
         found |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
@@ -75,143 +97,150 @@ class _Edits:
     source: Source
     terms: TermEdits
     units: UnitEdits
+    sentences: SentenceEdits | None  # where these are rows of their own
     mentions: MentionEdits
     entities: EntityEdits
+    triples: TripleEdits
 
     @property
     def layers(self) -> dict[str, RowEdits]:
+        source, live = self.source, self.source.live
         found = {
-            "document": self.source.documents,
-            "chunk": self.source.chunks,
+            "document": source.documents,
+            "chunk": source.chunks,
             "unit": self.units.edits,
             "mention": self.mentions.edits,
             "entity": self.entities.edits,
             "term": self.terms.edits,
+            "triple": self.triples.edits,
+            "occurrence": self.triples.occurrences,
+            "description": source.descriptions,
+            "profile": source.hanging("profile.chunk", self._profile_chunks),
         }
-        return found | ({"subchunk": self.source.subchunks} if self.source.is_halved else {})
+        if self.sentences is not None:
+            found["sentence"] = self.sentences.edits
+        if source.is_halved:
+            found["subchunk"] = source.hanging("subchunk.chunk", live.above["subchunk"])
+        return found
+
+    @property
+    def _profile_chunks(self) -> Rows:
+        return self.source.live.chunks_of("profile")
 
     def touched_chunks(self) -> Rows:
         """Return the chunks that came or have a unit that came, by their present rows."""
-        chunks, origin = self.source.chunks, self.units.edits.origin
-        again = np.zeros(self.units.edits.n, dtype=bool)
-        again[origin[origin >= 0]] = True
-        if not again.any():
-            return chunks.at
-        link = self.source.base.links["chunk", "unit"].whole
-        entries = np.flatnonzero(again[link.indices])
-        rows = chunks.now(np.searchsorted(link.indptr, entries, side="right") - 1)
-        return np.union1d(chunks.at, rows[rows >= 0])
+        units = self.units
+        moved = units.found.code[units.edits.origin >= 0]
+        have = units.known.chunks_of(units.written.keys(moved))
+        rows = self.source.chunks.now(have)
+        return np.union1d(self.source.chunks.at, rows[rows >= 0])
 
     def columns(self) -> Arrays:
         """Return the values of the rows that came, in every column and in `stored`."""
-        table, live, units = self.source.came.table, self.source.came.live, self.units
-        starts, mentions, entities = self.source.came.starts, self.mentions, self.entities
-        chunk_rows = live.rows["chunk"]
-        zeros = np.zeros(len(chunk_rows), dtype=np.uint8)
-        title = np.full(len(self.source.titles), -1, dtype=np.int64)
-        titled = np.flatnonzero(self.source.titles >= 0)
-        title[titled] = entities.numbers[self.source.titles[titled]]
+        source, live, entities = self.source, self.source.live, self.entities
+        titled = np.flatnonzero(source.titles >= 0)
+        title = np.full(len(source.titles), -1, dtype=np.int64)
+        title[titled] = entities.numbers[source.titles[titled]]
         found: Arrays = {
-            "stored.document": live.rows["document"] + starts["document"],
-            "stored.chunk": chunk_rows + starts["chunk"],
-            "stored.unit.sentence": units.sentence,
-            "stored.unit.statement": np.full(len(units.sentence), -1, dtype=np.int64),
+            "stored.document": live.rows["document"],
+            "stored.chunk": live.rows["chunk"],
             "stored.entity": entities.stored,
             "stored.term": self.terms.stored,
-            "chunk.document": self.source.documents.at[live.above["chunk"]],
-            "chunk.units": zeros,
-            "chunk.graph": zeros,
-            "unit.chunk": units.chunk,
-            "unit.source": np.zeros(len(units.chunk), dtype=np.uint8),
-            "unit.place": np.full(len(units.chunk), -1, dtype=np.int32),
-            "mention.unit": units.edits.at[mentions.unit],
-            "mention.entity": entities.numbers[mentions.entity],
-            "entity.mention": entities.mention,
-            "entity.description": np.full(len(entities.stored), -1, dtype=np.int32),
-            "entity.linkable": entities.linkable,
-            "entity.extracted": np.zeros(len(entities.stored), dtype=bool),
-            "entity.type": np.zeros(len(entities.stored), dtype=np.uint8),
-            "term.common": self.terms.common,
             "document.title_entity": title,
+            "chunk.document": source.chunk_documents,
+            "entity.mention": entities.mention,
+            "entity.description": entities.description,
+            "entity.linkable": entities.linkable,
+            "entity.extracted": entities.extracted,
+            "entity.type": entities.type,
+            "term.common": self.terms.common,
+            "mention.unit": self.units.edits.at[self.mentions.unit],
+            "mention.entity": entities.numbers[self.mentions.entity],
         }
-        found |= {f"mention.{name}": mentions.columns[name] for name in ("start", "end", "label")}
-        found |= {f"chunk.{n}": table[f"chunk.{n}"][chunk_rows] for n in _RANGE}
-        for name in ("start", "end", "first_token", "last_token"):
-            if f"unit.{name}" in self.source.base.columns:
-                found[f"unit.{name}"] = self._of_sentences(f"sentence.{name}")
-        if self.source.is_halved:
-            rows = live.rows["subchunk"]
-            found["stored.subchunk"] = rows + starts["subchunk"]
-            found["subchunk.chunk"] = self.source.chunks.at[live.above["subchunk"]]
-            found |= {f"subchunk.{n}": table[f"subchunk.{n}"][rows] for n in _RANGE}
+        found |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
+        found |= {f"chunk.{name}": source.came(f"chunk.{name}") for name in _RANGE}
+        found |= {f"chunk.{kind}": source.made_by(kind) for kind in KINDS}
+        found |= unit_columns(source, self.units) | self._described()
+        found |= triple_columns(source, self.triples, entities.numbers)
+        if self.sentences is not None:
+            stored = self.sentences.stored
+            found |= {"stored.sentence": stored, "sentence.chunk": self.sentences.chunk}
+            for name in ("start", "end"):
+                found[f"sentence.{name}"] = source.stored.take(f"sentence.{name}", stored)
+        if source.is_halved:
+            found["stored.subchunk"] = live.rows["subchunk"]
+            found["subchunk.chunk"] = source.chunks.at[live.above["subchunk"]]
+            found |= {f"subchunk.{name}": source.came(f"subchunk.{name}") for name in _RANGE}
         return found
 
-    def _of_sentences(self, name: str) -> NDArray[Any]:
-        """Return a column of the sentences that the units that came are."""
-        rows, first = self.units.sentence, self.source.came.starts["sentence"]
-        if len(self.source.came.table[name]) != len(self.source.came.table["sentence.chunk"]):
-            raise TooManyEdits  # no token vectors, as the former ones have
-        old = self.source.stored.take(name, rows[rows < first])
-        found = np.empty(len(rows), dtype=np.int64)
-        found[rows < first] = old
-        found[rows >= first] = self.source.came.table[name][rows[rows >= first] - first]
-        return found
+    def _described(self) -> Arrays:
+        """Return the values of the descriptions and profiles that came."""
+        source, live = self.source, self.source.live
+        entity = self.entities.numbers[source.came("description.entity")]
+        chunk = source.chunks.at[live.chunks_of("description")]
+        profiled = live.above["profile"]
+        return {
+            "stored.description": live.rows["description"],
+            "stored.profile": live.rows["profile"],
+            "description.entity": entity,
+            "description.chunk": chunk,
+            "description.type": source.came("description.type"),
+            "profile.description": source.descriptions.at[profiled],
+            "profile.entity": entity[profiled],
+            "profile.chunk": chunk[profiled],
+        }
 
     def links(self) -> dict[tuple[str, str], tuple[Rows, csr_array]]:
         """Return the rows of links that came, and their entries."""
-        table, live, units, entities = (
-            self.source.came.table,
-            self.source.came.live,
-            self.units,
-            self.entities,
+        source, live, units = self.source, self.source.live, self.units
+        layers = self.layers
+        sizes = {layer: edits.size for layer, edits in layers.items()}
+        n_chunks, n_units = len(live.rows["chunk"]), len(units.edits.at)
+        titled = np.flatnonzero(source.titles >= 0)
+        titles = self.entities.numbers[source.titles[titled]]
+        named = self.entities.numbers[self.mentions.entity]
+        above, terms = live.above["count"], self.terms.numbers[source.came("count.term")]
+        postings = Postings(
+            live.above["posting"],
+            self.terms.numbers[source.came("posting.term")],
+            source.came("posting.start"),
+            sizes["term"],
         )
-        sizes = {layer: edits.size for layer, edits in self.layers.items()}
-        n_chunks = len(live.rows["chunk"])
-        titled = np.flatnonzero(self.source.titles >= 0)
-        rows, above = live.rows["count"], live.above["count"]
-        terms = self.terms.numbers[table["count.term"][rows]]
-        number = self.terms.numbers[table["posting.term"][live.rows["posting"]]]
-        start = table["posting.start"][live.rows["posting"]]
-        postings = Postings(live.above["posting"], number, start, sizes["term"])
         found = {
-            ("chunk", "unit"): link(
-                live.above["sentence"], units.of_sentence, n_chunks, sizes["unit"]
-            ),
-            ("unit", "entity"): link(
-                self.mentions.unit,
-                entities.numbers[self.mentions.entity],
-                len(units.chunk),
-                sizes["entity"],
-            ),
-            ("document", "entity"): link(
-                titled,
-                entities.numbers[self.source.titles[titled]],
-                len(self.source.titles),
-                sizes["entity"],
-            ),
-            ("chunk", "term"): link(above, terms, n_chunks, sizes["term"], table["count.n"][rows]),
+            ("chunk", "unit"): link(units.came.chunk, units.found.of_came, n_chunks, sizes["unit"]),
+            ("unit", "entity"): link(self.mentions.unit, named, n_units, sizes["entity"]),
+            ("document", "entity"): link(titled, titles, len(source.titles), sizes["entity"]),
+            ("chunk", "term"): link(above, terms, n_chunks, sizes["term"], source.came("count.n")),
+            ("entity", "chunk"): entity_chunks(source, self.entities),
+            ("triple", "chunk"): self.triples.chunks,
             ("sentence", "term"): self._sentence_terms(postings),
         }
-        if self.source.is_halved:
-            inside = live.rows["subchunk"], live.above["subchunk"]
-            parts = Ranges.of(table, "subchunk", *inside)
+        if source.is_halved:
+            parts = self._ranges("subchunk", live.rows["subchunk"], live.above["subchunk"])
             found["subchunk", "term"] = postings.subchunk_terms(parts, above, terms)
-        at = {a: self.layers["unit" if a == "sentence" else a].at for a, _ in found}
-        return {(a, b): (at[a], entries) for (a, b), entries in found.items()}
+        layers.setdefault("sentence", layers["unit"])
+        return {(a, b): (layers[a].at, entries) for (a, b), entries in found.items()}
 
     def _sentence_terms(self, postings: Postings) -> csr_array:
-        """Return the terms of the sentences that the units that came are."""
-        units, first = self.units, self.source.came.starts["sentence"]
-        new, old = np.flatnonzero(units.sentence >= first), np.flatnonzero(units.sentence < first)
-        rows = units.sentence[new] - first
-        place = places(
-            self.source.came.live.rows["chunk"], len(self.source.came.table["chunk.document"])
-        )
-        chunk = place[self.source.came.table["sentence.chunk"][rows]]
-        own = postings.sentence_terms(
-            Ranges.of(self.source.came.table, "sentence", rows, chunk)
-        ).tocoo()
-        former = self.source.base.links["sentence", "term"].rows(units.edits.origin[old]).tocoo()
+        """Return the terms of the sentences that came, or of the units that are sentences."""
+        if self.sentences is not None:
+            edits, rows = self.sentences.edits, self.sentences.stored
+        else:
+            edits, rows = self.units.edits, self.units.found.code
+        came = self.source.live.rows["sentence"]
+        order = np.argsort(came)
+        place = np.minimum(np.searchsorted(came[order], rows), max(len(came) - 1, 0))
+        is_new = came[order][place] == rows if len(came) else np.zeros(len(rows), dtype=bool)
+        new, old = np.flatnonzero(is_new), np.flatnonzero(~is_new)
+        chunk = self.source.live.above["sentence"][order[place[new]]]
+        ascending = np.argsort(chunk, kind="stable")
+        new, chunk = new[ascending], chunk[ascending]
+        own = postings.sentence_terms(self._ranges("sentence", rows[new], chunk)).tocoo()
+        former = self.source.base.links["sentence", "term"].rows(edits.origin[old]).tocoo()
         kept = self.terms.edits.now(former.col)
-        unit = np.concatenate([new[own.row], old[former.row]])
-        return link(unit, np.concatenate([own.col, kept]), len(units.chunk), self.terms.edits.size)
+        row = np.concatenate([new[own.row], old[former.row]])
+        return link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
+
+    def _ranges(self, layer: str, rows: Rows, chunk: Rows) -> Ranges:
+        start, end = (self.source.stored.take(f"{layer}.{name}", rows) for name in ("start", "end"))
+        return Ranges(chunk, start, end)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, first_of, inside, looked_up, stand, taken
-from clew.generation.rows import places
-from clew.types import DATE
+from clew.generation.edits.search import are_in, below, first_of, inside, looked_up, stand, taken
+from clew.generation.edits.triples import kept_and_new
+from clew.generation.rows import link, places
+from clew.types import DATE, ENTITY_TYPES, GRAPH, IMPORTED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from clew.generation.edits.source import Source
     from clew.generation.edits.units import MentionEdits, UnitEdits
@@ -30,97 +32,182 @@ class EntityEdits:
     stored: Rows
     numbers: Rows  # the present row of each stored entity that came, -1 for others
     mention: Rows
+    description: Rows
     linkable: NDArray[np.bool_]
+    extracted: NDArray[np.bool_]
+    type: NDArray[np.uint8]
 
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Return which entities came and went, each where a document first names it."""
     titled = np.flatnonzero(source.titles >= 0)
-    lost = source.column("document.title_entity")[source.documents.gone]
-    if len(mentions.edits.gone):
-        named = source.column("mention.entity")[mentions.edits.gone]
-        lost = np.concatenate([named, lost])
-    lost = np.unique(lost[lost >= 0]).astype(np.int64)
-    came = np.concatenate([source.titles[titled], mentions.entity])
+    described = source.came("description.entity").astype(np.int64)
+    lost = np.unique(np.concatenate(_lost(source, mentions)))
+    lost = lost[lost >= 0].astype(np.int64)
+    came = np.concatenate([source.titles[titled], mentions.entity, described])
     touched, place = np.unique(
         np.concatenate([came, source.base.stored["entity"][lost]]), return_inverse=True
     )
-    in_titles, in_mentions = np.split(place[: len(came)], [len(titled)])
-    row = looked_up(source.lookups["entity.rows"], touched)
     n = len(touched)
+    in_titles, in_mentions, in_described, _ = np.split(
+        place, np.cumsum([len(titled), len(mentions.entity), len(described)])
+    )
+    row = looked_up(source.lookups["entity.rows"], touched)
     kept_title, kept_mention, linkable = _kept_occurrences(source, mentions, row, lost)
-    new_title, new_mention = first_of(in_titles, n), first_of(in_mentions, n)
+    kept, owner = _kept_descriptions(source, row)
+    kept_description = first_of(owner, n)
+    kept_description[kept_description >= 0] = kept[kept_description[kept_description >= 0]]
+    new_title, new_mention, new_description = (
+        first_of(each, n) for each in (in_titles, in_mentions, in_described)
+    )
     linkable[in_titles] = True
     linkable[in_mentions[mentions.columns["label"] != DATE]] = True
-    first = _Firsts(np.full((3, n), _NONE), np.zeros(n, dtype=np.int64))
-    first.in_kept_titles(source, kept_title)
-    first.in_kept_mentions(source, units, kept_mention)
-    first.in_new_titles(source, np.where(new_title >= 0, taken(titled, new_title), -1))
-    first.in_new_mentions(source, units, mentions, new_mention)
+    by_graph = source.column("chunk.graph")[source.column("description.chunk")[kept]] == IMPORTED
+    linkable[owner[by_graph]] = True
+    chunk = source.live.chunks_of("description")
+    linkable[in_described[source.made_by(GRAPH)[chunk] == IMPORTED]] = True
+    votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int64)
+    np.add.at(votes, (owner, source.column("description.type")[kept]), 1)
+    np.add.at(votes, (in_described, source.came("description.type")), 1)
+    votes[:, 0] = 0  # "other" is no vote
+
+    first = _Firsts(source, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64))
+    first.in_kept_titles(kept_title)
+    first.in_kept_mentions(units, kept_mention)
+    first.in_kept_descriptions(kept_description)
+    first.in_new_titles(np.where(new_title >= 0, taken(titled, new_title), -1))
+    first.in_new_mentions(units, mentions, new_mention)
+    first.in_new_descriptions(new_description)
     left = np.flatnonzero(first.places[0] < _NONE)
     left = left[np.lexsort(first.places[::-1, left])]
     edits = RowEdits.of(
         len(source.base.stored["entity"]), np.sort(row[row >= 0]), first.before[left], row[left]
     )
-    mention = np.full(n, _NONE)
-    has = kept_mention >= 0
-    mention[has] = mentions.edits.now(kept_mention[has])
-    has = new_mention >= 0
-    mention[has] = np.minimum(mention[has], mentions.edits.at[new_mention[has]])
-    mention[mention == _NONE] = -1
     numbers = np.full(int(touched.max(initial=-1)) + 1, -1, dtype=np.int64)
     numbers[touched[left]] = edits.at
-    return EntityEdits(edits, touched[left], numbers, mention[left], linkable[left])
+    description = _lowest(source.descriptions, kept_description, new_description)
+    return EntityEdits(
+        edits=edits,
+        stored=touched[left],
+        numbers=numbers,
+        mention=_lowest(mentions.edits, kept_mention, new_mention)[left],
+        description=description[left],
+        linkable=linkable[left],
+        extracted=description[left] >= 0,
+        type=votes.argmax(axis=1).astype(np.uint8)[left],
+    )
+
+
+def _lost(source: Source, mentions: MentionEdits) -> list[Rows]:
+    """Return the former entities of titles, mentions and descriptions that went."""
+    gone = {
+        "document.title_entity": source.documents.gone,
+        "mention.entity": mentions.edits.gone,
+        "description.entity": source.descriptions.gone,
+    }
+    return [source.column(name)[rows] for name, rows in gone.items() if len(rows)] or [
+        np.zeros(0, dtype=np.int64)
+    ]
+
+
+def _lowest(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
+    """Return the first of former rows that stay and of rows that came, -1 for none of both."""
+    found = np.full(len(kept), _NONE)
+    has = kept >= 0
+    found[has] = edits.now(kept[has])
+    has = new >= 0
+    found[has] = np.minimum(found[has], edits.at[new[has]])
+    found[found == _NONE] = -1
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Firsts:
     """Where entities are first named, as far as was looked.
 
-    A place is twice the present document, and one more in its text; the present unit; the mention.
+    A place is three times the present document, and 1 more in a mention and 2 in a description;
+    the present unit or description; the mention.
     """
 
+    source: Source
     places: Rows  # (3, n)
     before: Rows  # (n,) the former entity before which one stands that is first there
 
-    def in_kept_titles(self, source: Source, documents: Rows) -> None:
+    def in_kept_titles(self, documents: Rows) -> None:
         """Look at the titles of former documents, -1 for none."""
         some = np.flatnonzero(documents >= 0)
         at = documents[some]
-        stands = stand(source.lookups["entity.place"], 2 * at)
-        self._lower(some, np.stack([2 * source.documents.now(at), 0 * at, 0 * at]), stands)
+        now = 3 * self.source.documents.now(at)
+        self._lower(some, np.stack([now, 0 * at, 0 * at]), self._title(at))
 
-    def in_kept_mentions(self, source: Source, units: UnitEdits, mentions: Rows) -> None:
+    def in_kept_mentions(self, units: UnitEdits, mentions: Rows) -> None:
         """Look at former mentions, -1 for none."""
         some = np.flatnonzero(mentions >= 0)
         at = mentions[some]
-        unit = source.column("mention.unit")[at].astype(np.int64)
-        document = source.column("chunk.document")[source.column("unit.chunk")[unit]]
-        document = document.astype(np.int64)
-        places = np.stack([2 * source.documents.now(document) + 1, units.edits.now(unit), at])
-        self._lower(some, places, _among(source, document, at))
+        unit = self.source.column("mention.unit")[at].astype(np.int64)
+        document = self._document(self.source.column("unit.chunk")[unit])
+        now = 3 * self.source.documents.now(document) + 1
+        places = np.stack([now, units.edits.now(unit), at])
+        self._lower(some, places, self._inside(3 * document + 1, at))
 
-    def in_new_titles(self, source: Source, documents: Rows) -> None:
+    def in_kept_descriptions(self, descriptions: Rows) -> None:
+        """Look at former descriptions, -1 for none."""
+        some = np.flatnonzero(descriptions >= 0)
+        at = descriptions[some]
+        document = self._document(self.source.column("description.chunk")[at])
+        now = 3 * self.source.documents.now(document) + 2
+        places = np.stack([now, self.source.descriptions.now(at), 0 * at])
+        self._lower(some, places, self._inside(3 * document + 2, at))
+
+    def in_new_titles(self, documents: Rows) -> None:
         """Look at the titles of documents that came, -1 for none."""
         some = np.flatnonzero(documents >= 0)
-        at = documents[some]
-        stands = stand(source.lookups["entity.place"], 2 * source.documents.before)
-        self._lower(some, np.stack([2 * source.documents.at[at], 0 * at, 0 * at]), stands[at])
+        at = self.source.documents.at[documents[some]]
+        before = self._title(self.source.documents.before[documents[some]])
+        self._lower(some, np.stack([3 * at, 0 * at, 0 * at]), before)
 
-    def in_new_mentions(
-        self, source: Source, units: UnitEdits, mentions: MentionEdits, rows: Rows
-    ) -> None:
+    def in_new_mentions(self, units: UnitEdits, mentions: MentionEdits, rows: Rows) -> None:
         """Look at mentions that came, -1 for none."""
         some = np.flatnonzero(rows >= 0)
         at = rows[some]
         unit = mentions.unit[at]
-        document = source.documents_of(units.chunk[unit])
-        former = source.documents.then(document)
-        stands = _among(source, np.maximum(former, 0), mentions.before[at])
+        document = self.source.documents_of(units.found.chunk[unit])
+        before = self._new(document, 1, mentions.before[at])
+        places = np.stack([3 * document + 1, units.edits.at[unit], at])
+        self._lower(some, places, before)
+
+    def in_new_descriptions(self, rows: Rows) -> None:
+        """Look at descriptions that came, -1 for none."""
+        some = np.flatnonzero(rows >= 0)
+        at = rows[some]
+        chunk = self.source.live.chunks_of("description")[at]
+        document = self.source.chunk_documents[chunk]
+        edits = self.source.descriptions
+        before = self._new(document, 2, edits.before[at])
+        self._lower(some, np.stack([3 * document + 2, edits.at[at], 0 * at]), before)
+
+    def _new(self, documents: Rows, how: int, before: Rows) -> Rows:
+        """Return before which former entity one stands that is first in what came.
+
+        In present documents, before a former mention or description.
+        """
+        edits = self.source.documents
+        former = edits.then(documents)
+        found = self._inside(3 * np.maximum(former, 0) + how, before)
         new = np.flatnonzero(former < 0)
-        came = np.searchsorted(source.documents.at, document[new])
-        stands[new] = stand(source.lookups["entity.place"], 2 * source.documents.before)[came]
-        self._lower(some, np.stack([2 * document + 1, units.edits.at[unit], at]), stands)
+        came = np.searchsorted(edits.at, documents[new])
+        found[new] = self._title(edits.before[came])
+        return found
+
+    def _title(self, documents: Rows) -> Rows:
+        return stand(self.source.lookups["entity.place"], 3 * documents)
+
+    def _inside(self, places: Rows, rows: Rows) -> Rows:
+        known = self.source.lookups
+        return inside(known["entity.place"], known["entity.first"], places, rows)
+
+    def _document(self, chunks: NDArray[np.integer]) -> Rows:
+        return np.asarray(self.source.column("chunk.document")[chunks], dtype=np.int64)
 
     def _lower(self, some: Rows, places: Rows, before: Rows) -> None:
         """Put places of some entities in place of higher ones."""
@@ -146,7 +233,7 @@ def _kept_occurrences(
     is_lost = are_in(rows, lost)
     same = np.flatnonzero((rows >= 0) & ~is_lost)
     place = source.lookups["entity.place"][rows[same]].astype(np.int64)
-    title[same] = np.where(place % 2, -1, place // 2)
+    title[same] = np.where(place % 3, -1, place // 3)
     mention[same] = source.column("entity.mention")[rows[same]]
     linkable[same] = source.column("entity.linkable")[rows[same]]
     if len(lost):
@@ -167,7 +254,22 @@ def _kept_occurrences(
     return title, mention, linkable
 
 
-def _among(source: Source, documents: Rows, mentions: Rows) -> Rows:
-    """Return before which former entity one stands that is first in a former mention."""
-    place = source.lookups["entity.place"]
-    return inside(place, source.column("entity.mention"), 2 * documents + 1, mentions)
+def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
+    """Return the former descriptions that stay of some former entities, and whose each is."""
+    known = np.flatnonzero(rows >= 0)
+    chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[known]).indices)
+    chunks = chunks[~are_in(chunks, source.chunks.gone)]
+    found = below(source.column("description.chunk"), chunks)
+    number = np.full(len(source.base.stored["entity"]), -1, dtype=np.int64)
+    number[rows[known]] = known
+    owner = number[source.column("description.entity")[found]]
+    return found[owner >= 0], owner[owner >= 0]
+
+
+def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:
+    """Return the rows of the link from entities to the chunks whose extractions have them."""
+    described = entities.numbers[source.came("description.entity")]
+    place = np.searchsorted(entities.edits.at, described)
+    chunk = source.chunks.at[source.live.chunks_of("description")]
+    new = link(place, chunk, len(entities.edits.at), source.chunks.size)
+    return kept_and_new(source, source.base.links["entity", "chunk"], entities.edits.origin, new)

@@ -14,7 +14,9 @@ from clew.types import TERM
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.generation.edits.distinct import Known, Moves
     from clew.generation.edits.source import Source
+    from clew.generation.edits.written import Written
     from clew.generation.rows import Rows
 
 
@@ -34,12 +36,9 @@ class Names:
         return np.asarray(found)
 
 
-def find_names(source: Source, chunks: Rows, sentences: Rows, gone: Rows) -> Names:
-    """Return which such words are names, with some units more and some that are `gone`.
-
-    Those that came are first in present `chunks` as stored `sentences`.
-    """
-    owner, columns = source.mentions_of(sentences)
+def find_names(source: Source, written: Written, known_units: Known, moves: Moves) -> Names:
+    """Return which such words are names after some units came and went."""
+    owner, columns = written.mentions_of(moves.code)
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
     known, df = source.lookups["named.entities"], source.lookups["named.df"]
     entities = np.union1d(known, entity[is_term])
@@ -47,17 +46,16 @@ def find_names(source: Source, chunks: Rows, sentences: Rows, gone: Rows) -> Nam
     counts = np.zeros(len(entities), dtype=np.int64)
     counts[at] = df
     if len(entities):
-        _, went = source.mentions_of(source.base.stored["unit.sentence"][gone])
+        _, went = written.mentions_of(known_units.code[moves.gone].astype(np.int64))
         touched = np.union1d(entity, went["entity"])
         changed = entities[are_in(entities, touched)]
         is_own = are_in(entity, changed)
-        pairs = [(entity[is_own], chunks[owner[is_own]])]
-        former = source.former_mentions("entity", changed)
-        units = source.units_of(former)
-        kept = (units >= 0) & ~are_in(units, gone)
+        pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
+        former, named = written.mentions_with("entity", changed)
+        units = known_units.rows_of(written.keys(former), former)
+        kept = (units >= 0) & ~are_in(units, moves.gone)
         stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
-        named = source.stored.take("mention.entity", former[kept]).astype(np.int64)
-        pairs.append((named, source.chunks.now(stands)))
+        pairs.append((named[kept], source.chunks.now(stands)))
         both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
         counts[np.searchsorted(entities, changed)] = np.bincount(
             np.searchsorted(changed, both[0]), minlength=len(changed)

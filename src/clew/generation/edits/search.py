@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from clew.generation.rows import Rows
 
 
-def stand(column: NDArray[Any], values: Rows, *, behind: bool = False) -> Rows:
+def stand(column: NDArray[Any], values: NDArray[np.integer], *, behind: bool = False) -> Rows:
     """Return before, or `behind`, which rows of an ascending column values stand."""
     own = values.astype(column.dtype, copy=False)  # else the whole column were copied
     return np.searchsorted(column, own, side="right" if behind else "left").astype(np.int64)
 
 
-def below(parents: NDArray[Any], rows: Rows) -> Rows:
+def below(parents: NDArray[Any], rows: NDArray[np.integer]) -> Rows:
     """Return the places of some rows in `parents`, which ascend."""
     return expanded(stand(parents, rows), stand(parents, rows, behind=True))[1].astype(np.int64)
 

@@ -10,40 +10,33 @@ import numpy as np
 
 from clew.algo.row_edits import RowEdits
 from clew.generation.edits.search import are_in, below, stand
-from clew.generation.lookups import LAYERS
-from clew.generation.rows import follow, live_rows, places
-from clew.store.schema import TABLES, numbers, parent_column
+from clew.generation.rows import Live, follow, newest_of, places
+from clew.types import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from clew.generation.assemble import Assembly
-    from clew.generation.rows import Live, Rows
+    from clew.generation.rows import Rows
     from clew.store import Touched
     from clew.store.columns import StoredColumns
 
-MOST_UNITS = 10_000  # that come; of more, everything is put together anew
+MOST_ROWS = 10_000  # of a layer that come; of more, everything is put together anew
+_LIMITED = ("sentence", "statement", "triple", "description")
 
 
 class TooManyEdits(Exception):
     """Too much changed, or something that edits are not found for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Came:
-    """What was stored since, as a table of its own; `live` are its rows that are in use."""
-
-    table: Mapping[str, NDArray[Any]]
-    live: Live
-    starts: Mapping[str, int]  # the stored row of each layer's first one here
-
-
 @dataclass(frozen=True)
 class Source:
-    """What edits are found from, and the edits of documents and chunks."""
+    """What edits are found from, and the edits of documents and chunks.
+
+    A chunk of which something was extracted since is one that went, and came in its own place.
+    """
 
     base: Assembly
     lookups: Mapping[str, NDArray[Any]]
@@ -54,118 +47,146 @@ class Source:
     def is_halved(self) -> bool:
         return "subchunk" in self.base.stored
 
-    @cached_property
-    def came(self) -> Came:
-        starts = dict(zip(("document", *LAYERS), self.lookups["sizes"].tolist(), strict=True))
-        if self.stored.size("extraction"):
-            raise TooManyEdits
-        table = {"document.title_entity": self._tail("document", "document.title_entity", starts)}
-        for layer in LAYERS:
-            table |= {name: self._tail(layer, name, starts) for name in numbers(layer)}
-            parents = table[parent_column(layer)]
-            table[parent_column(layer)] = parents - starts[TABLES[layer].above]
-            if parents.min(initial=starts[TABLES[layer].above]) < starts[TABLES[layer].above]:
-                raise TooManyEdits
-        rows = [each.row - starts["document"] for each in self._new]
-        live = live_rows(table, np.array(rows, dtype=np.int64), LAYERS)
-        if len(live.rows["sentence"]) > MOST_UNITS:
-            raise TooManyEdits
-        return Came(table, live, starts)
+    @property
+    def has_statements(self) -> bool:
+        """Whether an LLM made units, so that sentences are rows of their own."""
+        return "sentence" in self.base.stored
 
-    def _tail(self, layer: str, name: str, starts: Mapping[str, int]) -> NDArray[Any]:
-        return self.stored.tail(name, starts[layer])
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of the base."""
+        return self.base.columns[name]
+
+    # -- documents and chunks ---------------------------------------------------------------------
 
     @property
-    def _new(self) -> list[Touched]:
-        n = int(self.lookups["sizes"][0])
-        return [each for each in self.touched if each.row >= n and each.live]
+    def _came(self) -> list[Touched]:
+        return [each for each in self.touched if each.live]
 
     @cached_property
     def documents(self) -> RowEdits:
         rows = self.base.stored["document"]
         place = places(rows, int(self.lookups["sizes"][0]))
-        old = [each for each in self.touched if each.row < len(place)]
-        if any(each.live and place[each.row] < 0 for each in old):
-            raise TooManyEdits
-        gone = place[np.array([each.row for each in old if not each.live], dtype=np.int64)]
-        before = np.zeros(len(self._new), dtype=np.int64)
-        for i, each in enumerate(self._new):
-            if 0 <= each.after < len(place):
+        touched = np.array([each.row for each in self.touched], dtype=np.int64)
+        gone = place[touched[touched < len(place)]]
+        place[touched[touched < len(place)]] = -1
+        before = np.zeros(len(self._came), dtype=np.int64)
+        for i, each in enumerate(self._came):
+            if 0 <= each.after < len(place) and place[each.after] >= 0:
                 before[i] = place[each.after] + 1
             elif i and each.after >= 0:  # behind another one that came
                 before[i] = before[i - 1]
         return RowEdits.of(len(rows), np.sort(gone[gone >= 0]), before)
 
     @cached_property
-    def chunks(self) -> RowEdits:
+    def removed(self) -> Rows:
+        """The former chunks of documents that went, ascending."""
+        return below(self.column("chunk.document"), self.documents.gone)
+
+    @cached_property
+    def changed(self) -> Rows:
+        """The former chunks that stay, of which something was extracted since, ascending."""
+        new = self.stored.tail("extraction.chunk", self._n_extractions).astype(np.int64)
+        rows = np.unique(self.base.places("chunk", new))
+        rows = rows[rows >= 0]
+        return rows[~are_in(rows, self.removed)]
+
+    @property
+    def _n_extractions(self) -> int:
+        return int(self.lookups["sizes"][1])
+
+    @cached_property
+    def _chunks(self) -> tuple[Rows, Rows, Rows, Rows]:
+        """What came, in order: the stored chunk, its present document, before what, and origin."""
         document = self.column("chunk.document")
-        before = stand(document, self.documents.before)
-        above = self.came.live.above["chunk"]
-        return RowEdits.of(len(document), below(document, self.documents.gone), before[above])
+        came = np.array([each.row for each in self._came], dtype=np.int64)
+        new, owner = self.stored.below("chunk", came)
+        if len(new) + len(self.changed) > MOST_ROWS:
+            raise TooManyEdits
+        stays = self.documents.now(document[self.changed])
+        rows = np.concatenate([new, self.base.stored["chunk"][self.changed]])
+        documents = np.concatenate([self.documents.at[owner], stays])
+        before = np.concatenate([stand(document, self.documents.before)[owner], self.changed])
+        origin = np.concatenate([np.full(len(new), -1), self.changed])
+        order = np.lexsort((rows, documents))
+        return rows[order], documents[order], before[order], origin[order]
 
     @cached_property
-    def subchunks(self) -> RowEdits:
-        chunk = self.column("subchunk.chunk")
-        before = stand(chunk, self.chunks.before)
-        above = self.came.live.above["subchunk"]
-        return RowEdits.of(len(chunk), below(chunk, self.chunks.gone), before[above])
+    def chunks(self) -> RowEdits:
+        _, _, before, origin = self._chunks
+        gone = np.union1d(self.removed, self.changed)
+        return RowEdits.of(len(self.column("chunk.document")), gone, before, origin)
 
-    @cached_property
-    def titles(self) -> Rows:
-        """The stored entity of the title of each document that came, -1 for none."""
-        rows = self.came.live.rows["document"]
-        return self.came.table["document.title_entity"][rows].astype(np.int64)
+    @property
+    def chunk_documents(self) -> Rows:
+        """The present document of each chunk that came."""
+        return self._chunks[1]
+
+    @property
+    def chunks_before(self) -> Rows:
+        """The former chunk before which each chunk that came stands, or in whose place."""
+        return self._chunks[2]
 
     def documents_of(self, chunks: Rows) -> Rows:
         """Return the present document of present chunks."""
         former = self.chunks.then(chunks)
         old = self.documents.now(self.column("chunk.document")[np.maximum(former, 0)])
-        if not len(self.chunks.at):
-            return old
-        place = np.minimum(np.searchsorted(self.chunks.at, chunks), len(self.chunks.at) - 1)
-        new = self.documents.at[self.came.live.above["chunk"][place]]
-        return np.where(former < 0, new, old)
+        new = np.flatnonzero(former < 0)
+        old[new] = self.chunk_documents[np.searchsorted(self.chunks.at, chunks[new])]
+        return old
 
-    def first_rows(self, link: csr_array, columns: Rows, but: Rows) -> Rows:
-        """Return the first row with each of some columns but for some rows, -1 for none."""
-        number = places(columns, link.shape[1])
-        entries = np.flatnonzero(number[link.indices] >= 0)
-        rows = np.searchsorted(link.indptr, entries, side="right") - 1
-        kept = ~are_in(rows, but)
-        found = np.full(len(columns), -1, dtype=np.int64)
-        found[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
+    # -- what stands below the chunks that came ---------------------------------------------------
+
+    @cached_property
+    def live(self) -> Live:
+        """The stored rows of the documents and chunks that came, and of all below these chunks."""
+        chunks = self._chunks[0]
+        documents = np.array([each.row for each in self._came], dtype=np.int64)
+        live = Live({"document": documents, "chunk": chunks})
+        for layer in ("sentence", "count", "posting"):
+            self._follow(live, layer, chunks)
+        if self.is_halved:
+            self._follow(live, "subchunk", chunks)
+        n_stored = self.stored.size("chunk")
+        extracted, of = follow(self.stored.tail("extraction.chunk", 0), chunks, n_stored)
+        newest = newest_of(of, self.stored.take("extraction.kind", extracted))
+        live.rows["extraction"], live.above["extraction"] = extracted[newest], of[newest]
+        for layer in ("statement", "triple", "description"):
+            self._follow(live, layer, live.rows["extraction"])
+        self._follow(live, "profile", live.rows["description"])
+        return live
+
+    def _follow(self, live: Live, layer: str, above: Rows) -> None:
+        """Add the rows of a layer below some rows. Raises TooManyEdits for too many."""
+        live.rows[layer], live.above[layer] = self.stored.below(layer, above)
+        if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
+            raise TooManyEdits
+
+    def came(self, name: str) -> NDArray[Any]:
+        """Return a stored column of the rows that came below chunks."""
+        return self.stored.take(name, self.live.rows[name.partition(".")[0]])
+
+    def made_by(self, kind: str) -> NDArray[np.uint8]:
+        """Return what made the extraction of a kind of each chunk that came, 0 for none."""
+        mine = self.came("extraction.kind") == KINDS.index(kind)
+        found = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
+        found[self.live.above["extraction"][mine]] = self.came("extraction.source")[mine]
         return found
 
-    def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the base."""
-        return self.base.columns[name]
+    def hanging(self, column: str, chunks: Rows) -> RowEdits:
+        """Return the edits of rows that come and go with their chunks.
 
-    def mentions_of(self, sentences: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
-        """Return the mentions of stored sentences, in the order of these, and whose each is."""
-        first, table = self.came.starts["sentence"], self.came.table
-        new, old = np.flatnonzero(sentences >= first), np.flatnonzero(sentences < first)
-        rows, owner = follow(
-            table["mention.sentence"], sentences[new] - first, len(table["sentence.chunk"])
-        )
-        former, above = self.stored.below("mention", sentences[old])
-        place = np.concatenate([new[owner], old[above]])
-        order = np.argsort(place, kind="stable")
-        columns = {}
-        for name in ("entity", "term", "start", "end", "label"):
-            both = table[f"mention.{name}"][rows], self.stored.take(f"mention.{name}", former)
-            columns[name] = np.concatenate(both)[order]
-        return place[order], columns
+        `column` names that of the chunks that they stand in; `chunks` are those that came.
+        """
+        former = self.column(column)
+        before = stand(former, self.chunks_before)
+        return RowEdits.of(len(former), below(former, self.chunks.gone), before[chunks])
 
-    def former_mentions(self, column: str, values: Rows) -> Rows:
-        """Return the stored mentions, of those that there were, with some values in a column."""
-        if not len(values):
-            return np.zeros(0, dtype=np.int64)
-        held = self.stored.head(f"mention.{column}", self.came.starts["mention"])
-        wanted = np.zeros(int(max(held.max(initial=-1), values.max())) + 2, dtype=bool)
-        wanted[values] = True  # the last one, which is that of -1, is not
-        return np.flatnonzero(wanted[held])
+    @cached_property
+    def descriptions(self) -> RowEdits:
+        return self.hanging("description.chunk", self.live.chunks_of("description"))
 
-    def units_of(self, mentions: Rows) -> Rows:
-        """Return the former unit that each stored mention is one of, -1 for none."""
-        number = places(self.base.stored["unit.sentence"], self.came.starts["sentence"])
-        return np.asarray(number[self.stored.take("mention.sentence", mentions)])
+    @cached_property
+    def titles(self) -> Rows:
+        """The stored entity of the title of each document that came, -1 for none."""
+        rows = self.live.rows["document"]
+        return self.stored.take("document.title_entity", rows).astype(np.int64)

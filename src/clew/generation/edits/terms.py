@@ -10,9 +10,11 @@ import numpy as np
 from clew.algo.row_edits import RowEdits
 from clew.generation.edits.search import are_in, first_of, inside, looked_up, stand, taken
 from clew.generation.lookups import is_common
+from clew.generation.rows import places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from clew.generation.edits.source import Source
     from clew.generation.rows import Rows
@@ -27,17 +29,19 @@ class TermEdits:
     edits: RowEdits
     stored: Rows
     common: NDArray[np.bool_]
-    numbers: Rows  # the present row of each stored term that came, -1 for others
+    numbers: Rows  # the present row of each stored term, -1 for one that there is none of
     are_common: NDArray[np.bool_]  # of each stored term
     flipped: Rows  # stored terms that are common now and were not, or the other way
 
 
 def find_terms(source: Source) -> TermEdits:
     """Return which terms came and went, each where a chunk first has it."""
-    table, live, known = source.came.table, source.came.live, source.lookups
-    rows, above = live.rows["count"], live.above["count"]
-    came = table["count.term"][rows].astype(np.int64)
-    lost, _ = source.stored.below("count", source.base.stored["chunk"][source.chunks.gone])
+    known = source.lookups
+    new = np.flatnonzero(source.chunks.origin < 0)  # all others have the terms that they had
+    mine = np.flatnonzero(are_in(source.live.above["count"], new))
+    rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
+    came = source.came("count.term")[mine].astype(np.int64)
+    lost, _ = source.stored.below("count", source.base.stored["chunk"][source.removed])
     went = source.stored.take("count.term", lost).astype(np.int64)
     touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
     in_came, in_went = place[: len(came)], place[len(came) :]
@@ -45,7 +49,7 @@ def find_terms(source: Source) -> TermEdits:
     counts = {}
     for name in ("n", "n_lower"):
         former = np.where(row >= 0, taken(known[f"term.{name}"], row), 0)
-        plus = np.bincount(in_came, table[f"count.{name}"][rows], len(touched))
+        plus = np.bincount(in_came, source.came(f"count.{name}")[mine], len(touched))
         minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
         counts[name] = former + plus.astype(np.int64) - minus.astype(np.int64)
     common = is_common(counts["n"], counts["n_lower"])
@@ -55,8 +59,8 @@ def find_terms(source: Source) -> TermEdits:
     first = first_of(in_came, len(touched))
     has = first >= 0
     chunk[has] = source.chunks.at[above[first[has]]]
-    count[has] = source.came.starts["count"] + rows[first[has]]
-    boundary = stand(known["term.chunk"], source.chunks.before)
+    count[has] = rows[first[has]]
+    boundary = stand(known["term.chunk"], source.chunks_before)
     before[has] = boundary[above[first[has]]]
     there, stays, at = _kept_terms(source, touched, row)
     now = np.full(len(touched), _NONE)
@@ -72,6 +76,7 @@ def find_terms(source: Source) -> TermEdits:
     n_before = len(source.base.stored["term"])
     edits = RowEdits.of(n_before, np.sort(row[row >= 0]), before[left], row[left])
     numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(known["term.rows"])), -1)
+    numbers[: len(known["term.rows"])] = edits.now(known["term.rows"], followed=False)
     numbers[touched[left]] = edits.at
     were = np.zeros(len(numbers), dtype=bool)
     were[source.base.stored["term"]] = source.column("term.common")
@@ -85,13 +90,24 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
     known = np.flatnonzero(rows >= 0)
     chunk = source.lookups["term.chunk"][rows[known]].astype(np.int64)
     count = source.lookups["term.count"][rows[known]].astype(np.int64)
-    went = np.flatnonzero(are_in(chunk, source.chunks.gone))
+    went = np.flatnonzero(are_in(chunk, source.removed))
     if len(went):
         link = source.base.links["chunk", "term"].whole
-        chunk[went] = source.first_rows(link, rows[known[went]], source.chunks.gone)
+        chunk[went] = _first_rows(link, rows[known[went]], source.removed)
         stays = went[chunk[went] >= 0]
         below, owner = source.stored.below("count", source.base.stored["chunk"][chunk[stays]])
         same = source.stored.take("count.term", below) == terms[known[stays]][owner]
         count[stays[owner[same]]] = below[same]
     left = chunk >= 0
     return known[left], chunk[left], count[left]
+
+
+def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
+    """Return the first row with each of some columns but for some rows, -1 for none."""
+    number = places(columns, link.shape[1])
+    entries = np.flatnonzero(number[link.indices] >= 0)
+    rows = np.searchsorted(link.indptr, entries, side="right") - 1
+    kept = ~are_in(rows, but)
+    found = np.full(len(columns), -1, dtype=np.int64)
+    found[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
+    return found

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
+from clew.generation.edits.distinct import DistinctEdits, Known, Occurrences, find_moves
 from clew.generation.edits.names import Names, find_names
-from clew.generation.edits.search import are_in, below, inside, looked_up, stand, taken
-from clew.generation.edits.source import MOST_UNITS, TooManyEdits
-from clew.generation.rows import first_of_equal, places
+from clew.generation.edits.search import are_in, below, looked_up, stand
+from clew.generation.edits.source import MOST_ROWS, TooManyEdits
+from clew.generation.edits.written import Written
+from clew.generation.lookups import unit_codes
+from clew.types import LLM_MADE, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,19 +25,20 @@ if TYPE_CHECKING:
     from clew.generation.edits.terms import TermEdits
     from clew.generation.rows import Rows
 
-_NONE = np.iinfo(np.int64).max  # behind every place
-
 
 @dataclass(frozen=True, slots=True)
 class UnitEdits:
     """The units that came, in order."""
 
-    edits: RowEdits
-    chunk: Rows  # the present row of the chunk that each is first in
-    sentence: Rows  # the stored sentence
-    before: Rows  # the former unit before which each stands
-    of_sentence: Rows  # the present unit of each live sentence that came
+    found: DistinctEdits
+    known: Known
+    written: Written
+    came: Occurrences  # of units in chunks that came
     names: Names
+
+    @property
+    def edits(self) -> RowEdits:
+        return self.found.edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,106 +54,128 @@ class MentionEdits:
 
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     """Return which units came and went: also those that are first in another chunk now."""
-    table, live = source.came.table, source.came.live
-    chunks, sentences = source.column("unit.chunk"), source.base.stored["unit.sentence"]
-    rows, above = live.rows["sentence"], live.above["sentence"]
-    first, groups = first_of_equal(table["sentence.key"][rows].astype(np.uint64))
-    keys = table["sentence.key"][rows[first]].astype(np.uint64)
-    known = _known_units(source, keys)
-    # UnitEdits that lost the chunk that they were first in, and the next one that has them.
-    lost = below(chunks, source.chunks.gone)
-    following = np.full(len(lost), -1, dtype=np.int64)
-    if len(lost):
-        whole = source.base.links["chunk", "unit"].whole
-        following = source.first_rows(whole, lost, source.chunks.gone)
-    stands = np.where(known >= 0, taken(chunks, known).astype(np.int64), -1)
-    is_lost = are_in(known, lost)
-    stands[is_lost] = following[np.searchsorted(lost, known[is_lost])]
-    stands_now = np.where(stands >= 0, source.chunks.now(np.maximum(stands, 0)), _NONE)
-    here = source.chunks.at[above[first]]
-    moves = here < stands_now  # it is first in what came
-    boundary = stand(chunks, source.chunks.before)
-    parts = [
-        (
-            here[moves],
-            source.came.starts["sentence"] + rows[first[moves]],
-            boundary[above[first[moves]]],
-            known[moves],
-        )
-    ]
-    # Those that are first in another chunk that stays, and those whose names changed.
-    other = np.flatnonzero((following >= 0) & ~are_in(lost, np.sort(known[moves])))
-    found = _same_sentences(source, following[other], lost[other])
-    at = following[other]
-    parts.append((source.chunks.now(at), found, inside(chunks, sentences, at, found), lost[other]))
-    gone = np.unique(np.concatenate([lost, known[moves][known[moves] >= 0]]))
-    came, written = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    names = find_names(source, came, written, gone)
-    changed = _renamed_units(source, terms, names)
-    changed = changed[~are_in(changed, gone)]
-    at, stored = chunks[changed].astype(np.int64), sentences[changed]
-    parts.append((source.chunks.now(at), stored, inside(chunks, sentences, at, stored), changed))
-    chunk, stored, before, origin = (np.concatenate(each) for each in zip(*parts, strict=True))
-    order = np.lexsort((stored, chunk))
-    chunk, stored, before, origin = (each[order] for each in (chunk, stored, before, origin))
-    gone = np.unique(np.concatenate([lost, origin[origin >= 0]]))
-    edits = RowEdits.of(len(chunks), gone, before, origin)
-    unit = edits.now(np.maximum(known, 0))
-    own = np.flatnonzero(stored >= source.came.starts["sentence"])
-    placed = np.full(len(first), -1, dtype=np.int64)
-    number = places(stored[own] - source.came.starts["sentence"], len(table["sentence.chunk"]))
-    placed[moves] = edits.at[own[number[rows[first[moves]]]]]
-    of_sentence = np.where(moves, placed, unit)[groups]
-    return UnitEdits(edits, chunk, stored, before, of_sentence, names)
+    written = Written(source.stored)
+    known = Known.of("unit", source.lookups, source.column("unit.chunk"), _former_codes(source))
+    chunk, codes = _came(source)
+    came = Occurrences(written.keys(codes), chunk, codes)
+    lost = below(known.chunk, source.chunks.gone)
+    moves = find_moves(known, source, source.chunks.gone, came, written.keys(known.code[lost]))
+    names = find_names(source, written, known, moves)
+    again = _renamed_units(source, written, known, terms, names)
+    again = again[~are_in(again, moves.gone)]
+    at = source.chunks.now(known.chunk[again])
+    moves = moves.and_again(again, at, known.code[again].astype(np.int64))
+    if source.has_statements and not written.are_statements(moves.code).any():
+        were = np.flatnonzero(written.are_statements(known.code))
+        if are_in(were, moves.gone).all():
+            raise TooManyEdits  # perhaps sentences are no rows of their own any more
+    return UnitEdits(DistinctEdits.of(len(known.chunk), moves), known, written, came, names)
 
 
-def _known_units(source: Source, keys: NDArray[np.uint64]) -> Rows:
-    """Return the former unit of each key, -1 for none."""
-    known = source.lookups["unit.keys"]
-    at = np.searchsorted(known, keys)
-    found = np.flatnonzero(at < len(known))
-    found = found[known[at[found]] == keys[found]]
-    units = np.full(len(keys), -1, dtype=np.int64)
-    units[found] = source.lookups["unit.rows"][at[found]]
-    return units
+def _former_codes(source: Source) -> NDArray[Any]:
+    """Return the code of what each former unit is first written as."""
+    if not source.has_statements:
+        return source.base.stored["unit.sentence"]
+    return unit_codes(*(source.base.stored[f"unit.{each}"] for each in ("sentence", "statement")))
 
 
-def _same_sentences(source: Source, chunks: Rows, units: Rows) -> Rows:
-    """Return the stored sentence of each chunk that has the key of a former unit."""
-    rows, owner = source.stored.below("sentence", source.base.stored["chunk"][chunks])
-    wanted = source.stored.take("sentence.key", source.base.stored["unit.sentence"][units])
-    same = source.stored.take("sentence.key", rows) == wanted[owner]
-    found = np.empty(len(chunks), dtype=np.int64)
-    found[owner[same][::-1]] = rows[same][::-1]
-    return found
-
-
-def _renamed_units(source: Source, terms: TermEdits, names: Names) -> Rows:
-    """Return the former units with a word that is a name now and was none, or so."""
-    known = terms.flipped < len(source.lookups["term.rows"])
-    mentions = np.concatenate(
+def _came(source: Source) -> tuple[Rows, Rows]:
+    """Return the units in chunks that came: the chunk, by its place among these, and the code."""
+    live = source.live
+    is_kept = source.made_by(UNITS)[live.above["sentence"]] != LLM_MADE
+    statements = live.rows["statement"]
+    if not source.has_statements and (len(statements) or not is_kept.all()):
+        raise TooManyEdits  # sentences are rows of their own from now on
+    sentences = live.rows["sentence"][is_kept]
+    chunk = np.concatenate([live.above["sentence"][is_kept], live.chunks_of("statement")])
+    codes = np.concatenate(
         [
-            source.former_mentions("term", terms.flipped[known]),
-            source.former_mentions("entity", names.flipped),
+            unit_codes(sentences, np.full(len(sentences), -1)),
+            unit_codes(np.full(len(statements), -1), statements),
         ]
     )
-    if not len(mentions):
-        return mentions
-    units = source.units_of(mentions)
-    if len(units) > MOST_UNITS:
+    order = np.argsort(chunk, kind="stable")
+    return chunk[order], codes[order]
+
+
+def _renamed_units(
+    source: Source, written: Written, known: Known, terms: TermEdits, names: Names
+) -> Rows:
+    """Return the former units with a word that is a name now and was none, or so."""
+    n_known = len(source.lookups["term.rows"])
+    flipped = {"term": terms.flipped[terms.flipped < n_known], "entity": names.flipped}
+    found = [written.mentions_with(*each) for each in flipped.items() if len(each[1])]
+    if not found:
+        return np.zeros(0, dtype=np.int64)
+    codes = np.unique(np.concatenate([codes for codes, _ in found]))
+    units = known.rows_of(written.keys(codes), codes)
+    if len(units) > MOST_ROWS:
         raise TooManyEdits
     return np.unique(units[units >= 0])
 
 
 def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> MentionEdits:
     """Return the mentions of the units that came and went."""
-    unit, columns = source.mentions_of(units.sentence)
+    unit, columns = units.written.mentions_of(units.found.code)
     term = columns["term"].astype(np.int64)
     kept = (term < 0) | ~looked_up(terms.are_common, term, other=False)
     kept &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
     unit, columns = unit[kept], {name: column[kept] for name, column in columns.items()}
     former = source.column("mention.unit")
     gone = below(former, units.edits.gone)
-    before = stand(former, units.before)[unit]
+    before = stand(former, units.found.before)[unit]
     entity = columns.pop("entity").astype(np.int64)
     return MentionEdits(RowEdits.of(len(former), gone, before), before, unit, entity, columns)
+
+
+def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
+    """Return the values of the units that came."""
+    written, chunks = units.written, units.found.chunk
+    codes = units.found.code
+    made_by = source.column("chunk.units")[np.maximum(source.chunks.then(chunks), 0)]
+    new = np.flatnonzero(source.chunks.then(chunks) < 0)
+    came = np.searchsorted(source.chunks.at, chunks[new])
+    made_by[new] = source.made_by(UNITS)[came]
+    found: dict[str, NDArray[Any]] = {
+        "stored.unit.sentence": written.sentences(codes),
+        "stored.unit.statement": written.statements(codes),
+        "unit.chunk": chunks,
+        "unit.source": np.where(written.are_statements(codes), LLM_MADE, made_by),
+        "unit.place": written.places(codes),
+        "unit.start": written.column("start", codes),
+        "unit.end": written.column("end", codes),
+    }
+    for name in ("first_token", "last_token"):
+        n_known = sum(source.stored.sizes(f"sentence.{name}"))
+        has_tokens = units.edits.size > 0 and n_known == source.stored.size("sentence")
+        if has_tokens != (f"unit.{name}" in source.base.columns):
+            raise TooManyEdits
+        if has_tokens:
+            found[f"unit.{name}"] = written.tokens(name, codes)
+    return found
+
+
+# -- sentences ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEdits:
+    """The sentences that came, in order, where these are rows of their own."""
+
+    edits: RowEdits
+    chunk: Rows
+    stored: Rows
+
+
+def find_sentences(source: Source) -> SentenceEdits:
+    """Return which sentences came and went with documents, whatever was made of their chunks."""
+    stored = source.base.stored["sentence"]
+    known = Known.of("sentence", source.lookups, source.column("sentence.chunk"), stored)
+    written, above = Written(source.stored), source.live.above["sentence"]
+    new = np.flatnonzero(source.chunks.origin[above] < 0)
+    codes = source.live.rows["sentence"][new]
+    came = Occurrences(written.keys(codes), above[new], codes)
+    lost = written.keys(stored[below(known.chunk, source.removed)])
+    moves = find_moves(known, source, source.removed, came, lost)
+    found = DistinctEdits.of(len(stored), moves)
+    return SentenceEdits(found.edits, found.chunk, found.code)

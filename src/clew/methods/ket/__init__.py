@@ -47,7 +47,7 @@ class Ket:
     """KET-RAG's retrieval. The budget is hard: tables, headings and numbers count."""
 
     layers: ClassVar = frozenset({"chunk", "subchunk", "sentence", "term"})
-    needs: ClassVar = (steps.KEYWORDS, steps.NEIGHBOURS)
+    needs: ClassVar = (steps.KEYWORDS, steps.NEIGHBOURS, *steps.LEXICAL[:1])
     limits: ClassVar = Limits(tokens="tokens")
     name: ClassVar[str] = "ket"
 

@@ -1,0 +1,59 @@
+"""Cosines that are the same in whatever company they are computed.
+
+BLAS adds up the products of two vectors in an order that depends on how many others it multiplies,
+so that the last bits of a cosine differ and, now and then, its six decimals. Numbers here are
+rounded to multiples of 2^-25. Their products are multiples of 2^-50, and sums of these below 8 are
+exact in the 53 bits of a float64, in any order. Cosines are whole millionths.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import DECIMALS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.algo.coding import Vectors
+
+    Rows = NDArray[np.integer]
+
+MILLION = 10**DECIMALS
+_STEP = 2.0**-25
+_AT_ONCE = 4_096  # pairs of vectors that are read at once
+_MANY = 64  # pairs of a row
+
+
+def steady(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return vectors of a length below 2 in numbers whose products add up exactly."""
+    return np.asarray(np.rint(vectors.astype(np.float64) / _STEP) * _STEP)
+
+
+def cosines_of_pairs(vectors: Vectors, a: Rows, b: Rows) -> NDArray[np.int32]:
+    """Return the (m,) cosines of rows `a` with rows `b`, in millionths. O(m d)."""
+    found = np.empty(len(a), dtype=np.int32)
+    for start in range(0, len(a), _AT_ONCE):
+        pairs = slice(start, start + _AT_ONCE)
+        both = steady(vectors[a[pairs]]), steady(vectors[b[pairs]])
+        found[pairs] = _millionths(np.einsum("ij,ij->i", *both))
+    return found
+
+
+def cosines_among(vectors: Vectors, rows: Rows, places: Rows, columns: Rows) -> NDArray[np.int32]:
+    """Return what `cosines_of_pairs` does of rows[places] with `columns`; for many, one product."""
+    if len(places) <= _MANY * len(rows):
+        return cosines_of_pairs(vectors, rows[places], columns)
+    some, place = np.unique(columns, return_inverse=True)
+    return _millionths((steady(vectors[rows]) @ steady(vectors[some]).T)[places, place])
+
+
+def margin(dimension: int) -> float:
+    """Return by how much a float32 product of vectors may be less than what it is rounded to."""
+    return float(dimension * 2.0**-22 + 2.0 / MILLION)
+
+
+def _millionths(cosines: NDArray[np.float64]) -> NDArray[np.int32]:
+    return np.asarray(np.rint(cosines * MILLION), dtype=np.int32)

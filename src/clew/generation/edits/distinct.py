@@ -1,0 +1,193 @@
+"""Which distinct rows came and went, each standing where the first of several equal ones does.
+
+Units, sentences and triples are such rows: a chunk has occurrences, and equal ones are one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.algo.links import expanded
+from clew.algo.row_edits import RowEdits
+from clew.generation.edits.search import are_in, first_of, inside, stand, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from clew.generation.edits.source import Source
+    from clew.generation.rows import Rows
+
+_NONE = np.iinfo(np.int64).max  # behind every chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The rows that there were, and all their occurrences by key, those of one key in order.
+
+    Codes are numbers by which occurrences ascend in a chunk.
+    """
+
+    chunk: NDArray[Any]  # that each row is first in, ascending
+    code: NDArray[Any]  # of its first occurrence
+    keys: NDArray[np.uint64]  # of each occurrence, ascending
+    chunks: NDArray[Any]
+    codes: NDArray[Any]
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        lookups: Mapping[str, NDArray[Any]],
+        chunk: NDArray[Any],
+        code: NDArray[Any],
+    ) -> Known:
+        """Return the rows of a layer, by its lookups."""
+        return cls(
+            chunk, code, *(lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
+        )
+
+    def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
+        """Return the places of the occurrences of some keys, and which key each is of."""
+        owner, at = expanded(stand(self.keys, keys), stand(self.keys, keys, behind=True))
+        return at.astype(np.int64), owner
+
+    def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
+        """Return the rows whose first occurrences have some codes and their keys, -1 for none."""
+        first = stand(self.keys, keys)
+        found = np.flatnonzero(first < len(self.keys))
+        at = first[found]
+        same = (self.keys[at] == keys[found]) & (self.codes[at] == codes[found])
+        found, at = found[same], at[same]
+        rows = np.full(len(codes), -1, dtype=np.int64)
+        rows[found] = inside(
+            self.chunk, self.code, self.chunks[at].astype(np.int64), self.codes[at]
+        )
+        return rows
+
+    def chunks_of(self, keys: NDArray[np.uint64]) -> Rows:
+        """Return the chunks that have some keys."""
+        return self.chunks[self.occurrences(keys)[0]].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """Occurrences that came, in order."""
+
+    keys: NDArray[np.uint64]
+    chunk: Rows  # by its place among the chunks that came
+    code: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Rows that stand elsewhere now, are new, or went."""
+
+    chunk: Rows  # the present row of the chunk that each is first in
+    code: Rows
+    before: Rows  # the former row before which each stands
+    origin: Rows  # the former row, -1 for one that is new
+    gone: Rows  # the former rows that went or moved, ascending
+    # Of each occurrence that came its place among these rows, or -1 and its former row.
+    place: Rows
+    former: Rows
+
+    def and_again(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
+        """Return them with former rows that come again where they stand, in present chunks."""
+        chunk, code, before, origin = (
+            np.concatenate(pair)
+            for pair in (
+                (self.chunk, chunk),
+                (self.code, code),
+                (self.before, rows),
+                (self.origin, rows),
+            )
+        )
+        gone = np.union1d(self.gone, rows)
+        return Moves(chunk, code, before, origin, gone, self.place, self.former)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctEdits:
+    """The rows that came, in order."""
+
+    edits: RowEdits
+    chunk: Rows  # the present row of the chunk that each is first in
+    code: Rows
+    before: Rows  # the former row before which each stands
+    of_came: Rows  # the present row of each occurrence that came
+
+    @classmethod
+    def of(cls, n: int, moves: Moves) -> DistinctEdits:
+        """Return the edits of `n` rows of which some moved."""
+        order = np.lexsort((moves.code, moves.chunk))
+        before = moves.before[order]
+        edits = RowEdits.of(n, moves.gone, before, moves.origin[order])
+        at = np.empty(len(order), dtype=np.int64)
+        at[order] = edits.at
+        of_came = np.where(moves.place >= 0, taken(at, moves.place), edits.now(moves.former))
+        return cls(edits, moves.chunk[order], moves.code[order], before, of_came)
+
+
+def find_moves(
+    known: Known,
+    source: Source,
+    gone: Rows,
+    came: Occurrences,
+    lost: NDArray[np.uint64],
+    *,
+    always: bool = False,
+) -> Moves:
+    """Return which rows came and went with chunks: also those that are first elsewhere now.
+
+    `gone` are the former chunks that went, and `lost` the keys of what stood first in these. Where
+    `always`, every row of a key that came or was lost comes anew.
+    """
+    keys, group = np.unique(np.concatenate([came.keys, lost]), return_inverse=True)
+    n = len(keys)
+    occurrences, owner = known.occurrences(keys)
+    first = first_of(owner, n)
+    is_known = first >= 0
+    first = occurrences[first[is_known]]
+    row = np.full(n, -1, dtype=np.int64)
+    row[is_known] = inside(
+        known.chunk, known.code, known.chunks[first].astype(np.int64), known.codes[first]
+    )
+    # The first of those that stay, and of those that came.
+    stays = np.flatnonzero(~are_in(known.chunks[occurrences], gone))
+    kept = first_of(owner[stays], n)
+    kept[kept >= 0] = occurrences[stays[kept[kept >= 0]]]
+    former = taken(known.chunks, kept).astype(np.int64)
+    now = np.where(kept >= 0, source.chunks.now(former), _NONE)
+    new = first_of(group[: len(came.keys)], n)
+    here = np.where(new >= 0, taken(source.chunks.at, taken(came.chunk, new)), _NONE)
+    is_new = here < now
+    chunk, code = np.minimum(here, now), np.where(is_new, taken(came.code, new), 0)
+    before = np.zeros(n, dtype=np.int64)
+    boundary = stand(known.chunk, source.chunks_before)
+    before[is_new] = boundary[came.chunk[new[is_new]]]
+    old = np.flatnonzero(~is_new & (kept >= 0))
+    code[old] = known.codes[kept[old]]
+    before[old] = inside(known.chunk, known.code, former[old], code[old])
+    moved = np.ones(n, dtype=bool)
+    if not always:
+        same = np.flatnonzero(~is_new & is_known & (kept >= 0))
+        moved[same] = row[same] != before[same]
+    left = np.flatnonzero(moved & (chunk < _NONE))
+    place = np.full(n, -1, dtype=np.int64)
+    place[left] = np.arange(len(left))
+    own = group[: len(came.keys)]
+    went = row[moved]
+    return Moves(
+        chunk[left],
+        code[left],
+        before[left],
+        row[left],
+        np.sort(went[went >= 0]),
+        place[own],
+        row[own],
+    )

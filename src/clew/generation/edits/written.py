@@ -1,0 +1,114 @@
+"""What units are first written as: stored sentences, and statements that an LLM made.
+
+Both are known by a code, by which they ascend in a chunk: `clew.generation.lookups.unit_codes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.generation.lookups import FIRST_STATEMENT, unit_codes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.generation.rows import Rows
+    from clew.store.columns import StoredColumns
+
+_MENTION = ("entity", "term", "start", "end", "label")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Stored sentences and statements, by their codes."""
+
+    stored: StoredColumns
+
+    def are_statements(self, codes: Rows) -> NDArray[np.bool_]:
+        return np.asarray(codes >= FIRST_STATEMENT)
+
+    def sentences(self, codes: Rows) -> Rows:
+        """Return the stored sentences, -1 for a statement."""
+        return np.where(self.are_statements(codes), -1, codes)
+
+    def statements(self, codes: Rows) -> Rows:
+        """Return the stored statements, -1 for a sentence."""
+        return np.where(self.are_statements(codes), codes - FIRST_STATEMENT, -1)
+
+    def keys(self, codes: NDArray[Any]) -> NDArray[np.uint64]:
+        """Return the hashes of their texts."""
+        return self._both("sentence.key", "statement.key", codes).astype(np.uint64)
+
+    def column(self, name: str, codes: Rows) -> NDArray[Any]:
+        """Return where sentences start or end; a statement has its chunk's range."""
+        found = self._both(f"sentence.{name}", "statement.extraction", codes)
+        made = self.are_statements(codes)
+        chunks = self.stored.take("extraction.chunk", found[made])
+        found[made] = self.stored.take(f"chunk.{name}", chunks)
+        return found
+
+    def tokens(self, name: str, codes: Rows) -> NDArray[Any]:
+        """Return a place among the tokens of its chunk of each sentence, -1 for a statement."""
+        found = np.full(len(codes), -1, dtype=np.int64)
+        own = ~self.are_statements(codes)
+        found[own] = self.stored.take(f"sentence.{name}", codes[own])
+        return found
+
+    def places(self, codes: Rows) -> Rows:
+        """Return the place of statements among those of their chunk, -1 for a sentence."""
+        found = np.full(len(codes), -1, dtype=np.int64)
+        made = np.flatnonzero(self.are_statements(codes))
+        rows = codes[made] - FIRST_STATEMENT
+        extractions = self.stored.take("statement.extraction", rows).astype(np.int64)
+        beside, owner = self.stored.below("statement", extractions)
+        first = np.zeros(len(made), dtype=np.int64)
+        first[owner[::-1]] = beside[::-1]
+        found[made] = rows - first
+        return found
+
+    def mentions_of(self, codes: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
+        """Return the mentions in some of these, in their order, and in which of them each is."""
+        made = self.are_statements(codes)
+        own, other = np.flatnonzero(~made), np.flatnonzero(made)
+        rows, in_own = self.stored.below("mention", codes[own])
+        more, in_other = self.stored.below("statement_mention", codes[other] - FIRST_STATEMENT)
+        place = np.concatenate([own[in_own], other[in_other]])
+        order = np.argsort(place, kind="stable")
+        columns = {}
+        for name in _MENTION:
+            both = (
+                self.stored.take(f"mention.{name}", rows),
+                self.stored.take(f"statement_mention.{name}", more),
+            )
+            columns[name] = np.concatenate(both)[order]
+        return place[order], columns
+
+    def mentions_with(self, column: str, values: Rows) -> tuple[Rows, Rows]:
+        """Return in what each stored mention is that has one of some values, and the value."""
+        codes, found = [], []
+        for layer, above in (("mention", "sentence"), ("statement_mention", "statement")):
+            held = self.stored.tail(f"{layer}.{column}", 0)
+            wanted = np.zeros(int(max(held.max(initial=-1), values.max(initial=-1))) + 2, bool)
+            wanted[values] = True  # the last one, which is that of -1, is not
+            rows = np.flatnonzero(wanted[held])
+            parents = self.stored.take(f"{layer}.{above}", rows).astype(np.int64)
+            none = np.full(len(rows), -1)
+            pair = (parents, none) if layer == "mention" else (none, parents)
+            codes.append(unit_codes(*pair))
+            found.append(held[rows].astype(np.int64))
+        return np.concatenate(codes), np.concatenate(found)
+
+    def _both(self, of_sentences: str, of_statements: str, codes: NDArray[Any]) -> NDArray[Any]:
+        made = self.are_statements(codes)
+        first = self.stored.take(of_sentences, codes[~made].astype(np.int64))
+        if not made.any():
+            return first
+        second = self.stored.take(of_statements, codes[made].astype(np.int64) - FIRST_STATEMENT)
+        found = np.empty(
+            len(codes), dtype=np.result_type(first, second) if len(first) else second.dtype
+        )
+        found[~made], found[made] = first, second
+        return found

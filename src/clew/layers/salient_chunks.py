@@ -1,0 +1,263 @@
+"""The salient terms of all chunks of an index, and how they are brought up to date.
+
+Which terms of a chunk are salient depends on all chunks, since the rarity of each does. So n-grams
+are kept as hashes with how often each stands in its chunk. From these the rates of all chunks are
+computed again whenever one came or went, and no text is read but those of chunks that are new or
+whose salient terms are others now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew.algo.links import expanded
+from clew.algo.salience import above, entity_rates
+from clew.layers.entities import is_key
+from clew.layers.extractions import encoded
+from clew.layers.numbers import Numbers
+from clew.layers.salient import CountedTexts, as_written
+from clew.text.keys import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.layers.relations import Terms
+    from clew.types import Snapshot
+
+    Arrays = Mapping[str, NDArray[Any]]
+    Rows = NDArray[np.integer]
+
+_TOO_LONG = -1  # in place of the number of a key
+
+
+def salient_arrays(
+    snapshot: Snapshot, terms: Terms, last: Arrays | None, earlier: Rows
+) -> dict[str, NDArray[Any]]:
+    """Return the salient terms of all chunks as arrays; docs/format.md has the names.
+
+    (n_chunks,) `earlier` is the row that a chunk has in `last`, what this returned before with the
+    same `terms`, -1 for one that is new. Whatever is taken from there, the arrays are the same.
+    """
+    chunks = np.flatnonzero(snapshot.are_texts())
+    then = np.full(len(earlier), -1, dtype=np.int64)
+    then[chunks] = earlier[chunks]
+    new = _Read.of(snapshot, chunks[then[chunks] < 0], terms.longest)
+    known = _Grams.none() if last is None else _Grams.of_arrays(last)
+    grams = known.merged(_Grams.of_texts(new.counted), then, new.rows)
+    rates, salient = _rated(grams, chunks, terms)
+    is_changed = grams.differ(salient) & (then >= 0)
+    changed = _Read.of(snapshot, np.flatnonzero(is_changed), terms.longest)
+    spellings, keys = ([], {}) if last is None else _known_names(last)
+    numbers = {spelling: number for number, spelling in enumerate(spellings)}
+    n_said = _sums(salient, np.diff(grams.begins))
+    begins = np.append(0, np.cumsum(n_said))
+    said = np.empty(begins[-1], dtype=np.int64)
+    if last is not None:
+        kept = np.flatnonzero((then >= 0) & ~is_changed)
+        began = np.append(0, np.cumsum(known.n_salient()))
+        said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
+    for read in (new, changed):
+        names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
+        said[_places(begins, read.rows)] = [numbers.setdefault(n, len(numbers)) for n in names]
+    owners = np.repeat(np.arange(len(then)), n_said)
+    named = named_arrays(list(numbers), keys, said, owners, rates[salient], len(then))
+    return {**named, **grams.arrays(salient)}
+
+
+def written_arrays(
+    rates: csr_array, terms: Sequence[str], texts: Sequence[str], chunks: Rows, n_chunks: int
+) -> dict[str, NDArray[Any]]:
+    """Return the names and rates of other salient terms, as `salient_rates` gives them."""
+    ends = pairwise(rates.indptr.tolist())
+    numbers: dict[str, int] = {}
+    said = [
+        numbers.setdefault(name, len(numbers))
+        for text, (a, b) in zip(texts, ends, strict=True)
+        for name in as_written([terms[term] for term in rates.indices[a:b].tolist()], text)
+    ]
+    owners = np.repeat(chunks, np.diff(rates.indptr))
+    places = np.array(said, dtype=np.int64)
+    return named_arrays(list(numbers), {}, places, owners, rates.data, n_chunks)
+
+
+def named_arrays(
+    spellings: Sequence[str],
+    keys: Mapping[str, str],
+    said: Rows,
+    owners: Rows,
+    rates: NDArray[np.floating],
+    n_chunks: int,
+) -> dict[str, NDArray[Any]]:
+    """Return the names of salient terms, by first occurrence, and the rate of each in each chunk.
+
+    (m,) `said` are the numbers of the spellings, `owners` the chunks, ascending, and `rates` what
+    they have there. `keys` are those of spellings that are known.
+    """
+    used, first, place = np.unique(said, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    own = [spellings[number] for number in used[order].tolist()]
+    numbers = Numbers()
+    of_key = np.empty(len(own), dtype=np.int32)
+    for i, spelling in enumerate(own):
+        key = keys.get(spelling) or name_key(spelling)
+        of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
+    found = of_key[rank[place]]
+    named = found >= 0
+    by_chunk = greatest(owners[named], found[named], rates[named], (n_chunks, len(numbers)))
+    letters, n_bytes = encoded(own)
+    key_letters, key_bytes = encoded(numbers.texts())
+    return {
+        "spellings": letters,
+        "spelling.bytes": n_bytes,
+        "spelling.key": of_key,
+        "keys": key_letters,
+        "key.bytes": key_bytes,
+        "said": rank[place],
+        "indptr": by_chunk.indptr,
+        "indices": by_chunk.indices,
+        "rates": by_chunk.data,
+    }
+
+
+def names_of(arrays: Arrays) -> list[str]:
+    """Return the names that arrays hold: of each key the first spelling."""
+    spellings = _texts(arrays, "spellings", "spelling.bytes")
+    keys, first = np.unique(arrays["spelling.key"], return_index=True)
+    return [spellings[i] for i in first[keys >= 0].tolist()]
+
+
+def keys_of(arrays: Arrays) -> list[str]:
+    """Return the key of each name."""
+    return _texts(arrays, "keys", "key.bytes")
+
+
+def greatest(rows: Rows, columns: Rows, values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
+    """Return the matrix of some entries, float32; of several in one place the greatest."""
+    keys = rows.astype(np.int64) * shape[1] + columns
+    order = np.lexsort((-values, keys))
+    places, first = np.unique(keys[order], return_index=True)
+    ends = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
+    found = values[order[first]].astype(np.float32)
+    return csr_array((found, places % max(1, shape[1]), ends), shape=shape)
+
+
+def _known_names(arrays: Arrays) -> tuple[list[str], dict[str, str]]:
+    """Return the spellings that arrays hold, and the keys of those that have one."""
+    spellings, keys = _texts(arrays, "spellings", "spelling.bytes"), keys_of(arrays)
+    pairs = zip(spellings, arrays["spelling.key"].tolist(), strict=True)
+    return spellings, {spelling: keys[key] for spelling, key in pairs if key >= 0}
+
+
+def _texts(arrays: Arrays, letters: str, n_bytes: str) -> list[str]:
+    found, ends = arrays[letters].tobytes(), np.cumsum(arrays[n_bytes]).tolist()
+    return [found[start:end].decode() for start, end in pairwise([0, *ends])]
+
+
+def _places(begins: Rows, rows: Rows) -> NDArray[np.int64]:
+    """Return the places of all entries of some rows."""
+    return np.asarray(expanded(begins[rows], begins[rows + 1])[1], dtype=np.int64)
+
+
+def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
+    """Return how many of some values in a row are true, for rows of such lengths."""
+    ends = np.cumsum(lengths)
+    before = np.append(0, np.cumsum(values))
+    return np.asarray(before[ends] - before[ends - lengths])
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Chunks whose texts are read."""
+
+    rows: Rows
+    texts: Sequence[str]
+    counted: CountedTexts
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, rows: Rows, longest: int) -> _Read:
+        texts = snapshot.titled_texts(rows.tolist())
+        return cls(rows, texts, CountedTexts.of(texts, longest))
+
+    def names(self, salient: NDArray[np.bool_], n_salient: Rows) -> Iterator[str]:
+        """Yield the names of those of their n-grams that are salient, so many in each chunk."""
+        written = self.counted.written(np.flatnonzero(salient))
+        ends = pairwise(np.cumsum([0, *n_salient.tolist()]).tolist())
+        for text, (start, end) in zip(self.texts, ends, strict=True):
+            yield from as_written(written[start:end], text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grams:
+    """The n-grams of chunks, in the order of their texts; an imported chunk has none."""
+
+    begins: NDArray[np.int64]  # (n_chunks + 1,)
+    hashes: NDArray[np.uint64]  # (m,)
+    counts: NDArray[np.int32]  # (m,)
+    inside: NDArray[np.bool_]  # (m,), part of a longer one that stands there as often
+    was_salient: NDArray[np.bool_]  # (m,), when these were cached
+
+    @classmethod
+    def none(cls) -> _Grams:
+        hashes, counts, truths = (np.zeros(0, dtype=kind) for kind in ("u8", "i4", "?"))
+        return cls(np.zeros(1, dtype=np.int64), hashes, counts, truths, truths)
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> _Grams:
+        names = "begins", "hashes", "counts", "inside", "salient"
+        return cls(*(arrays[f"gram.{name}"] for name in names))
+
+    @classmethod
+    def of_texts(cls, counted: CountedTexts) -> _Grams:
+        ngrams = counted.ngrams
+        begins, counts = ngrams.counts.indptr.astype(np.int64), ngrams.counts.data.astype(np.int32)
+        return cls(begins, counted.hashes(), counts, ngrams.inside, np.zeros(len(counts), bool))
+
+    def arrays(self, salient: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        return {
+            "gram.begins": self.begins,
+            "gram.hashes": self.hashes,
+            "gram.counts": self.counts,
+            "gram.inside": self.inside,
+            "gram.salient": salient,
+        }
+
+    def merged(self, more: _Grams, then: Rows, new: Rows) -> _Grams:
+        """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""
+        starts, stops = np.zeros((2, len(then)), dtype=np.int64)
+        kept = np.flatnonzero(then >= 0)
+        starts[kept], stops[kept] = self.begins[then[kept]], self.begins[then[kept] + 1]
+        starts[new], stops[new] = more.begins[:-1] + len(self.hashes), more.begins[1:]
+        stops[new] += len(self.hashes)
+        _, places = expanded(starts, stops)
+        begins = np.append(0, np.cumsum(stops - starts))
+        names = "hashes", "counts", "inside", "was_salient"
+        both = ((getattr(self, name), getattr(more, name)) for name in names)
+        return _Grams(begins, *(np.concatenate(each)[places] for each in both))
+
+    def differ(self, salient: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Say of which chunks other n-grams are salient than were."""
+        return _sums(salient != self.was_salient, np.diff(self.begins)) > 0
+
+    def n_salient(self) -> NDArray[np.int64]:
+        """Return how many n-grams of each chunk were salient."""
+        return _sums(self.was_salient, np.diff(self.begins))
+
+
+def _rated(
+    grams: _Grams, chunks: Rows, terms: Terms
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the rates of all n-grams of texts, and which are salient."""
+    hashes, number = np.unique(grams.hashes, return_inverse=True)
+    begins = np.append(grams.begins[chunks], len(grams.hashes))
+    counts = csr_array((grams.counts, number, begins), shape=(len(chunks), len(hashes)))
+    rates = entity_rates(counts, np.ones(len(chunks), dtype=np.int64))
+    return rates.data, above(rates, terms.threshold) & ~grams.inside
