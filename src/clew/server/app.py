@@ -14,8 +14,7 @@ from starlette.routing import BaseRoute, Route
 from clew.api import open_index
 from clew.errors import ClewError
 from clew.server import hub as hubs
-from clew.server.callers import Caller
-from clew.server.endpoints import Call, Endpoint, Handler, refused, reply_of
+from clew.server.endpoints import Endpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
 from clew.server.guard import Guard
 from clew.server.rest import ENDPOINTS, PREFIX
@@ -66,15 +65,6 @@ def _handled(endpoint: Endpoint) -> ASGIApp:
     return handle  # type: ignore[return-value]  # Starlette takes functions of a request
 
 
-def call_of(request: Request, scope: str = "read") -> Call:
-    """Return a request with who sent it. Raises a refusal for one that may not be done."""
-    hub: hubs.Hub = request.app.state.hub
-    caller = hub.door.caller(request) if scope else Caller()
-    if scope:
-        caller.check(scope)
-    return Call(request, hub, caller)
-
-
 async def _clew_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)  # noqa: S101 -- as it is registered
     return refused(refusal_of(error))
@@ -90,6 +80,3 @@ async def _http_error(_request: Request, error: Exception) -> Response:
         dict(error.headers or {}),
     )
     return refused(found)
-
-
-__all__ = ["Handler", "application", "call_of"]

@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
+from clew.server.callers import Caller
 from clew.server.errors import Refusal, not_found, too_large
 from clew.server.scoped import ScopedIndex
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.server.callers import Caller
     from clew.server.hub import Hub
 
 P = ParamSpec("P")
@@ -41,12 +41,45 @@ class Body(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Seat:
+    """What one caller has of a server, however it is asked."""
+
+    hub: Hub
+    caller: Caller
+
+    def names(self) -> list[str]:
+        """Return the names of the indexes that the caller sees, in order."""
+        return [name for name in self.hub.indexes.folders() if self.caller.sees(name)]
+
+    def opened(
+        self,
+        name: str,
+        scope: Scope = "read",
+        *,
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> ScopedIndex:
+        """Return an index as the caller sees it. Raises a refusal, 404, where it sees none.
+
+        What models bill through it is bounded by `tokens` and `usd`, and by the key.
+        """
+        if not self.caller.sees(name):
+            raise not_found(f"there is no index {name!r:.80} here")
+        opened = self.hub.indexes.get(name)
+        self.caller.check(scope)
+        budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
+        return ScopedIndex(name, opened, self.caller, budget)
+
+    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
+        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Seat):
     """One request on its way: who sent it, and what the server has."""
 
     request: Request
-    hub: Hub
-    caller: Caller
 
     def path(self, name: str) -> str:
         """Return a part of the path."""
@@ -79,13 +112,7 @@ class Call:
 
         What models bill for this request is bounded by `tokens` and `usd`, and by the key.
         """
-        wanted = name or self.path("index")
-        if not self.caller.sees(wanted):
-            raise not_found(f"there is no index {wanted!r:.80} here")
-        opened = self.hub.indexes.get(wanted)
-        self.caller.check(scope)
-        budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
-        return ScopedIndex(wanted, opened, self.caller, budget)
+        return self.opened(name or self.path("index"), scope, tokens=tokens, usd=usd)
 
     async def body(self, kind: type[B]) -> B:
         """Return the JSON that was sent. Raises a refusal, 400, that names what is wrong."""
@@ -101,9 +128,14 @@ class Call:
             parts.append(part)
         return b"".join(parts)
 
-    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
-        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+
+def call_of(request: Request, scope: Scope = "read") -> Call:
+    """Return a request with who sent it. Raises a refusal for one that may not be done."""
+    hub: Hub = request.app.state.hub
+    caller = hub.door.caller(request) if scope else Caller()
+    if scope:
+        caller.check(scope)
+    return Call(hub, caller, request=request)
 
 
 def parsed(kind: type[B], content: bytes) -> B:
