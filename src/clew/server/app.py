@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from clew.api import open_index
 from clew.errors import ClewError
 from clew.server import hub as hubs
+from clew.server import openai
 from clew.server.endpoints import Endpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
 from clew.server.guard import Guard
@@ -49,7 +50,7 @@ def application(settings: ServerSettings, opener: Callable[..., Index] = open_in
 
 
 def _routes() -> Sequence[BaseRoute]:
-    return [_route(each) for each in ENDPOINTS]
+    return [*map(_route, ENDPOINTS), *openai.ROUTES]
 
 
 def _route(endpoint: Endpoint) -> Route:

@@ -1,0 +1,137 @@
+"""What requests and errors look like here: those that are read, and those that are sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clew import support
+from clew.errors import ClewError, InputError
+from clew.server.endpoints import Body, Call, call_of
+from clew.server.errors import Refusal, refusal_of
+from clew.server.keys import CITATIONS
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+}
+
+
+class Loose(BaseModel):
+    """A part of a request of which clients send more than is known here: that is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Part(Loose):
+    """A part of a message."""
+
+    type: str = "text"
+    text: str | None = None
+
+
+class Message(Loose):
+    """One message of a conversation, or another item between them."""
+
+    type: str = "message"
+    role: str = ""
+    content: str | list[Part] | None = None
+
+
+class Format(Loose):
+    """In what form an answer is wanted."""
+
+    type: str = "text"
+
+
+class ClewOptions(Body):
+    """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
+
+    citations: str | None = None
+    method: str | None = None
+    where: str | None = None
+    context_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    exact: bool = False
+    min_support: float = Field(default=support.THRESHOLD, ge=0, le=1)
+    parameters: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    budget_tokens: int | None = Field(default=None, ge=0)
+    budget_usd: float | None = Field(default=None, ge=0)
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments of `Index.ask`, without the method."""
+        return {
+            "where": self.where,
+            "context_tokens": self.context_tokens,
+            "exact": self.exact,
+            "min_support": self.min_support,
+            **self.parameters,
+        }
+
+
+def citations_of(call: Call, options: ClewOptions) -> str:
+    """Return how an answer cites: as the request says, or its header, or its key."""
+    key = call.caller.key
+    usual = CITATIONS[0] if key is None else key.options.citations
+    chosen = options.citations or call.request.headers.get("x-clew-citations") or usual
+    if chosen not in CITATIONS:
+        raise InputError(f"citations are one of {', '.join(CITATIONS)}, not {chosen!r:.40}")
+    return chosen
+
+
+def text_of(message: Message) -> str:
+    """Return the text of a message. Raises InputError for a part that is none."""
+    if message.content is None or isinstance(message.content, str):
+        return message.content or ""
+    for part in message.content:
+        if part.type not in {"text", "input_text", "output_text", "refusal"}:
+            raise InputError(
+                f"messages are texts here, and one has a part of the type {part.type!r:.40}:"
+                f" leave it out"
+            )
+    return "\n".join(part.text or "" for part in message.content)
+
+
+# -- what is sent ---------------------------------------------------------------------------------
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON, in one line."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()
+
+
+def sent(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a value as a response."""
+    return Response(as_json(value), status, headers, media_type="application/json")
+
+
+def error_of(refusal: Refusal) -> dict[str, Any]:
+    """Return an error as OpenAI's clients read it."""
+    kind = _TYPES.get(refusal.status, "api_error")
+    return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
+
+
+def route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
+    """Return a route whose errors have OpenAI's form."""
+
+    async def handled(request: Request) -> Response:
+        try:
+            return await handle(call_of(request))
+        except ClewError as error:
+            refusal = refusal_of(error)
+            return sent(error_of(refusal), refusal.status, refusal.headers)
+
+    return Route(path, handled, methods=[method])
