@@ -14,6 +14,8 @@ from clew.filters import Filter, as_filter, match
 from clew.server.errors import not_found
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.api import Index
     from clew.models.budget import Budget
     from clew.server.callers import Caller
@@ -73,12 +75,25 @@ class ScopedIndex:
         found = self.index.search(query, where=self.where(where), budget=self.budget, **given)
         return self._own(found, where)
 
-    def ask(self, question: str, *, where: str | None = None, **given: Any) -> Answer:  # noqa: ANN401 -- as `Index.ask` takes them
+    def ask(
+        self,
+        question: str,
+        *,
+        where: str | None = None,
+        on_evidence: Callable[[Evidence], None] | None = None,
+        **given: Any,  # noqa: ANN401 -- as `Index.ask` takes them
+    ) -> Answer:
         """Do as `Index.ask` does."""
         from dataclasses import replace
 
+        def tell(evidence: Evidence) -> None:
+            if on_evidence is not None:
+                on_evidence(self._own(evidence, where))
+
         self.snapshot()
-        found = self.index.ask(question, where=self.where(where), budget=self.budget, **given)
+        found = self.index.ask(
+            question, where=self.where(where), budget=self.budget, on_evidence=tell, **given
+        )
         return replace(found, evidence=self._own(found.evidence, where))
 
     def _own(self, evidence: Evidence, where: str | None) -> Evidence:

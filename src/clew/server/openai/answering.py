@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from clew.server.openai.forms import ClewOptions, Message, citations_of, text_of
 from clew.server.openai.models import index_of
 from clew.server.openai.tasks import question_in, task_reply
 from clew.server.openai.writing import Written
+from clew.types import Exchange
 
 if TYPE_CHECKING:
     from clew.server.endpoints import Call
@@ -32,7 +34,7 @@ class Asked:
 
     model: str
     question: str
-    history: tuple[tuple[str, str], ...] = ()  # earlier questions with their answers
+    history: tuple[Exchange, ...] = ()
     options: ClewOptions = field(default_factory=ClewOptions)
     citations: str = "annotations"
     stop: tuple[str, ...] = ()
@@ -98,10 +100,10 @@ def asked_of(
     )
 
 
-def _exchanges(turns: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _exchanges(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
     """Return each question that was answered, with its answer."""
     return [
-        (question_in(text).strip(), spoken(after))
+        Exchange(question_in(text).strip(), spoken(after))
         for (role, text), (role_after, after) in pairwise(turns)
         if role == "user" and role_after == "assistant" and text.strip()
     ]
@@ -149,7 +151,12 @@ async def events(call: Call, asked: Asked) -> AsyncIterator[str | Evidence | Tol
 
     def work(tell: Callable[[str, object], None]) -> None:
         answer = scoped.ask(
-            question_in(asked.question), method=method or options.method, **options.given()
+            question_in(asked.question),
+            method=method or options.method,
+            history=asked.history,
+            on_evidence=partial(tell, "evidence"),
+            on_text=partial(tell, "text"),
+            **options.given(),
         )
         tell("answer", answer)
 
