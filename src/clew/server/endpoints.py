@@ -178,6 +178,17 @@ def reply_of(found: object, status: int = 200) -> Response:
     return JSONResponse(plain(found), status_code=status)
 
 
+def as_json(value: object) -> str:
+    """Return a value as JSON, in one line; halves of characters become question marks."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()
+
+
+def sent(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a value as a response."""
+    return Response(as_json(value), status, headers, media_type="application/json")
+
+
 def refused(refusal: Refusal) -> JSONResponse:
     """Return a refusal as a response."""
     body = {"error": {"code": refusal.code, "message": str(refusal)}}
@@ -190,8 +201,7 @@ def refused(refusal: Refusal) -> JSONResponse:
 def event(kind: str, data: object, number: int | None = None) -> bytes:
     """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
     head = "" if number is None else f"id: {number}\n"
-    text = json.dumps(plain(data), ensure_ascii=False, separators=(",", ":"))
-    return f"{head}event: {kind}\ndata: {text}\n\n".encode("utf-8", "replace")
+    return f"{head}event: {kind}\ndata: {as_json(plain(data))}\n\n".encode()
 
 
 async def told(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
+from clew.server.endpoints import as_json, sent
 from clew.server.errors import refusal_of
 from clew.server.openai.answering import Asked, Told, asked_of, streamed, whole
 from clew.server.openai.citing import marked, source_event
@@ -19,10 +20,8 @@ from clew.server.openai.forms import (
     Format,
     Loose,
     Message,
-    as_json,
     error_of,
     route,
-    sent,
 )
 
 if TYPE_CHECKING:

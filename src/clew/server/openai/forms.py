@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import Response
 from starlette.routing import Route
 
 from clew import support
 from clew.errors import ClewError, InputError
-from clew.server.endpoints import Body, Call, call_of
+from clew.server.endpoints import Body, Call, call_of, sent
 from clew.server.errors import Refusal, refusal_of
 from clew.server.keys import CITATIONS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
 
 _TYPES = {
     400: "invalid_request_error",
@@ -105,17 +104,6 @@ def text_of(message: Message) -> str:
 
 
 # -- what is sent ---------------------------------------------------------------------------------
-
-
-def as_json(value: object) -> str:
-    """Return a value as JSON, in one line."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode()
-
-
-def sent(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a value as a response."""
-    return Response(as_json(value), status, headers, media_type="application/json")
 
 
 def error_of(refusal: Refusal) -> dict[str, Any]:

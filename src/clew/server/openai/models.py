@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from clew import methods
 from clew.server.across import split_method
+from clew.server.endpoints import sent
 from clew.server.errors import Refusal
-from clew.server.openai.forms import route, sent
+from clew.server.openai.forms import route
 
 if TYPE_CHECKING:
     from starlette.responses import Response
