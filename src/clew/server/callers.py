@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 COOKIE = "clew_session"
 _MINUTE = 60.0
 _FORWARDED_USER = "x-forwarded-user"
+# A request that a proxy passes on comes from this machine, and its sender need not.
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,12 @@ class Door:
         cookie = request.cookies.get(COOKIE)
         if cookie and (key := self._keys.of_session(cookie)) is not None:
             return Caller(key, user, by_cookie=True)
-        if self._is_open():
-            # Clients of OpenAI's interface send some key always, so it is not looked at.
-            return Caller(None, user)
-        raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        if not self._is_open():
+            raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        if any(name in request.headers for name in _FORWARDED):
+            raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+        # Programs made for OpenAI's interface always send some key: it is not looked at.
+        return Caller(None, user)
 
     def _is_open(self) -> bool:
         """Say whether no key is needed: none was ever made, and only this machine comes here."""
