@@ -1002,15 +1002,22 @@ class Index:
         What a process spent that was killed is missing. It is not known of an index that another
         version of Clew made, or whose ledger is gone.
         """
-        if not (self.folder / _CALLS).exists():
-            return None
-        try:
-            costs = self._ledger.costs()
-        except StoreError:  # the index does not need its ledger
-            return None
+        costs = self.costs()
         if not costs or costs[0].before:
             return None
         return reduce(together, (cost.usage for cost in costs))
+
+    def costs(self) -> list[Cost]:
+        """Return what each write of the index cost, the oldest first; none where it is not known.
+
+        What a process spent that was killed is missing.
+        """
+        if not (self.folder / _CALLS).exists():
+            return []
+        try:
+            return self._ledger.costs()
+        except StoreError:  # the index does not need its ledger
+            return []
 
     def check(self) -> list[Damage]:
         """Look at every byte of an index in a folder; return what is damaged.
@@ -1108,7 +1115,7 @@ class Index:
         """Return which names stand for others, and pairs of names that may be of one thing."""
         from clew.describe import describe_aliases
 
-        return describe_aliases(self._existing(), self.snapshot())
+        return describe_aliases(self._existing().aliases(), self.snapshot())
 
     @checked
     def snapshot(self, where: str | Filter | None = None) -> Snapshot:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from clew.prompts import prompt
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _MOST_TURNS = 8  # that are read, the last ones
 _MOST_TOKENS = 1_000  # of them together
-_MOST_OF_ANSWER = 200  # tokens of one answer
+_MOST_OF_QUESTION, _MOST_OF_ANSWER = 300, 200  # tokens of one turn, its beginning
 _MOST_NAMES = 2  # of the turn before
 _REPLY_TOKENS = 128
 _LONGEST = 400  # characters of a question that an LLM writes
@@ -86,6 +87,15 @@ class _Name:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The turn before: its question as it was read and as it was asked, and the answer."""
+
+    read: str = ""
+    asked: str = ""
+    answer: str = ""
+
+
 def read(
     question: str, history: Sequence[Exchange], snapshot: Snapshot, models: Models
 ) -> tuple[str, tuple[str, ...]]:
@@ -115,8 +125,8 @@ def _last(history: Sequence[Exchange]) -> list[tuple[str, str]]:
     turns: list[tuple[str, str]] = []
     left = _MOST_TOKENS
     for each in reversed(history[-_MOST_TURNS:]):
-        asked, said = " ".join(each.question.split()), " ".join(each.answer.split())
-        said = tokens.truncate(said, _MOST_OF_ANSWER)
+        asked = tokens.truncate(" ".join(each.question.split()), _MOST_OF_QUESTION)
+        said = tokens.truncate(" ".join(each.answer.split()), _MOST_OF_ANSWER)
         left -= tokens.count(asked) + tokens.count(said)
         if left < 0:
             break
@@ -171,32 +181,26 @@ class _Rules:
 
     def read(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
         """Return the question with names of the turns before, each read likewise."""
-        before = ("", "")
+        before = _Before()
         for asked, said in turns:
-            before = (self._read(asked, before), said)
+            before = _Before(self._read(asked, before), asked, said)
         return self._read(question, before)
 
-    def _read(self, question: str, before: tuple[str, str]) -> str:
-        return (
-            self._with_names(question, before) if before[0] and self.leans(question) else question
-        )
-
-    def _with_names(self, question: str, before: tuple[str, str]) -> str:
-        asked, said = before
+    def _read(self, question: str, before: _Before) -> str:
+        if not before.asked or not self.leans(question):
+            return question
         own = self._names(question)
-        if _BEGINS.match(question) and (whole := self._in_its_place(question, own, asked)):
+        if _BEGINS.match(question) and (whole := self._in_its_place(question, own, before.read)):
             return whole
         known = {name_key(each.text) for each in own}
-        of_answer = self._names(said)
-        of_question = self._names(asked)
         words = _unbound(question, own)
-        first = _prefers_answer(words[0][0] if words else "", asked)
-        ordered = [*of_answer, *of_question] if first else [*of_question, *of_answer]
-        names = list(dict.fromkeys(n.text for n in ordered if name_key(n.text) not in known))
-        names = names[:_MOST_NAMES]
-        if not names:
-            return question if own else f"{question} ({asked})"
-        return f"{question} ({', '.join(names)})"
+        of_both = self._names(before.answer), self._names(before.read)
+        first = _prefers_answer(words[0][0] if words else "", before.read)
+        ordered = chain(*(of_both if first else of_both[::-1]))
+        names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in known)
+        if names:
+            return f"{question} ({', '.join(islice(names, _MOST_NAMES))})"
+        return question if own else f"{question} ({before.asked})"
 
     def _in_its_place(self, question: str, own: Sequence[_Name], asked: str) -> str:
         """Return the question before with another name or date in the place of its own."""

@@ -61,7 +61,10 @@ def _route(endpoint: Endpoint) -> Route:
 def _handled(endpoint: Endpoint) -> ASGIApp:
     async def handle(request: Request) -> Response:
         call = call_of(request, endpoint.scope)
-        return reply_of(await endpoint.call(call), endpoint.status)
+        try:
+            return reply_of(await endpoint.call(call), endpoint.status)
+        except ClewError as error:
+            return refused(call.refusal(error))
 
     return handle  # type: ignore[return-value]  # Starlette takes functions of a request
 

@@ -55,6 +55,11 @@ class Caller:
                 f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
             )
 
+    @property
+    def is_keeper(self) -> bool:
+        """Say whether the caller may see and make keys: an admin of all indexes."""
+        return self.may("admin") and (self.key is None or not self.key.options.indexes)
+
     def sees(self, index: str) -> bool:
         """Say whether the caller may know of an index."""
         return self.key is None or not self.key.options.indexes or index in self.key.options.indexes

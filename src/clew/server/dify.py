@@ -16,17 +16,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from clew.display import plain
-from clew.errors import ClewError, InputError
+from clew.errors import InputError
 from clew.filters import Filter, field, match
 from clew.server.across import at_least, relevances, split_method
 from clew.server.addresses import base_of, document_address
-from clew.server.endpoints import Call, call_of, sent
-from clew.server.errors import Refusal, refusal_of
+from clew.server.endpoints import Call, door, sent
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from clew.server.errors import Refusal
     from clew.server.scoped import ScopedIndex
     from clew.types import Hit
 
@@ -207,18 +207,13 @@ _NEGATIVE = frozenset({"not contains", "is not", "not in", "≠", "empty", "null
 # -- errors ---------------------------------------------------------------------------------------
 
 
-async def handle(request: Request) -> Response:
-    """Answer a request; errors have Dify's form."""
-    try:
-        return await retrieve(call_of(request))
-    except ClewError as error:
-        refusal = refusal_of(error)
-        status, code = _told(refusal, request)
-        body = {"error_code": code, "error_msg": str(refusal)}
-        return sent(body, status, refusal.headers)
+def told(refusal: Refusal, request: Request) -> Response:
+    """Return an error in Dify's form."""
+    status, code = _codes(refusal, request)
+    return sent({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
 
 
-def _told(refusal: Refusal, request: Request) -> tuple[int, int]:
+def _codes(refusal: Refusal, request: Request) -> tuple[int, int]:
     """Return the status and the code of an error."""
     if refusal.status == 401:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
@@ -229,4 +224,7 @@ def _told(refusal: Refusal, request: Request) -> tuple[int, int]:
     return refusal.status, refusal.status
 
 
-ROUTES = tuple(Route(path, handle, methods=["POST"]) for path in ("/dify/retrieval", "/retrieval"))
+ROUTES = tuple(
+    Route(path, door(retrieve, told), methods=["POST"])
+    for path in ("/dify/retrieval", "/retrieval")
+)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 import anyio
 from anyio import from_thread
@@ -18,9 +18,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
+from clew.errors import ClewError
 from clew.server.callers import Caller
-from clew.server.errors import Refusal, not_found, too_large
+from clew.server.errors import Refusal, not_found, refusal_of, too_large
 from clew.server.scoped import ScopedIndex
+from clew.server.views import Listed
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 B = TypeVar("B", bound=BaseModel)
+
+_MOST_DIGITS = 20
+_MOST_LISTED, _LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
 
@@ -68,7 +73,15 @@ class Seat:
         opened = self.hub.indexes.get(name)
         self.caller.check(scope)
         budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
-        return ScopedIndex(name, opened, self.caller, budget)
+        writer = partial(self.hub.indexes.writer, name)
+        return ScopedIndex(name, opened, self.caller, budget, writer)
+
+    def refusal(self, error: ClewError) -> Refusal:
+        """Return an error as it is told: who is no admin is told no paths of the server."""
+        found = refusal_of(error)
+        if isinstance(error, Refusal) or self.caller.may("admin"):
+            return found
+        return Refusal(found.status, found.code, self.hub.indexes.without_paths(str(found)))
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Return what `work` gives, done in a thread; a few work at one time, others wait."""
@@ -94,11 +107,25 @@ class Call(Seat):
         text = self.query(name)
         if not text:
             return default
-        if not (text.isascii() and text.isdigit()) or not int(text[:20]) <= most:
+        is_whole = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+        if not is_whole or int(text) > most:
             raise Refusal(
                 400, "invalid_input", f"{name} is a number from 0 to {most}, not {text!r:.40}"
             )
         return int(text)
+
+    def part(self) -> Part:
+        """Return which part of a list is asked for."""
+        return {
+            "offset": self.number("offset", 0, most=10**9),
+            "limit": self.number("limit", _LISTED, most=_MOST_LISTED),
+        }
+
+    def listed(self, items: Sequence[T]) -> Listed[T]:
+        """Return the part of a list that is asked for."""
+        part = self.part()
+        chosen = items[part["offset"] : part["offset"] + part["limit"]]
+        return Listed(items=tuple(chosen), total=len(items))
 
     def index(
         self,
@@ -138,6 +165,24 @@ def call_of(request: Request, scope: Scope = "read") -> Call:
     return Call(hub, caller, request=request)
 
 
+def door(
+    handle: Callable[[Call], Awaitable[Response]], told: Callable[[Refusal, Request], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers requests by `handle`, and tells errors in a form of its own."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            call = call_of(request)
+            try:
+                return await handle(call)
+            except ClewError as error:
+                return told(call.refusal(error), request)
+        except ClewError as error:
+            return told(refusal_of(error), request)
+
+    return answered
+
+
 def parsed(kind: type[B], content: bytes) -> B:
     """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where."""
     try:
@@ -146,6 +191,13 @@ def parsed(kind: type[B], content: bytes) -> B:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the body"
         raise Refusal(400, "invalid_input", f"{place}: {first['msg']}") from None
+
+
+class Part(TypedDict):
+    """A part of a list."""
+
+    offset: int
+    limit: int
 
 
 Handler = Callable[[Call], Awaitable[object]]
@@ -165,6 +217,9 @@ class Endpoint:
     reply: object = None  # a type; None: any JSON
     status: int = 200
     parameters: Mapping[str, str] = field(default_factory=dict)  # behind the question mark
+    named: Mapping[str, str] = field(default_factory=dict)  # what the parts of the path are
+    lists: bool = False  # takes an offset and a limit
+    downloads: bool = False  # answers with a file
     streams: bool = False  # answers as text/event-stream where that is asked for
     upload: bool = False  # takes multipart/form-data, too
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import threading
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +13,14 @@ from clew.api import open_index
 from clew.errors import InputError, NotAnIndex
 from clew.server.errors import not_found
 from clew.server.settings import check_name
+from clew.store import opening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from clew.api import Index
     from clew.index import Settings
+    from clew.loading import Specs
     from clew.server.books import Books
     from clew.server.settings import ServerSettings
 
@@ -48,52 +52,94 @@ class Indexes:
 
     def get(self, name: str) -> Index:
         """Return an index, opened. Raises a refusal, 404, where there is none."""
-        folder = self.folder(name)
         with self._lock:
+            folder = self.folder(name)
             found = self._open.get(name)
             if found is None or found.folder != folder:
-                found = self._open[name] = self._opener(
-                    folder, specs=self._settings.specs, prices=self._settings.prices
-                )
+                found = self._open[name] = self._opened(folder)
             return found
 
-    def make(self, name: str, settings: Settings | None = None) -> Index:
-        """Make an empty index in the server's home. Raises InputError where there is one."""
-        check_name(name)
-        if name in self.folders():
-            raise InputError(f"there is an index {name!r} already: take another name")
-        folder = Path("indexes", f"{name}.clew")
-        with self._books.writing() as connection:
-            connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
-        index = self._opener(
-            self._settings.home / folder,
-            specs=self._settings.specs,
+    @contextmanager
+    def writer(self, name: str) -> Iterator[Index]:
+        """Give an index that is open for one write, after which its lock is free for a job again.
+
+        The index that questions read never writes: it would hold that lock as long as it is open.
+        """
+        with self._opened(self.folder(name)) as index:
+            yield index
+
+    def _opened(
+        self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
+    ) -> Index:
+        return self._opener(
+            folder,
+            specs=specs or self._settings.specs,
             settings=settings,
             prices=self._settings.prices,
         )
+
+    def make(
+        self, name: str, settings: Settings | None = None, *, embedder: str | None = None
+    ) -> None:
+        """Make an empty index in the server's home. Raises InputError where there is one.
+
+        What it is built with is on disk then, for jobs of other processes.
+        """
+        check_name(name)
+        specs = self._settings.specs
+        if embedder is not None:
+            specs = replace(specs, embedder=embedder)
+        folder = Path("indexes", f"{name}.clew")
         with self._lock:
-            self._open[name] = index
-        return index
+            if name in self.folders():
+                raise InputError(f"there is an index {name!r} already: take another name")
+            with self._books.writing() as connection:
+                connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
+        place = self._settings.home / folder
+        try:
+            with self._opened(place, specs=specs, settings=settings) as index:
+                index.add([], changed=[])
+        except BaseException:
+            self._forget(name)
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def _forget(self, name: str) -> None:
+        with self._books.writing() as connection:
+            connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
 
     def drop(self, name: str) -> None:
-        """Delete an index that was made here, with its files; another one is only let go of.
+        """Delete an index that was made here, with its files.
 
-        Raises InputError for one that the server was started with.
+        Raises InputError for one that the server was started with, and IndexLocked while a job
+        writes.
         """
         if name in self._settings.indexes:
             raise InputError(
                 f"the index {name!r} was named when the server was started: it is not the server's"
                 f" to delete"
             )
-        folder = self.folder(name)
         with self._lock:
+            folder = self.folder(name)
+            if opening.exists(folder):
+                store = opening.open_store(folder)
+                try:
+                    store.lock()
+                finally:
+                    store.close()
             opened = self._open.pop(name, None)
+            self._forget(name)
         if opened is not None:
             opened.close()
-        with self._books.writing() as connection:
-            connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
         for each in (folder, self.files(name)):
             shutil.rmtree(each, ignore_errors=True)
+
+    def without_paths(self, text: str) -> str:
+        """Return a text that names indexes and not their folders, for who is no admin."""
+        for name, folder in self.folders().items():
+            for path in {str(folder), str(folder.resolve())}:
+                text = text.replace(path, name)
+        return text.replace(str(self._settings.home), "the server's home")
 
     def files(self, name: str) -> Path:
         """Return the folder of the files that were uploaded into an index."""

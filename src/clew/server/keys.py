@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCOPES = ("read", "write", "admin")  # each may do what those before it may
 CITATIONS = ("annotations", "open-webui", "markdown", "none")
 _PREFIX = "clew"
-_SESSION_S = 30 * 24 * 3600.0
+SESSION_S = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class Keys:
         now = time.time()
         with self._books.writing() as connection:
             connection.execute("DELETE FROM session WHERE ends < ?", (now,))
-            row = (_digest(text), key.id, now + _SESSION_S)
+            row = (_digest(text), key.id, now + SESSION_S)
             connection.execute("INSERT INTO session VALUES (?, ?, ?)", row)
         return text
 

@@ -10,10 +10,9 @@ from starlette.routing import Route
 
 from clew.server import across
 from clew.server.addresses import base_of, document_address
-from clew.server.endpoints import call_of, sent
+from clew.server.endpoints import Call, door, refused, sent
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
     from starlette.responses import Response
 
 _MOST = 100
@@ -28,14 +27,13 @@ class WebSearchBody(BaseModel):
     count: int = Field(default=5, ge=1)
 
 
-async def handle(request: Request) -> Response:
+async def search(call: Call) -> Response:
     """Return passages of the index that the path names, or of all that the caller sees."""
-    call = call_of(request)
     body = await call.body(WebSearchBody)
-    index = request.path_params.get("index") or call.query("index")
+    index = call.request.path_params.get("index") or call.query("index")
     most = min(body.count, _MOST)
     found = await call.run(partial(across.search, call, body.query, most=most, index=index))
-    base = base_of(request, call.hub.settings)
+    base = base_of(call.request, call.hub.settings)
     return sent(
         [
             {
@@ -49,6 +47,6 @@ async def handle(request: Request) -> Response:
 
 
 ROUTES = tuple(
-    Route(path, handle, methods=["POST"])
+    Route(path, door(search, lambda refusal, _: refused(refusal)), methods=["POST"])
     for path in ("/openwebui/search", "/openwebui/search/{index}")
 )

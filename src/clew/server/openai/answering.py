@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import StreamingResponse
 
-from clew.errors import InputError
+from clew.errors import ClewError, InputError
 from clew.server.addresses import base_of
 from clew.server.endpoints import told
 from clew.server.openai.citing import Reference, composed, spoken
@@ -131,8 +131,11 @@ async def streamed(
 
     async def all_of() -> AsyncIterator[str | Evidence | Told]:
         yield first
-        async for each in found:
-            yield each
+        try:
+            async for each in found:
+                yield each
+        except ClewError as error:
+            raise call.refusal(error) from error
 
     return StreamingResponse(lines(all_of()), media_type="text/event-stream")
 

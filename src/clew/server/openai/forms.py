@@ -9,14 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from clew import support
-from clew.errors import ClewError, InputError
-from clew.server.endpoints import Body, Call, call_of, sent
-from clew.server.errors import Refusal, refusal_of
+from clew.errors import InputError
+from clew.server.endpoints import Body, Call, door, sent
 from clew.server.keys import CITATIONS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from clew.server.errors import Refusal
 
 _TYPES = {
     400: "invalid_request_error",
@@ -114,12 +115,8 @@ def error_of(refusal: Refusal) -> dict[str, Any]:
 
 def route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
     """Return a route whose errors have OpenAI's form."""
+    return Route(path, door(handle, _told), methods=[method])
 
-    async def handled(request: Request) -> Response:
-        try:
-            return await handle(call_of(request))
-        except ClewError as error:
-            refusal = refusal_of(error)
-            return sent(error_of(refusal), refusal.status, refusal.headers)
 
-    return Route(path, handled, methods=[method])
+def _told(refusal: Refusal, _request: Request) -> Response:
+    return sent(error_of(refusal), refusal.status, refusal.headers)

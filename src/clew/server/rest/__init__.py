@@ -1,7 +1,14 @@
 """The REST interface: what each group of routes offers, as values."""
 
 from clew.server.endpoints import Endpoint
-from clew.server.rest import about, asking
+from clew.server.rest import about, access, asking, documents, graphs, indexes
 
 PREFIX = "/api/v1"
-ENDPOINTS: tuple[Endpoint, ...] = (*about.ENDPOINTS, *asking.ENDPOINTS)
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *about.ENDPOINTS,
+    *indexes.ENDPOINTS,
+    *documents.ENDPOINTS,
+    *asking.ENDPOINTS,
+    *graphs.ENDPOINTS,
+    *access.ENDPOINTS,
+)
