@@ -27,6 +27,7 @@ from clew.server.views import Listed
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from clew.models.budget import Budget
     from clew.server.hub import Hub
 
 P = ParamSpec("P")
@@ -51,6 +52,7 @@ class Seat:
 
     hub: Hub
     caller: Caller
+    budget: Budget | None = field(default=None, kw_only=True)  # None: one for each request
 
     def names(self) -> list[str]:
         """Return the names of the indexes that the caller sees, in order."""
@@ -72,7 +74,9 @@ class Seat:
             raise not_found(f"there is no index {name!r:.80} here")
         opened = self.hub.indexes.get(name)
         self.caller.check(scope)
-        budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
+        budget = self.budget
+        if budget is None:
+            budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
         writer = partial(self.hub.indexes.writer, name)
         return ScopedIndex(name, opened, self.caller, budget, writer)
 
