@@ -1,7 +1,7 @@
 """Indexes whose LLM says what a test has it say."""
 
 import clew
-from clew.models import Conversation, Ledger
+from clew.models import Conversation
 from clew.testing import ScriptedChat, models
 
 REPLY = "The builder is named. ANSWER: Ola Eriksen built the Comet in Bakken [1]."

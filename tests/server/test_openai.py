@@ -320,7 +320,7 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):
 
 
 def test_responses_whole_and_as_events(own_home):
-    """Events are those of OpenAI's client, in order, and end with the response that is sent whole."""
+    """Events are those that the client knows, and end with the response that is sent whole."""
     _, opener = open_with(on_answers(REPLY))
     with openai_client(own_home, opener) as client:
         asked = {

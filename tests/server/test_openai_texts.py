@@ -1,5 +1,7 @@
 """Texts that end early, that begin anew, and that come from documents."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +16,7 @@ TEXTS = st.text("ab. ", max_size=40)
 def parted(text, cuts):
     """A text in pieces."""
     places = [0, *sorted({cut % (len(text) + 1) for cut in cuts}), len(text)]
-    return [text[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(places)]
 
 
 @given(TEXTS, st.lists(st.text("ab. ", max_size=3), max_size=3), st.lists(st.integers(0, 40)))

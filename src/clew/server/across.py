@@ -7,7 +7,7 @@ that leads to the next one and answers nothing itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[FoundI
     found = [
         (-relevance, place, rank, FoundIn(each.name, hit))
         for place, each in enumerate(chosen)
-        for rank, (relevance, hit) in enumerate(_ahead(each.search(query)))
+        for rank, (relevance, hit) in enumerate(_ahead(each.search(query, **at_least(most, None))))
     ]
     found.sort(key=lambda row: row[:3])
     return [each for _, _, _, each in found[:most]]
@@ -102,7 +102,8 @@ def at_least(most: int, method: str | None) -> dict[str, Any]:
     """Return the parameters by which a method finds `most` chunks where it finds fewer else."""
     kind = methods.load(method or methods.DEFAULT)
     name = methods.limits(kind).chunks
-    usual = getattr(kind, name, None) if name else None
+    defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
+    usual = defaults.get(name)
     return {name: most} if isinstance(usual, int) and 0 < usual < most else {}
 
 

@@ -19,6 +19,8 @@ from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import document_address
 from clew.server.errors import not_found
+from clew.server.openai.citing import NEAREST, REFUSAL
+from clew.types import Passage
 
 if TYPE_CHECKING:
     from clew.server.endpoints import Seat
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 PLACE = "clew.place"  # in the scope of a request over HTTP
 LONG = 24_000  # characters, some 6,000 tokens: of a longer document a part is fetched at a time
 _MOST = 10  # results of a search
-_READ = 50  # hits that are looked at for these
+_READ = 20  # hits that are looked at for these
 _RANGE = re.compile(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 
 
@@ -121,7 +123,7 @@ def _part(document: Document, hit: Hit) -> range:
         return range(len(document.text))
     around = max(0, LONG - (hit.end - hit.start)) // 2
     start = max(0, min(hit.start - around, len(document.text) - LONG))
-    return range(start, min(start + LONG, len(document.text)))
+    return range(start, max(hit.end, min(start + LONG, len(document.text))))
 
 
 class Fetch(_Given):
@@ -239,7 +241,7 @@ class Answered(_Reply):
 
     answer: str
     kind: str = Field(description="generated, named, quoted, refused or none")
-    citations: list[Quoted]
+    citations: list[Quoted] = Field(description="of a refused answer: what comes nearest to it")
     support: float | None = Field(description="how probably what was found answers the question")
     not_found: list[str] = Field(description="sentences of the answer that no document holds")
     notes: list[str]
@@ -250,13 +252,17 @@ def ask(place: Place, given: Ask) -> Answered:
     """Return the answer to a question, with the passages that support it."""
     scoped = place.one(given.index)
     answer = scoped.ask(given.question, **given.given())
+    is_refused = answer.kind == "refused"
+    cited: Sequence[Citation | Passage] = answer.citations
+    if is_refused:
+        cited = answer.context.passages[:NEAREST]
     titles = {each.number: each.title for each in answer.context.passages}
     return Answered(
-        answer=answer.text,
+        answer=REFUSAL if is_refused else answer.text,
         kind=answer.kind,
         citations=[
             _quoted(place, scoped.name, number, each, titles.get(each.number, ""))
-            for number, each in enumerate(answer.citations, 1)
+            for number, each in enumerate(cited, 1)
         ],
         support=answer.evidence.support,
         not_found=list(answer.unsupported),
@@ -265,13 +271,13 @@ def ask(place: Place, given: Ask) -> Answered:
     )
 
 
-def _quoted(place: Place, index: str, number: int, each: Citation, title: str) -> Quoted:
+def _quoted(place: Place, index: str, number: int, each: Citation | Passage, title: str) -> Quoted:
     return Quoted(
         number=number,
         id=f"{index}/{each.document_id}:{each.start}-{each.end}",
         title=title or each.document_id,
         url=place.url(index, each.document_id, each.start, each.end),
-        quote=each.quote,
+        quote=each.text if isinstance(each, Passage) else each.quote,
         section=each.section,
         page=each.page,
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NEAREST = 3  # passages that are told where nothing answers
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
-_REFUSAL = "Nothing in these documents answers this, as far as can be told."
+REFUSAL = "Nothing in these documents answers this, as far as can be told."
 _SOURCES = "\n\n**Sources**\n\n"
 _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
 
@@ -57,7 +57,7 @@ def composed(answer: Answer, told: str, *, index: str, base: str, form: str) -> 
         nearest = answer.context.passages[:NEAREST]
         cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, 1)]
         marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
-        rest = _REFUSAL
+        rest = REFUSAL
         if cited:
             rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
     elif answer.kind == "quoted":
