@@ -24,9 +24,11 @@ def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
     """However it comes in pieces; nothing is told that has to be taken back."""
     written = Written(stop)
     told = "".join(map(written.put, parted(text, cuts))) + written.end()
-    places = [place for each in stop if each and (place := text.find(each)) >= 0]
-    assert told == written.text == (text[: min(places)] if places else text)
-    assert written.reason == ("stop" if places else "")
+    found = [
+        (text.find(each) + len(each), text.find(each)) for each in stop if each in text if each
+    ]
+    assert told == written.text == (text[: min(found)[1]] if found else text)
+    assert written.reason == ("stop" if found else "")
 
 
 @given(st.text(max_size=60), st.integers(1, 12), st.lists(st.integers(0, 60)))

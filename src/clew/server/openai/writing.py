@@ -10,7 +10,7 @@ from clew.text import tokens
 class Written:
     """What a client is told of a text that comes in pieces, and why it ended.
 
-    It ends before the first of the `stop` texts, and at `most` tokens.
+    It ends before the `stop` text that is whole first, and at `most` tokens.
     """
 
     def __init__(self, stop: Sequence[str] = (), most: int | None = None) -> None:
@@ -26,9 +26,11 @@ class Written:
         if self.reason:
             return ""
         found = self._held + piece
-        places = [place for each in self._stop if (place := found.find(each)) >= 0]
-        if places:
-            told, self._held, ended = found[: min(places)], "", "stop"
+        ends = [
+            (place + len(each), place) for each in self._stop if (place := found.find(each)) >= 0
+        ]
+        if ends:
+            told, self._held, ended = found[: min(ends)[1]], "", "stop"
         else:
             keep = max((_begins(found, each) for each in self._stop), default=0)
             told, self._held, ended = found[: len(found) - keep], found[len(found) - keep :], ""
