@@ -41,7 +41,7 @@ class _Read(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class Setting(_Read):
+class RetrievalSetting(_Read):
     """How many records are wanted, and how relevant ones."""
 
     top_k: int = Field(default=4, ge=1)
@@ -68,7 +68,7 @@ class RetrievalBody(_Read):
 
     knowledge_id: str = Field(min_length=1, max_length=200)
     query: str = Field(max_length=20_000)
-    retrieval_setting: Setting = Field(default_factory=Setting)
+    retrieval_setting: RetrievalSetting = Field(default_factory=RetrievalSetting)
     metadata_condition: MetadataCondition | None = None
 
 

@@ -224,7 +224,7 @@ class Ask(_Given):
         return {"where": self.where or None, "method": self.method or None}
 
 
-class Quoted(_Reply):
+class QuotedRange(_Reply):
     """A range of a document that supports an answer; `fetch` takes its id."""
 
     number: int
@@ -236,19 +236,21 @@ class Quoted(_Reply):
     page: int | None = None
 
 
-class Answered(_Reply):
+class AnsweredBy(_Reply):
     """What `ask` gives."""
 
     answer: str
     kind: str = Field(description="generated, named, quoted, refused or none")
-    citations: list[Quoted] = Field(description="of a refused answer: what comes nearest to it")
+    citations: list[QuotedRange] = Field(
+        description="of a refused answer: what comes nearest to it"
+    )
     support: float | None = Field(description="how probably what was found answers the question")
     not_found: list[str] = Field(description="sentences of the answer that no document holds")
     notes: list[str]
     cost_usd: float | None
 
 
-def ask(place: Place, given: Ask) -> Answered:
+def ask(place: Place, given: Ask) -> AnsweredBy:
     """Return the answer to a question, with the passages that support it."""
     scoped = place.one(given.index)
     answer = scoped.ask(given.question, **given.given())
@@ -257,7 +259,7 @@ def ask(place: Place, given: Ask) -> Answered:
     if is_refused:
         cited = answer.context.passages[:NEAREST]
     titles = {each.number: each.title for each in answer.context.passages}
-    return Answered(
+    return AnsweredBy(
         answer=REFUSAL if is_refused else answer.text,
         kind=answer.kind,
         citations=[
@@ -271,8 +273,10 @@ def ask(place: Place, given: Ask) -> Answered:
     )
 
 
-def _quoted(place: Place, index: str, number: int, each: Citation | Passage, title: str) -> Quoted:
-    return Quoted(
+def _quoted(
+    place: Place, index: str, number: int, each: Citation | Passage, title: str
+) -> QuotedRange:
+    return QuotedRange(
         number=number,
         id=f"{index}/{each.document_id}:{each.start}-{each.end}",
         title=title or each.document_id,
@@ -283,7 +287,7 @@ def _quoted(place: Place, index: str, number: int, each: Citation | Passage, tit
     )
 
 
-class Passed(_Reply):
+class ThreadStep(_Reply):
     """One stop on the way from the question to a passage, and why it was made."""
 
     layer: str
@@ -306,20 +310,20 @@ class FoundPassage(_Reply):
     page: int | None = None
 
 
-class Threads(_Reply):
+class ThreadsFound(_Reply):
     """What `thread` gives."""
 
-    paths: list[list[Passed]] = Field(description="ways from the question to the passages")
+    paths: list[list[ThreadStep]] = Field(description="ways from the question to the passages")
     passages: list[FoundPassage]
     support: float | None
     notes: list[str]
 
 
-def thread(place: Place, given: Ask) -> Threads:
+def thread(place: Place, given: Ask) -> ThreadsFound:
     """Return what was found for a question, and the ways that led there."""
     scoped = place.one(given.index)
     found = scoped.search(given.question, **given.given())
-    return Threads(
+    return ThreadsFound(
         paths=[list(map(_passed, path.steps)) for path in found.paths],
         passages=[_passage(place, scoped.name, hit) for hit in found.hits],
         support=found.support,
@@ -327,8 +331,8 @@ def thread(place: Place, given: Ask) -> Threads:
     )
 
 
-def _passed(step: Step) -> Passed:
-    return Passed(
+def _passed(step: Step) -> ThreadStep:
+    return ThreadStep(
         layer=step.layer,
         text=step.text,
         reason=step.reason,
@@ -393,7 +397,7 @@ class PlanOf(_Given):
     index: str = Field(default="", description="The index; needed where there are several.")
 
 
-class Planned(_Reply):
+class PlannedCosts(_Reply):
     """What `plan` gives: what each setting of an extraction by an LLM would cost."""
 
     model: str
@@ -403,10 +407,10 @@ class Planned(_Reply):
     estimates: list[dict[str, Any]]
 
 
-def plan(place: Place, given: PlanOf) -> Planned:
+def plan(place: Place, given: PlanOf) -> PlannedCosts:
     """Return what an LLM's extraction from an index would cost; nothing is spent."""
     found = place.one(given.index).plan(None)
-    return Planned(
+    return PlannedCosts(
         model=found.model,
         documents=found.n_documents,
         chunks=found.n_chunks,
@@ -457,7 +461,7 @@ TOOLS: Sequence[McpTool] = (
         " is made for questions that need several passages at once. The kind 'refused' says that"
         " nothing here answers it.",
         given=Ask,
-        reply=Answered,
+        reply=AnsweredBy,
         call=ask,
     ),
     McpTool(
@@ -466,7 +470,7 @@ TOOLS: Sequence[McpTool] = (
         description="Show how a question leads to passages: the entities, sentences and passages"
         " on the way, each with the reason, and the passages whole. Writes no answer.",
         given=Ask,
-        reply=Threads,
+        reply=ThreadsFound,
         call=thread,
     ),
     McpTool(
@@ -483,7 +487,7 @@ TOOLS: Sequence[McpTool] = (
         description="Say what it would cost to have an LLM extract units and triples from an"
         " index. Spends nothing.",
         given=PlanOf,
-        reply=Planned,
+        reply=PlannedCosts,
         call=plan,
     ),
 )

@@ -14,7 +14,7 @@ from clew.errors import ClewError, InputError
 from clew.server.addresses import base_of
 from clew.server.endpoints import told
 from clew.server.openai.citing import Reference, composed, spoken
-from clew.server.openai.forms import ClewOptions, Message, citations_of, text_of
+from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
 from clew.server.openai.models import index_of
 from clew.server.openai.tasks import question_in, task_reply
 from clew.server.openai.writing import Written
@@ -29,7 +29,7 @@ _IGNORED = frozenset({"system", "developer", "tool", "function"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ChatQuestion:
     """What a client asks, of which model, and how the answer is to come."""
 
     model: str
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToldAnswer:
     """A whole answer, as the client is told it."""
 
     text: str
@@ -74,13 +74,13 @@ class Told:
 
 def asked_of(
     call: Call,
-    messages: Sequence[Message],
+    messages: Sequence[ChatMessage],
     *,
     model: str,
     options: ClewOptions,
     stop: str | Sequence[str] | None = None,
     most_tokens: int | None = None,
-) -> Asked:
+) -> ChatQuestion:
     """Return what a conversation asks. Raises InputError where it does not end with a question."""
     turns = [
         (each.role, text_of(each))
@@ -89,7 +89,7 @@ def asked_of(
     ]
     if not turns or turns[-1][0] != "user" or not turns[-1][1].strip():
         raise InputError("the last message is to be the user's, with a question in it")
-    return Asked(
+    return ChatQuestion(
         model=model,
         question=turns[-1][1],
         history=tuple(_exchanges(turns[:-1])),
@@ -109,18 +109,18 @@ def _exchanges(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
     ]
 
 
-async def whole(call: Call, asked: Asked) -> Told:
+async def whole(call: Call, asked: ChatQuestion) -> ToldAnswer:
     """Return the answer when it is whole."""
     async for each in events(call, asked):
-        if isinstance(each, Told):
+        if isinstance(each, ToldAnswer):
             return each
     raise AssertionError  # the last event is always the whole answer
 
 
 async def streamed(
     call: Call,
-    asked: Asked,
-    lines: Callable[[AsyncIterator[str | Evidence | Told]], AsyncIterator[bytes]],
+    asked: ChatQuestion,
+    lines: Callable[[AsyncIterator[str | Evidence | ToldAnswer]], AsyncIterator[bytes]],
 ) -> StreamingResponse:
     """Return an answer that is sent as it comes, as the lines that are made of its events.
 
@@ -129,7 +129,7 @@ async def streamed(
     found = events(call, asked)
     first = await anext(found)
 
-    async def all_of() -> AsyncIterator[str | Evidence | Told]:
+    async def all_of() -> AsyncIterator[str | Evidence | ToldAnswer]:
         yield first
         try:
             async for each in found:
@@ -140,14 +140,14 @@ async def streamed(
     return StreamingResponse(lines(all_of()), media_type="text/event-stream")
 
 
-async def events(call: Call, asked: Asked) -> AsyncIterator[str | Evidence | Told]:
+async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
     index, method = index_of(call, asked.model)
     written = Written(asked.stop, asked.most_tokens)
     task = task_reply(asked.question)
     if task is not None:
         yield written.put(task) + written.end()
-        yield Told(text=written.text, reason=written.reason or "stop")
+        yield ToldAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = asked.options
     scoped = call.opened(index, tokens=options.budget_tokens, usd=options.budget_usd)
@@ -184,7 +184,7 @@ async def events(call: Call, asked: Asked) -> AsyncIterator[str | Evidence | Tol
     held = said.held if answer.kind == "generated" else ""
     if piece := written.put(held + form.rest) + written.end():
         yield piece
-    yield Told(
+    yield ToldAnswer(
         text=written.text,
         reason=written.reason or "stop",
         references=form.references,

@@ -13,13 +13,13 @@ from pydantic import Field
 from clew.errors import ClewError, InputError
 from clew.server.endpoints import as_json, sent
 from clew.server.errors import refusal_of
-from clew.server.openai.answering import Asked, Told, asked_of, streamed, whole
+from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
 from clew.server.openai.citing import marked, source_event
 from clew.server.openai.forms import (
+    ChatMessage,
     ClewOptions,
-    Format,
     Loose,
-    Message,
+    TextFormat,
     error_of,
     route,
 )
@@ -41,14 +41,14 @@ class ChatBody(Loose):
     """What clients send; what else they send is passed over."""
 
     model: str = Field(max_length=200)
-    messages: list[Message] = Field(max_length=10_000)
+    messages: list[ChatMessage] = Field(max_length=10_000)
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
     stop: str | list[str] | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
-    response_format: Format | None = None
+    response_format: TextFormat | None = None
     clew: ClewOptions = Field(default_factory=ClewOptions)
 
 
@@ -91,7 +91,7 @@ class _Head:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
-def _completion(head: _Head, told: Told, asked: Asked) -> dict[str, Any]:
+def _completion(head: _Head, told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": told.text, "refusal": None}
     if asked.citations in {"annotations", "open-webui"}:
         message["annotations"] = _annotations(told)
@@ -105,7 +105,11 @@ def _completion(head: _Head, told: Told, asked: Asked) -> dict[str, Any]:
 
 
 async def _lines(
-    head: _Head, asked: Asked, found: AsyncIterator[str | Evidence | Told], *, usage: bool
+    head: _Head,
+    asked: ChatQuestion,
+    found: AsyncIterator[str | Evidence | ToldAnswer],
+    *,
+    usage: bool,
 ) -> AsyncIterator[bytes]:
     """Yield a chunk for each event, as a line; an error ends them."""
     yield _line(head.chunk({"role": "assistant", "content": ""}))
@@ -113,7 +117,7 @@ async def _lines(
         async for each in found:
             for chunk in _chunks(head, asked, each):
                 yield _line(chunk)
-            if usage and isinstance(each, Told):
+            if usage and isinstance(each, ToldAnswer):
                 last = head.of("chat.completion.chunk")
                 yield _line({**last, "choices": [], "usage": _usage(each.usage)})
     except ClewError as error:
@@ -122,11 +126,13 @@ async def _lines(
     yield b"data: [DONE]\n\n"
 
 
-def _chunks(head: _Head, asked: Asked, event: str | Evidence | Told) -> Iterator[dict[str, Any]]:
+def _chunks(
+    head: _Head, asked: ChatQuestion, event: str | Evidence | ToldAnswer
+) -> Iterator[dict[str, Any]]:
     is_open_webui = asked.citations == "open-webui"
     if isinstance(event, str):
         yield head.chunk({"content": event})
-    elif not isinstance(event, Told):
+    elif not isinstance(event, ToldAnswer):
         if is_open_webui:
             yield head.chunk({}, event=_status(event))
     else:
@@ -148,7 +154,7 @@ def _status(evidence: Evidence) -> dict[str, Any]:
     return {"type": "status", "data": {"description": said, "done": True}}
 
 
-def _annotations(told: Told) -> list[dict[str, Any]]:
+def _annotations(told: ToldAnswer) -> list[dict[str, Any]]:
     return [
         {
             "type": "url_citation",

@@ -36,22 +36,22 @@ class Loose(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class Part(Loose):
+class MessagePart(Loose):
     """A part of a message."""
 
     type: str = "text"
     text: str | None = None
 
 
-class Message(Loose):
+class ChatMessage(Loose):
     """One message of a conversation, or another item between them."""
 
     type: str = "message"
     role: str = ""
-    content: str | list[Part] | None = None
+    content: str | list[MessagePart] | None = None
 
 
-class Format(Loose):
+class TextFormat(Loose):
     """In what form an answer is wanted."""
 
     type: str = "text"
@@ -91,7 +91,7 @@ def citations_of(call: Call, options: ClewOptions) -> str:
     return chosen
 
 
-def text_of(message: Message) -> str:
+def text_of(message: ChatMessage) -> str:
     """Return the text of a message. Raises InputError for a part that is none."""
     if message.content is None or isinstance(message.content, str):
         return message.content or ""

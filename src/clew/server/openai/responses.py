@@ -14,13 +14,13 @@ from pydantic import Field
 from clew.errors import ClewError, InputError
 from clew.server.endpoints import as_json, sent
 from clew.server.errors import refusal_of
-from clew.server.openai.answering import Asked, Told, asked_of, streamed, whole
+from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
 from clew.server.openai.citing import marked
 from clew.server.openai.forms import (
+    ChatMessage,
     ClewOptions,
-    Format,
     Loose,
-    Message,
+    TextFormat,
     route,
 )
 
@@ -36,14 +36,14 @@ _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reas
 class TextOptions(Loose):
     """In what form the text of an answer is wanted."""
 
-    format: Format = Field(default_factory=Format)
+    format: TextFormat = Field(default_factory=TextFormat)
 
 
 class ResponsesBody(Loose):
     """What clients send; what else they send is passed over."""
 
     model: str = Field(max_length=200)
-    input: str | list[Message] = Field(max_length=1_000_000)
+    input: str | list[ChatMessage] = Field(max_length=1_000_000)
     stream: bool | None = None
     max_output_tokens: int | None = Field(default=None, ge=1)
     previous_response_id: str | None = None
@@ -69,7 +69,7 @@ async def respond(call: Call) -> Response:
     return await streamed(call, asked, lambda found: _events(head, asked, found))
 
 
-def _messages(body: ResponsesBody) -> list[Message]:
+def _messages(body: ResponsesBody) -> list[ChatMessage]:
     if body.previous_response_id is not None or body.conversation is not None:
         raise InputError("no conversations are kept here: send the earlier turns as input")
     if body.background:
@@ -77,7 +77,7 @@ def _messages(body: ResponsesBody) -> list[Message]:
     if body.text.format.type != "text":
         raise InputError("answers are texts: leave out text.format")
     if isinstance(body.input, str):
-        return [Message(role="user", content=body.input)]
+        return [ChatMessage(role="user", content=body.input)]
     for each in body.input:
         if each.type not in _MESSAGES:
             raise InputError(
@@ -123,7 +123,7 @@ class _Response:
             **more,
         }
 
-    def completed(self, told: Told, asked: Asked) -> dict[str, Any]:
+    def completed(self, told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
         """Return the response with the whole answer."""
         status = "incomplete" if told.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
@@ -147,7 +147,7 @@ class _Response:
 
 
 async def _events(
-    head: _Response, asked: Asked, found: AsyncIterator[str | Evidence | Told]
+    head: _Response, asked: ChatQuestion, found: AsyncIterator[str | Evidence | ToldAnswer]
 ) -> AsyncIterator[bytes]:
     numbers = count()
     place = {"output_index": 0, "item_id": head.item}
@@ -163,12 +163,12 @@ async def _events(
     yield event("response.in_progress", response=begun)
     yield event("response.output_item.added", output_index=0, item=head.message("in_progress", []))
     yield event("response.content_part.added", **in_content, part=empty)
-    told = Told(text="", reason="stop")
+    told = ToldAnswer(text="", reason="stop")
     try:
         async for each in found:
             if isinstance(each, str):
                 yield event("response.output_text.delta", **in_content, delta=each, logprobs=[])
-            elif isinstance(each, Told):
+            elif isinstance(each, ToldAnswer):
                 told = each
     except ClewError as error:
         refusal = refusal_of(error)
@@ -192,7 +192,7 @@ async def _events(
     yield event(f"response.{response['status']}", response=response)
 
 
-def _part(told: Told, asked: Asked) -> dict[str, Any]:
+def _part(told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
     cited = [
         {"type": "url_citation", "url": e.url, "title": e.title, "start_index": a, "end_index": b}
         for e, a, b in marked(told.references, told.text)
