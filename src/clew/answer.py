@@ -13,7 +13,7 @@ from clew.quotes import Quote
 from clew.quotes import quotes as chosen_quotes
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, after_marker, answer_line, is_word
-from clew.text.pieces import OnText
+from clew.text.pieces import OnPiece
 from clew.types import (
     Answer,
     Citation,
@@ -46,7 +46,7 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
-    on_text: OnText | None = None,
+    on_text: OnPiece | None = None,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 

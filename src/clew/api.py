@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from clew.store import Store
     from clew.store.check import Damage
     from clew.text.chunking import Chunking
-    from clew.text.pieces import OnText
+    from clew.text.pieces import OnPiece
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -842,7 +842,7 @@ class Index:
         min_support: float = support.THRESHOLD,
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
@@ -893,7 +893,7 @@ class Index:
         llm: LLM | None = None,
         budget: Budget | None = None,
         min_support: float = 0.0,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
@@ -923,7 +923,7 @@ class Index:
         context_tokens: int,
         answer_tokens: int = answering.MAX_ANSWER_TOKENS,
         min_support: float,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Answer:
         meter = Meter()
         with meter.stage("answer"):

@@ -22,7 +22,6 @@ from clew.text import tokens
 from clew.text.analyze import terms
 from clew.text.asked import kind_of
 from clew.text.keys import name_key
-from clew.text.phrases import overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,6 +34,7 @@ _MOST_TURNS = 8  # that are read, the last ones
 _MOST_TOKENS = 1_000  # of them together
 _MOST_OF_QUESTION, _MOST_OF_ANSWER = 300, 200  # tokens of one turn, its beginning
 _MOST_NAMES = 2  # of the turn before
+_MOST_READ = 1_000  # characters of a question; a longer one stands by itself
 _REPLY_TOKENS = 128
 _LONGEST = 400  # characters of a question that an LLM writes
 _FEW = 2  # words that say too little to stand by themselves
@@ -104,7 +104,7 @@ def read(
     It is returned as it is, without a note, where it stands by itself. Of the history the last
     turns count, in eight turns and 1,000 tokens at most.
     """
-    if not (turns := _last(history)):
+    if len(question) > _MOST_READ or not (turns := _last(history)):
         return question, ()
     rules = _Rules(snapshot, models)
     if not rules.leans(question, surely=models.llm is None):
@@ -168,6 +168,7 @@ class _Rules:
     def __init__(self, snapshot: Snapshot, models: Models) -> None:
         self._snapshot = snapshot
         self._models = models
+        self._found: dict[str, list[_Name]] = {}
 
     def leans(self, question: str, *, surely: bool = True) -> bool:
         """Say whether a question leans on the turns before it; or may, as it names nothing."""
@@ -221,6 +222,11 @@ class _Rules:
 
     def _names(self, text: str) -> list[_Name]:
         """Return the names in a text by their places, the whole ones of those inside each other."""
+        if text not in self._found:
+            self._found[text] = self._look_for_names(text)
+        return self._found[text]
+
+    def _look_for_names(self, text: str) -> list[_Name]:
         if not any(c.isupper() for c in text):
             found = [each.mention for each in named_entities(self._snapshot, text)]
             places = [(text.find(name), name) for name in found]
@@ -231,7 +237,8 @@ class _Rules:
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
         known = list(_whole((a, b) for a, b in spans if text[a:b] in linked))
         others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
-        free = [span for span in _whole(others) if not any(overlap(span, each) for each in known)]
+        taken = {place for start, end in known for place in range(start, end)}
+        free = [(a, b) for a, b in _whole(others) if taken.isdisjoint(range(a, b))]
         return [_Name(text[a:b], a, b) for a, b in sorted([*known, *free])]
 
 

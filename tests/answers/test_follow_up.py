@@ -116,6 +116,8 @@ def test_a_long_history_is_bounded(index):
     assert found == "Where was he born? (What is ice?)"
     found, _ = read(index, "Where was he born?", Exchange("ice " * 2_000, ""))
     assert found.count("ice") == 300
+    long_question = "Where was he born? " * 60
+    assert read(index, long_question, BUILT) == (long_question, ())
 
 
 def test_an_llm_writes_it_anew(index):

@@ -7,17 +7,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clew.answer import answer
 from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
 from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger, Request
-from clew.models.said import Said
+from clew.models.spoken import Spoken
 from clew.testing import ChatContract
 from clew.text.pieces import Pieces
+from tests.answers.evidence import evidence, hit, models
 from tests.models.server import EVENTS, Answer, serving, streamed
 
 pytest.importorskip("httpx2")
@@ -282,7 +284,7 @@ def test_what_is_said_is_the_text_of_the_reply(text, places):
     """However a reply is cut, what is told together with the rest is what is read of it whole."""
     pieces, said = [], read_completion(completion(text)).text
     told = Pieces(pieces.append)
-    hearing = Said(told)
+    hearing = Spoken(told)
     edges = [0, *sorted(places), len(text)]
     for start, end in pairwise(edges):
         hearing.add(text[start:end])
@@ -386,3 +388,44 @@ def test_an_endpoint_that_cannot_stream_is_told_whole(server):
         told = []
         conversation(server).complete(asked(), on_text=told.append)
         assert told == [WORDS]
+
+
+FRAM = hit("fram", "Colin Archer built the Fram in Larvik.", title="Fram")
+LINE = "Well, an archer.\nANSWER: The Fram was built by Colin Archer [1]"
+
+
+@pytest.fixture
+def talk(server):
+    return conversation(server)
+
+
+@given(
+    st.lists(st.sampled_from(["Archer", "[1]", "ANSWER:", "**", "\n", ",", "北極"]), max_size=9),
+    st.integers(1, 12),
+)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_pieces_are_the_answer(server, talk, words, size):
+    """Whatever an endpoint streams, in whatever pieces, over HTTP."""
+    whole(server, f"ANSWER: {' '.join(words)}", size)
+    told = []
+    found = answer("Who built it?", evidence(FRAM), models(llm=talk), on_text=told.append)
+    anew = max((place for place, piece in enumerate(told) if piece is None), default=-1)
+    assert "".join(told[anew + 1 :]) == found.text
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kind"), [(None, "generated"), (9_000, "generated"), (1_700, "quoted")]
+)
+def test_an_answer_that_broke_off(server, tokens, kind):
+    """It is told anew, whole; where the budget has no room to ask again, quotes are given."""
+    body = streamed(completion(LINE))
+    bodies = [body, body[: body.index(b"y Col")]]
+    server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
+    talk = replace(conversation(server), budget=tokens and Budget(tokens=tokens))
+    told = []
+    found = answer("Who built it?", evidence(FRAM), models(llm=talk), on_text=told.append)
+    anew = told.index(None)
+    assert "The Fram was built by".startswith("".join(told[:anew]))
+    assert "".join(told[anew + 1 :]) == found.text
+    assert None not in told[anew + 1 :]
+    assert found.kind == kind

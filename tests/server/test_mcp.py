@@ -22,6 +22,7 @@ from clew.server.mcp.protocol import server_of
 from clew.server.mcp.tools import TOOLS, Fetch, Place
 from clew.testing import small_documents
 from tests.server.conftest import open_small
+from tests.server.said import REPLY, on_answers, open_with
 
 QUESTION = "Who built the Comet?"
 TEXTS = {each.id: each.text for each in small_documents()}
@@ -204,6 +205,27 @@ def test_what_a_model_is_told_of_tools_is_the_same_everywhere(home, tmp_path):
 
     assert anyio.run(listed, home.settings) == anyio.run(listed, other)
     assert len({each.name for each in TOOLS}) == len(TOOLS)
+
+
+def test_a_budget_is_for_all_that_is_asked(own_home):
+    """Where one was given to `clew mcp`: what the first answer used, the second one lacks."""
+    chat, opener = open_with(on_answers(REPLY))
+
+    async def use(tokens):
+        async with hubs.opened(own_home.settings, opener) as hub:
+            place = Place(Seat(hub, Caller(), budget=clew.Budget(tokens=tokens)))
+            async with Client(server_of(lambda _: place)) as client:
+                return [
+                    (await given(client, "ask", question=question, method="bm25"))["kind"]
+                    for question in (QUESTION, "Who built the Comet in Bakken?")
+                ]
+
+    found = next(
+        kinds for n in range(200, 3_000, 50) if "generated" in (kinds := anyio.run(use, n))
+    )
+    assert found == ["generated", "quoted"]
+    assert len(chat.asked) == 1
+    assert anyio.run(use, 100_000) == ["generated", "generated"]
 
 
 # -- over HTTP ------------------------------------------------------------------------------------

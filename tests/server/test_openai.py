@@ -8,8 +8,10 @@ import anyio
 import openai
 import pytest
 
+import clew
+from clew.errors import BudgetSpent, EndpointError
 from clew.server.keys import CITATIONS
-from clew.testing import small_documents
+from clew.testing import HashTokenEmbedder, models, small_documents
 from tests.server.said import REPLY, on_answers, open_with
 
 QUESTION = "Who built the Comet?"
@@ -290,6 +292,48 @@ def test_a_spent_budget_leaves_the_quotes(own_home):
     assert found["clew"]["kind"] == "quoted"
     assert any("budget" in note for note in found["clew"]["notes"])
     assert chat.asked == []
+
+
+@pytest.mark.parametrize("where", ["at once", "while it writes"])
+def test_a_model_that_fails(own_home, where):
+    """Before anything was told it is a status, and later an event; both say what was wrong."""
+
+    def answer(prompt, turns):
+        if where == "at once" or "ANSWER:" in prompt.user + prompt.system:
+            raise EndpointError("http://llm.example answered nothing: is it running?")
+        return "no"
+
+    _, opener = open_with(answer)
+    with openai_client(own_home, opener) as client:
+        with pytest.raises(openai.InternalServerError, match="is it running") as raised:
+            client.chat.completions.create(**body())
+        assert raised.value.status_code == 502
+        with pytest.raises(openai.APIError, match="is it running") as raised:
+            list(client.chat.completions.create(**body(stream=True)))
+        assert isinstance(raised.value, openai.APIStatusError) is (where == "at once")
+        if where == "while it writes":
+            stream = client.responses.create(model="clew/small", input=QUESTION, stream=True)
+            *_, error, failed = list(stream)
+            assert (error.type, failed.type) == ("error", "response.failed")
+            assert "is it running" in error.message
+
+
+def test_a_budget_that_ends_a_question_is_a_402(own_home):
+    """As where an endpoint bills the vector of the question, without which nothing is found."""
+
+    class Billed(HashTokenEmbedder):
+        def embed_tokens(self, _texts):
+            raise BudgetSpent("the budget leaves no room for this request")
+
+    def opener(folder, **_):
+        return clew.open(folder, models=models(Billed()))
+
+    with openai_client(own_home, opener) as client:
+        for stream in (False, True):
+            with pytest.raises(openai.APIStatusError, match="no room") as raised:
+                client.chat.completions.create(**body(stream=stream))
+            assert raised.value.status_code == 402
+            assert raised.value.body["type"] == "insufficient_quota"
 
 
 def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):

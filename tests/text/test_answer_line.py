@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clew.text.answer_line import AnswerText, after_marker, is_word
 
 PARTS = [
-    "ANSWER:", "answer:", "ANS", "WER:", "xanswer:", "**", "*", "\n", " ", "  ", ",", ";", ".", "!",
+    "ANSWER:", "answer:", "AN", "SWER:", "xanswer:", "**", "*", "\n", " ", "  ", ",", ";", ".", "!",
     "[2]", "[2, 3]", "[", "]", "2", "1911", " and ", " or ", "&", "an", "Larvik", "Colin Archer",
     "unknown", "Un", "\u2028", "\u00e9", "\u5317\u6975", "ſ",
 ]  # fmt: skip
@@ -72,7 +72,7 @@ def test_what_was_heard_need_not_be_taken_back(data):
 
 def test_nobody_hears_what_stands_before_the_marker_or_behind_the_line():
     """Reasoning is not shown, and the answer is heard word by word."""
-    reply = "Archer built her. The ans is clear.\n**ANSWER:** born in **Larvik** [2], [3]\nBye"
+    reply = "Archer built her. The answer is clear.\n**ANSWER:** born in **Larvik** [2], [3]\nBye"
     before_end, listener = heard(list(reply), "born in Larvik")
     assert before_end == listener.text() == "born in Larvik"
     assert len(listener) > 5
@@ -82,7 +82,7 @@ def test_a_marker_split_over_pieces():
     """It is a marker as soon as its last character came, where it begins a word."""
     before_end, _ = heard(["So A", "N", "SWE", "R", ":", " Oslo", " it", " is"], "Oslo it is")
     assert before_end == "Oslo it is"
-    assert heard(["the xANS", "WER: no", "ne"], "the xANSWER: none")[0] == ""
+    assert heard(["the xAN", "SWER: no", "ne"], "the xANSWER: none")[0] == ""
 
 
 def test_another_marker_begins_anew():

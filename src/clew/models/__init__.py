@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.errors import EndpointError
 from clew.lazy import lazy
-from clew.text.pieces import OnText
+from clew.text.pieces import OnPiece
 from clew.types import Extraction, Mention, TokenVectors
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class StreamingChat(Chat, Protocol):
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
         """Return the next reply as any chat does, and tell `on_text` of its text as it comes.
 
@@ -320,7 +320,7 @@ class RecordedLLM(LLM, Protocol):
         prompts: Sequence[Prompt],
         *,
         on_reply: OnReply | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> list[Reply]:
         """Return a reply for each prompt, in order, as any LLM does.
 

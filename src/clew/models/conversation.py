@@ -29,9 +29,9 @@ from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
-from clew.models.said import Kept
+from clew.models.spoken import Kept
 from clew.text import tokens
-from clew.text.pieces import OnText
+from clew.text.pieces import OnPiece
 
 _AROUND = 64  # tokens that a template may put around a message, at the most
 
@@ -82,7 +82,7 @@ class Conversation:
         prompts: Sequence[Prompt],
         *,
         on_reply: OnReply | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> list[Reply]:
         """Return a reply for each prompt, in order, and tell `on_reply` of each as it comes.
 
@@ -163,7 +163,7 @@ class Conversation:
         except Stopped:
             return None
 
-    def _converse(self, prompt: Prompt, stop: threading.Event, on_text: OnText | None) -> _Outcome:
+    def _converse(self, prompt: Prompt, stop: threading.Event, on_text: OnPiece | None) -> _Outcome:
         paid: list[Turn] = []
         try:
             return self._talk(prompt, stop, paid, on_text)
@@ -177,7 +177,7 @@ class Conversation:
         prompt: Prompt,
         stop: threading.Event,
         paid: list[Turn],
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> _Outcome:
         """Hold a conversation, and add the turns that it buys to `paid`."""
         requests: list[Request] = []
@@ -201,7 +201,7 @@ class Conversation:
         return _Outcome(reply, None if turns else refusal)
 
     def _turn(
-        self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnText | None
+        self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
     ) -> Turn:
         """Return the reply that counts: what the ledger has, else what is paid for now."""
         known = None if self.ledger is None else self.ledger.recall(request)
@@ -221,7 +221,7 @@ class Conversation:
             told.check()
         return counts
 
-    def _buy(self, request: Request, stop: threading.Event, on_text: OnText | None) -> Turn:
+    def _buy(self, request: Request, stop: threading.Event, on_text: OnPiece | None) -> Turn:
         if self.budget is None:
             return self._ask(request, stop, None, on_text)
         given = self.chat.count_tokens(request.prompt, request.turns)
@@ -249,7 +249,7 @@ class Conversation:
         request: Request,
         stop: threading.Event,
         on_lost: OnLost | None,
-        on_text: OnText | None,
+        on_text: OnPiece | None,
     ) -> Turn:
         prompt, turns, chat = request.prompt, request.turns, self.chat
         began = time.perf_counter()

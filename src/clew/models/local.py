@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import InputError, MissingExtra, ModelError
 from clew.models import OnLost, Prompt, Turn
 from clew.models.prices import FREE, Price
-from clew.text.pieces import OnText
+from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.models.openai import OpenAIChat
@@ -78,7 +78,7 @@ class LocalChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
         return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text)
 

@@ -27,7 +27,7 @@ from clew.models import (
     is_recorded,
 )
 from clew.models.paying import Payer, paid_by
-from clew.text.pieces import OnText
+from clew.text.pieces import OnPiece
 from clew.types import Mention, TokenVectors, Usage
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class _MeteredRecordedLLM(_MeteredLLM):
         prompts: Sequence[Prompt],
         *,
         on_reply: OnReply | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> list[Reply]:
         """Count each reply when it is told, so that nothing is lost where an error ends all."""
 

@@ -22,9 +22,9 @@ from clew.models.budget import Budget, Purchase, bill
 from clew.models.paying import Payer, payer
 from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
 from clew.models.replies import messages
-from clew.models.said import THOUGHTS, Said
+from clew.models.spoken import THOUGHTS, Spoken
 from clew.text import tokens
-from clew.text.pieces import OnText, Pieces
+from clew.text.pieces import OnPiece, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class OpenAIChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
         from clew.models.http import Refused
 
@@ -336,17 +336,17 @@ class _Watched:
 class _Heard:
     """Tells of a reply's text while it streams."""
 
-    def __init__(self, on_text: OnText) -> None:
+    def __init__(self, on_text: OnPiece) -> None:
         self._pieces = Pieces(on_text)
-        self._said = Said(self._pieces)
+        self._spoken = Spoken(self._pieces)
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt
         if event is None:
-            self._said.anew()
+            self._spoken.anew()
             return
         content = _delta(event).get("content")
         if isinstance(content, str):
-            self._said.add(content)
+            self._spoken.add(content)
 
     def end(self, text: str) -> None:
         """Tell what nobody was told of yet."""

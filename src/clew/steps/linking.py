@@ -19,7 +19,7 @@ from clew.types import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.text.pieces import OnText
+    from clew.text.pieces import OnPiece
 
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
@@ -66,7 +66,7 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     return list(dict.fromkeys(names)), notes
 
 
-def reply_to(llm: LLM, asked: Prompt, *, on_text: OnText | None = None) -> Reply:
+def reply_to(llm: LLM, asked: Prompt, *, on_text: OnPiece | None = None) -> Reply:
     """Return the LLM's reply; one without a use, which says so, where the budget is spent.
 
     `on_text` is told of its text while it comes, where the LLM can.

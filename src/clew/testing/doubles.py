@@ -29,7 +29,7 @@ from clew.models.cosine import Cosine
 from clew.models.maxsim import MaxSim
 from clew.models.replies import messages
 from clew.models.rules import RuleTagger
-from clew.text.pieces import OnText
+from clew.text.pieces import OnPiece
 from clew.types import (
     TokenVectors,
 )
@@ -194,7 +194,7 @@ class ScriptedChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,  # noqa: ARG002 -- nothing gets lost
-        on_text: OnText | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
         turn = self._turn(prompt, turns, stop)
         if on_text is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from clew.text.pieces import OnText, Pieces
+from clew.text.pieces import OnPiece, Pieces
 
 NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
@@ -42,7 +42,7 @@ class AnswerText:
     end `end` puts right whatever came otherwise than it seemed.
     """
 
-    def __init__(self, on_text: OnText, unknown: str = "") -> None:
+    def __init__(self, on_text: OnPiece, unknown: str = "") -> None:
         self._pieces = Pieces(on_text)
         self._unknown = unknown
         self._before = ""  # the character before what waits: does a word begin there?

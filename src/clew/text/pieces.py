@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 # Told of each further piece of a text; None: what was told so far does not count, it begins anew.
-OnText = Callable[[str | None], None]
+OnPiece = Callable[[str | None], None]
 
 
 class Pieces:
     """Tells of a text piece by piece, such that what was told is always the beginning of it."""
 
-    def __init__(self, tell: OnText) -> None:
+    def __init__(self, tell: OnPiece) -> None:
         self._tell = tell
         self._told: list[str] = []
 

@@ -137,7 +137,9 @@ async def streamed(
         except ClewError as error:
             raise call.refusal(error) from error
 
-    return StreamingResponse(lines(all_of()), media_type="text/event-stream")
+    # Proxies are told to pass on what comes as it comes.
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(lines(all_of()), media_type="text/event-stream", headers=headers)
 
 
 async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:

@@ -1,16 +1,16 @@
-"""A model's reply piece by piece: what of it is said, and callers that may fail meanwhile."""
+"""A model's reply piece by piece: what of it is spoken, and listeners that may fail meanwhile."""
 
 from __future__ import annotations
 
 import re
 
-from clew.text.pieces import OnText, Pieces
+from clew.text.pieces import OnPiece, Pieces
 
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _OPENS, _CLOSES = "<think>", "</think>"
 
 
-class Said:
+class Spoken:
     """What a model says, piece by piece, without its thoughts and the white space around it.
 
     A model that thinks says so at the very beginning: `<think>`, up to `</think>`.
@@ -57,7 +57,7 @@ class Kept:
     Only Ctrl-C ends it at once, as everywhere.
     """
 
-    def __init__(self, tell: OnText) -> None:
+    def __init__(self, tell: OnPiece) -> None:
         self._tell = tell
         self._error: BaseException | None = None
 
