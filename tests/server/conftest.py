@@ -24,8 +24,10 @@ opener = partial(clew.open, models=models())
 
 
 def open_small(folder, **given):
-    """Open an index as a server does, with models that need no files."""
-    return clew.open(folder, models=models())
+    """Open an index as a server does, with models that need no files unless others are named."""
+    specs = given.get("specs") or clew.Specs()
+    named = None if specs.embedder else models()
+    return clew.open(folder, models=named, specs=specs, settings=given.get("settings"))
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ def home(tmp_path, _small_index):
 
 
 @pytest.fixture
+def own_home(tmp_path, _small_index):
+    """A home without keys that serves a copy of `small`, which the test may change."""
+    folder = shutil.copytree(_small_index, tmp_path / "small.clew")
+    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": folder}))
+
+
+@pytest.fixture
 def client(home):
     """A client of a server without keys."""
     with home.client() as found:
@@ -112,10 +121,3 @@ def alive(books):
     found = Alive(books.home)
     yield found
     found.end()
-
-
-@pytest.fixture
-def own_home(tmp_path, _small_index):
-    """A home without keys that serves a copy of `small`, which the test may change."""
-    folder = shutil.copytree(_small_index, tmp_path / "small.clew")
-    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": folder}))

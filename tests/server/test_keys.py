@@ -82,7 +82,7 @@ def test_a_key_for_other_indexes_sees_none(home):
     """An index that a key may not use is not there for it."""
     header = home.key(indexes=("other",))
     with home.client() as client:
-        assert client.get("/api/v1/indexes", headers=header).json() == []
+        assert client.get("/api/v1/indexes", headers=header).json() == {"items": [], "total": 0}
         asked = client.post("/api/v1/indexes/small/search", json={"query": "x"}, headers=header)
         assert asked.status_code == 404
 

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from clew.server.settings import ServerSettings
 
 
+_ROUTING = {
+    404: ("not_found", f"there is no such route: see {PREFIX}/openapi.json"),
+    405: ("method_not_allowed", f"this route has no such method: see {PREFIX}/openapi.json"),
+}
+
+
 def application(settings: ServerSettings, opener: Callable[..., Index] = open_index) -> Starlette:
     """Return the ASGI application of a server; its lifespan opens and closes what it needs.
 
@@ -76,11 +82,6 @@ async def _clew_error(_request: Request, error: Exception) -> Response:
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
-    codes = {404: "not_found", 405: "method_not_allowed"}
-    found = Refusal(
-        error.status_code,
-        codes.get(error.status_code, "error"),
-        error.detail,
-        dict(error.headers or {}),
-    )
-    return refused(found)
+    code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
+    headers = dict(error.headers or {})
+    return refused(Refusal(error.status_code, code, sentence, headers))

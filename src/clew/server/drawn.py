@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.types import Evidence, EvidenceGraph, Snapshot, Subgraph, TripleLayer
 
 MOST_NODES = 5_000
+_SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
 _EDGES_PER_NODE = 4  # that are drawn, in the mean
 _MOST_RELATIONS = 5  # told of one edge
 
@@ -56,16 +57,24 @@ class DrawnIndex:
     nodes: tuple[DrawnEntity, ...]
     edges: tuple[DrawnLink, ...]
     n_entities: int  # in all
-    n_links: int  # between the entities that are drawn
 
 
 def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    """Return the graph of the `limit` entities of most texts, computed once for a generation."""
-    return snapshot.get(_DRAWN, limit)
+    """Return the graph of the `limit` entities of most texts, those first.
+
+    A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
+    """
+    drawn = snapshot.get(_DRAWN, next(size for size in _SIZES if size >= limit))
+    if limit >= len(drawn.nodes):
+        return drawn
+    nodes = drawn.nodes[:limit]
+    keys = {node.id for node in nodes}
+    edges = tuple(edge for edge in drawn.edges if keys >= {edge.source, edge.target})
+    return DrawnIndex(nodes=nodes, edges=edges, n_entities=drawn.n_entities)
 
 
 def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    rows = np.sort(shown_entities(snapshot)[:limit])
+    rows = shown_entities(snapshot)[:limit]
     together, relations = _together(snapshot, rows), _relations(snapshot, rows)
     weights = coo_array(together + _as_graph(relations, len(rows)))
     upper = weights.row < weights.col
@@ -95,7 +104,6 @@ def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
             for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
         ),
         n_entities=len(shown_entities(snapshot)),
-        n_links=int(upper.sum()),
     )
 
 

@@ -66,15 +66,22 @@ class ScopedIndex:
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
         """
-        own, wanted = as_filter(self.caller.where), as_filter(asked)
-        if wanted is not None:
-            seen = self.snapshot()
-            wanted = match.settled(seen, wanted)
-            if _SOURCE in match.fields_of(wanted) and not self.caller.may("admin"):
-                raise InputError("a filter by source needs a key of the scope 'admin': take the id")
-            if own is not None and not len(match.rows(seen, wanted)):
-                raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
-        return wanted if own is None else own if wanted is None else own & wanted
+        own, wanted = as_filter(self.caller.where), self._wanted(asked)
+        if wanted is None or own is None:
+            return own if wanted is None else wanted
+        if not len(match.rows(self.snapshot(), wanted)):
+            raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
+        return own & wanted
+
+    def _wanted(self, asked: str | Filter | None) -> Filter | None:
+        """Return the filter of a request, with its fields as the caller's documents call them."""
+        wanted = as_filter(asked)
+        if wanted is None:
+            return None
+        wanted = match.settled(self.snapshot(), wanted)
+        if _SOURCE in match.fields_of(wanted) and not self.caller.may("admin"):
+            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+        return wanted
 
     def snapshot(self, asked: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the documents that the caller may see."""
@@ -174,8 +181,7 @@ class ScopedIndex:
         self, *, pattern: str = "", where: str = "", sort: str = "", offset: int, limit: int
     ) -> views.Listed[views.DocumentLine]:
         """Return some of the documents, which are few or none where nothing fits."""
-        seen = self.snapshot()
-        wanted = self.where(where)
+        seen, wanted = self.snapshot(), self._wanted(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.rows(seen, wanted)
         chosen = views.documents(seen, rows, pattern=pattern, sort=sort)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from clew import __version__, methods
@@ -79,9 +80,10 @@ def _own(key: dict[str, Any]) -> dict[str, Any]:
 
 async def list_methods(call: Call) -> Listed[MethodView]:
     """Return the methods by which an index can be asked."""
-    return call.listed([_method(name) for name in methods.names()])
+    return call.listed(await call.run(lambda: [_method(name) for name in methods.names()]))
 
 
+@cache
 def _method(name: str) -> MethodView:
     found = describe_method(name)
     parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
