@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -42,12 +42,3 @@ def document_address(
     if not base:
         return f"{SCHEME}://{index}/{place}{at}"
     return f"{base}/indexes/{index}/documents/{place}{at}"
-
-
-def has_host(base: str) -> bool:
-    """Say whether an address is one that a browser can open.
-
-    >>> has_host(document_address("", "polar", "fram.md"))
-    False
-    """
-    return urlsplit(base).scheme in {"http", "https"}

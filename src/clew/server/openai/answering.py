@@ -18,6 +18,7 @@ from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, tex
 from clew.server.openai.models import index_of
 from clew.server.openai.tasks import question_in, task_reply
 from clew.server.openai.writing import Written
+from clew.server.rest.asking import LONGEST
 from clew.types import Exchange
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ChatQuestion:
 
     model: str
     question: str
+    task: str | None = None  # what is answered where no question was asked
     history: tuple[Exchange, ...] = ()
     options: ClewOptions = field(default_factory=ClewOptions)
     citations: str = "annotations"
@@ -89,9 +91,13 @@ def asked_of(
     ]
     if not turns or turns[-1][0] != "user" or not turns[-1][1].strip():
         raise InputError("the last message is to be the user's, with a question in it")
+    task, question = task_reply(turns[-1][1]), question_in(turns[-1][1])
+    if task is None and len(question) > LONGEST:
+        raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
     return ChatQuestion(
         model=model,
-        question=turns[-1][1],
+        question=question,
+        task=task,
         history=tuple(_exchanges(turns[:-1])),
         options=options,
         citations=citations_of(call, options),
@@ -146,22 +152,23 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
     index, method = index_of(call, asked.model)
     written = Written(asked.stop, asked.most_tokens)
-    task = task_reply(asked.question)
-    if task is not None:
-        yield written.put(task) + written.end()
+    if asked.task is not None:
+        yield written.put(asked.task) + written.end()
         yield ToldAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = asked.options
     scoped = call.opened(index, tokens=options.budget_tokens, usd=options.budget_usd)
 
+    given = {**options.given(), "history": asked.history}
+    if method is not None:
+        given["method"] = method
+
     def work(tell: Callable[[str, object], None]) -> None:
         answer = scoped.ask(
-            question_in(asked.question),
-            method=method or options.method,
-            history=asked.history,
+            asked.question,
             on_evidence=partial(tell, "evidence"),
             on_text=partial(tell, "text"),
-            **options.given(),
+            **given,
         )
         tell("answer", answer)
 

@@ -10,8 +10,9 @@ from starlette.routing import Route
 
 from clew import support
 from clew.errors import InputError
-from clew.server.endpoints import Body, Call, door, sent
+from clew.server.endpoints import Call, door, sent
 from clew.server.keys import CITATIONS
+from clew.server.rest.asking import AskedBody
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -57,28 +58,15 @@ class TextFormat(Loose):
     type: str = "text"
 
 
-class ClewOptions(Body):
+class ClewOptions(AskedBody):
     """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
 
     citations: str | None = None
-    method: str | None = None
-    where: str | None = None
-    context_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     exact: bool = False
     min_support: float = Field(default=support.THRESHOLD, ge=0, le=1)
-    parameters: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    budget_tokens: int | None = Field(default=None, ge=0)
-    budget_usd: float | None = Field(default=None, ge=0)
 
     def given(self) -> dict[str, Any]:
-        """Return the arguments of `Index.ask`, without the method."""
-        return {
-            "where": self.where,
-            "context_tokens": self.context_tokens,
-            "exact": self.exact,
-            "min_support": self.min_support,
-            **self.parameters,
-        }
+        return {**super().given(), "exact": self.exact, "min_support": self.min_support}
 
 
 def citations_of(call: Call, options: ClewOptions) -> str:
