@@ -26,7 +26,7 @@ _NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
-class FoundIn:
+class MergedHit:
     """A hit, and the index in which it is one."""
 
     index: str
@@ -47,7 +47,7 @@ def with_documents(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
     return found
 
 
-def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[FoundIn]:
+def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[MergedHit]:
     """Return the hits of an index, or of all that the caller sees, the most relevant first.
 
     Equal ones stand by the names of their indexes. Raises a refusal, 404, where there is no
@@ -57,7 +57,7 @@ def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[FoundI
     if not chosen:
         raise not_found("there is no document here that you may search")
     found = [
-        (-relevance, place, rank, FoundIn(each.name, hit))
+        (-relevance, place, rank, MergedHit(each.name, hit))
         for place, each in enumerate(chosen)
         for rank, (relevance, hit) in enumerate(_ahead(each.search(query, **at_least(most, None))))
     ]
