@@ -1,11 +1,15 @@
 """Servers over small indexes: in process, and on a free port of this machine."""
 
 import shutil
+import threading
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 import clew
@@ -45,12 +49,30 @@ class Home:
             books.close()
         return {"Authorization": f"Bearer {text}"}
 
-    def client(self, **changes):
+    def client(self, opener=open_small, **changes):
         """Return a client of a server over this home; a context manager."""
         settings = replace(self.settings, **changes)
         return TestClient(
-            application(settings, open_small), base_url=BASE, raise_server_exceptions=False
+            application(settings, opener), base_url=BASE, raise_server_exceptions=False
         )
+
+    @contextmanager
+    def serving(self, opener=open_small, **changes):
+        """Serve this home on a free port of this machine; give the address."""
+        app = application(replace(self.settings, **changes), opener)
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="on")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive()
+                time.sleep(0.005)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @pytest.fixture(scope="session")

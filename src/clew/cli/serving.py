@@ -108,7 +108,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
     prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     settings = ServerSettings(
         home=_home(home),
-        indexes=_named(folders),
+        indexes=named_folders(folders),
         host=host,
         port=port,
         hosts=hosts,
@@ -127,7 +127,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         run.serve(settings, tell)
 
 
-def _named(folders: tuple[str, ...]) -> Mapping[str, Path]:
+def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     """Return the folder of each index by its name."""
     from clew.server.settings import name_of
 

@@ -13,9 +13,9 @@ from starlette.routing import BaseRoute, Route
 
 from clew.api import open_index
 from clew.errors import ClewError
+from clew.server import dify, mcp, open_webui, openai
 from clew.server import hub as hubs
-from clew.server.callers import Caller
-from clew.server.endpoints import Call, Endpoint, Handler, refused, reply_of
+from clew.server.endpoints import Endpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
 from clew.server.guard import Guard
 from clew.server.rest import ENDPOINTS, PREFIX
@@ -56,7 +56,7 @@ def application(settings: ServerSettings, opener: Callable[..., Index] = open_in
 
 
 def _routes() -> Sequence[BaseRoute]:
-    return [_route(each) for each in ENDPOINTS]
+    return [*map(_route, ENDPOINTS), *openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES]
 
 
 def _route(endpoint: Endpoint) -> Route:
@@ -75,15 +75,6 @@ def _handled(endpoint: Endpoint) -> ASGIApp:
     return handle  # type: ignore[return-value]  # Starlette takes functions of a request
 
 
-def call_of(request: Request, scope: str = "read") -> Call:
-    """Return a request with who sent it. Raises a refusal for one that may not be done."""
-    hub: hubs.Hub = request.app.state.hub
-    caller = hub.door.caller(request) if scope else Caller()
-    if scope:
-        caller.check(scope)
-    return Call(request, hub, caller)
-
-
 async def _clew_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)  # noqa: S101 -- as it is registered
     return refused(refusal_of(error))
@@ -94,6 +85,3 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
     headers = dict(error.headers or {})
     return refused(Refusal(error.status_code, code, sentence, headers))
-
-
-__all__ = ["Handler", "application", "call_of"]

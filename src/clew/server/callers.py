@@ -84,7 +84,7 @@ class Door:
         user = self._user(request)
         given = request.headers.get("authorization", "")
         scheme, _, text = given.partition(" ")
-        if given:
+        if given and not self._is_open():
             key = self._keys.find(text.strip()) if scheme.casefold() == "bearer" else None
             if key is None:
                 raise no_key("this key is not known here, or was revoked")
@@ -92,11 +92,16 @@ class Door:
         cookie = request.cookies.get(COOKIE)
         if cookie and (key := self._keys.of_session(cookie)) is not None:
             return Caller(key, user, by_cookie=True)
-        if not self._settings.is_local or self._keys.any():
+        if not self._is_open():
             raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
         if any(name in request.headers for name in _FORWARDED):
             raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+        # Programs made for OpenAI's interface always send some key: it is not looked at.
         return Caller(None, user)
+
+    def _is_open(self) -> bool:
+        """Say whether no key is needed: none was ever made, and only this machine comes here."""
+        return self._settings.is_local and not self._keys.any()
 
     def _user(self, request: HTTPConnection) -> str:
         """Return the user that a proxy names, if that one is a proxy of ours."""

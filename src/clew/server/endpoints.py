@@ -18,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
+from clew.errors import ClewError
+from clew.server.callers import Caller
 from clew.server.errors import Refusal, not_found, refusal_of, too_large
 from clew.server.scoped import ScopedIndex
 from clew.server.views import Listed
@@ -25,8 +27,7 @@ from clew.server.views import Listed
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.errors import ClewError
-    from clew.server.callers import Caller
+    from clew.models.budget import Budget
     from clew.server.hub import Hub
 
 P = ParamSpec("P")
@@ -46,12 +47,56 @@ class Body(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Seat:
+    """What one caller has of a server, however it is asked."""
+
+    hub: Hub
+    caller: Caller
+    budget: Budget | None = field(default=None, kw_only=True)  # None: one for each request
+
+    def names(self) -> list[str]:
+        """Return the names of the indexes that the caller sees, in order."""
+        return [name for name in self.hub.indexes.folders() if self.caller.sees(name)]
+
+    def opened(
+        self,
+        name: str,
+        scope: Scope = "read",
+        *,
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> ScopedIndex:
+        """Return an index as the caller sees it. Raises a refusal, 404, where it sees none.
+
+        What models bill through it is bounded by `tokens` and `usd`, and by the key.
+        """
+        if not self.caller.sees(name):
+            raise not_found(f"there is no index {name!r:.80} here")
+        opened = self.hub.indexes.get(name)
+        self.caller.check(scope)
+        budget = self.budget
+        if budget is None:
+            budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
+        writer = partial(self.hub.indexes.writer, name)
+        return ScopedIndex(name, opened, self.caller, budget, writer)
+
+    def refusal(self, error: ClewError) -> Refusal:
+        """Return an error as it is told: who is no admin is told no paths of the server."""
+        found = refusal_of(error)
+        if isinstance(error, Refusal) or self.caller.may("admin"):
+            return found
+        return Refusal(found.status, found.code, self.hub.indexes.without_paths(str(found)))
+
+    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
+        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Seat):
     """One request on its way: who sent it, and what the server has."""
 
     request: Request
-    hub: Hub
-    caller: Caller
 
     def path(self, name: str) -> str:
         """Return a part of the path."""
@@ -86,13 +131,6 @@ class Call:
         chosen = items[part["offset"] : part["offset"] + part["limit"]]
         return Listed(items=tuple(chosen), total=len(items))
 
-    def refusal(self, error: ClewError) -> Refusal:
-        """Return an error as it is told: who is no admin is told no paths of the server."""
-        found = refusal_of(error)
-        if isinstance(error, Refusal) or self.caller.may("admin"):
-            return found
-        return Refusal(found.status, found.code, self.hub.indexes.without_paths(str(found)))
-
     def index(
         self,
         scope: Scope = "read",
@@ -105,14 +143,7 @@ class Call:
 
         What models bill for this request is bounded by `tokens` and `usd`, and by the key.
         """
-        wanted = name or self.path("index")
-        if not self.caller.sees(wanted):
-            raise not_found(f"there is no index {wanted!r:.80} here")
-        opened = self.hub.indexes.get(wanted)
-        self.caller.check(scope)
-        budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
-        writer = partial(self.hub.indexes.writer, wanted)
-        return ScopedIndex(wanted, opened, self.caller, budget, writer)
+        return self.opened(name or self.path("index"), scope, tokens=tokens, usd=usd)
 
     async def body(self, kind: type[B]) -> B:
         """Return the JSON that was sent. Raises a refusal, 400, that names what is wrong."""
@@ -128,9 +159,32 @@ class Call:
             parts.append(part)
         return b"".join(parts)
 
-    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
-        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+
+def call_of(request: Request, scope: Scope = "read") -> Call:
+    """Return a request with who sent it. Raises a refusal for one that may not be done."""
+    hub: Hub = request.app.state.hub
+    caller = hub.door.caller(request) if scope else Caller()
+    if scope:
+        caller.check(scope)
+    return Call(hub, caller, request=request)
+
+
+def door(
+    handle: Callable[[Call], Awaitable[Response]], told: Callable[[Refusal, Request], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers requests by `handle`, and tells errors in a form of its own."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            call = call_of(request)
+            try:
+                return await handle(call)
+            except ClewError as error:
+                return told(call.refusal(error), request)
+        except ClewError as error:
+            return told(refusal_of(error), request)
+
+    return answered
 
 
 def parsed(kind: type[B], content: bytes) -> B:
@@ -183,6 +237,17 @@ def reply_of(found: object, status: int = 200) -> Response:
     return JSONResponse(plain(found), status_code=status)
 
 
+def as_json(value: object) -> str:
+    """Return a value as JSON, in one line; halves of characters become question marks."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()
+
+
+def sent(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a value as a response."""
+    return Response(as_json(value), status, headers, media_type="application/json")
+
+
 def refused(refusal: Refusal) -> JSONResponse:
     """Return a refusal as a response."""
     body = {"error": {"code": refusal.code, "message": str(refusal)}}
@@ -195,8 +260,7 @@ def refused(refusal: Refusal) -> JSONResponse:
 def event(kind: str, data: object, number: int | None = None) -> bytes:
     """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
     head = "" if number is None else f"id: {number}\n"
-    text = json.dumps(plain(data), ensure_ascii=False, separators=(",", ":"))
-    return f"{head}event: {kind}\ndata: {text}\n\n".encode("utf-8", "replace")
+    return f"{head}event: {kind}\ndata: {as_json(plain(data))}\n\n".encode()
 
 
 async def told(

@@ -109,7 +109,7 @@ async def begin_session(call: Call) -> Response:
     if key is None:
         raise no_key("this key is not known here, or was revoked")
     text = call.hub.keys.begin_session(key)
-    told = await about(Call(call.request, call.hub, Caller(key, by_cookie=True)))
+    told = await about(Call(call.hub, Caller(key, by_cookie=True), request=call.request))
     reply = JSONResponse(plain(told), status_code=201)
     reply.set_cookie(
         COOKIE,

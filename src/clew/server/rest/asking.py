@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Number = str | int | float | bool | None
 
-_LONGEST = 20_000  # characters of a question or a text
+LONGEST = 20_000  # characters of a question or a text
 _TURNS = 100
 # Arguments that no parameter of a method may stand for.
 ARGUMENTS = frozenset(
@@ -36,14 +36,18 @@ ARGUMENTS = frozenset(
 class AskedBody(Body):
     """What questions and texts to classify have in common."""
 
-    method: str | None = Field(None, max_length=100, description="as GET /methods lists them")
-    where: str | None = Field(None, max_length=10_000, description="a filter of documents")
-    context_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    method: str | None = Field(
+        default=None, max_length=100, description="as GET /methods lists them"
+    )
+    where: str | None = Field(default=None, max_length=10_000, description="a filter of documents")
+    context_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     parameters: dict[str, Number] = Field(
         default_factory=dict, description="of the method, as GET /methods lists them"
     )
-    budget_tokens: int | None = Field(None, ge=0, description="that models may take for this")
-    budget_usd: float | None = Field(None, ge=0)
+    budget_tokens: int | None = Field(
+        default=None, ge=0, description="that models may take for this"
+    )
+    budget_usd: float | None = Field(default=None, ge=0)
 
     def given(self) -> dict[str, Any]:
         """Return the arguments of `Index.search`, `ask` and `classify`.
@@ -64,14 +68,14 @@ class AskedBody(Body):
 class PastTurn(Body):
     """A question that was asked before, and what it was answered."""
 
-    question: str = Field(max_length=_LONGEST)
+    question: str = Field(max_length=LONGEST)
     answer: str = Field(max_length=200_000)
 
 
 class SearchBody(AskedBody):
     """What to search for, and how."""
 
-    query: str = Field(max_length=_LONGEST)
+    query: str = Field(max_length=LONGEST)
     history: list[PastTurn] = Field(
         default_factory=list, max_length=_TURNS, description="the conversation so far, oldest first"
     )
@@ -85,7 +89,7 @@ class SearchBody(AskedBody):
 class AskBody(SearchBody):
     """A question, and whether its answer is wanted as it comes."""
 
-    query: str = Field(alias="question", max_length=_LONGEST)
+    query: str = Field(alias="question", max_length=LONGEST)
     min_support: float = Field(support.THRESHOLD, ge=0, le=1)
     stream: bool = False
 
@@ -96,9 +100,9 @@ class AskBody(SearchBody):
 class ClassifyBody(AskedBody):
     """A text that gets one of the labels of the index."""
 
-    text: str = Field(max_length=_LONGEST)
+    text: str = Field(max_length=LONGEST)
     label: str = Field("label", max_length=200, description="the field that labels stand in")
-    name_weight: float | None = Field(None, ge=0, le=1)
+    name_weight: float | None = Field(default=None, ge=0, le=1)
 
     def given(self) -> dict[str, Any]:
         return {**super().given(), "label": self.label, "name_weight": self.name_weight}
@@ -115,8 +119,12 @@ class PlannedDocument(Body):
 class PlanBody(Body):
     """What to plan the extraction by an LLM for."""
 
-    documents: list[PlannedDocument] | None = Field(None, description="none: those of the index")
-    core: float | None = Field(None, ge=0, le=1, description="the share of chunks that it reads")
+    documents: list[PlannedDocument] | None = Field(
+        default=None, description="none: those of the index"
+    )
+    core: float | None = Field(
+        default=None, ge=0, le=1, description="the share of chunks that it reads"
+    )
 
 
 async def search(call: Call) -> Evidence:
