@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
 from clew.errors import InputError, NotAnIndex
 from clew.server.errors import not_found
 from clew.server.settings import check_name
+from clew.store import opening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from clew.api import Index
     from clew.index import Settings
+    from clew.loading import Specs
     from clew.server.books import Books
     from clew.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What an index is opened with, in the server or in the process of a job."""
+
+    folder: Path
+    specs: Specs
+    settings: Settings | None  # of an index that is not made yet
 
 
 class Indexes:
@@ -48,32 +63,55 @@ class Indexes:
 
     def get(self, name: str) -> Index:
         """Return an index, opened. Raises a refusal, 404, where there is none."""
-        folder = self.folder(name)
+        wanted = self.opening(name)
         with self._lock:
             found = self._open.get(name)
-            if found is None or found.folder != folder:
-                found = self._open[name] = self._opener(
-                    folder, specs=self._settings.specs, prices=self._settings.prices
-                )
+            if found is None or found.folder != wanted.folder:
+                found = self._open[name] = self._opened(wanted)
             return found
 
-    def make(self, name: str, settings: Settings | None = None) -> Index:
+    def opening(self, name: str) -> Opening:
+        """Return what an index is opened with. Raises a refusal, 404, where there is none."""
+        folder, specs = self.folder(name), self._settings.specs
+        rows = self._books.rows("SELECT made_with FROM own_index WHERE name = ?", (name,))
+        with_ = json.loads(rows[0][0]) if rows and name not in self._settings.indexes else {}
+        if with_.get("embedder"):
+            specs = replace(specs, embedder=with_["embedder"])
+        # What an index was made with stands in its recipe, where settings would be compared.
+        settings = None if opening.exists(folder) else settings_of(with_.get("settings"))
+        return Opening(folder=folder, specs=specs, settings=settings)
+
+    def _opened(self, wanted: Opening) -> Index:
+        return self._opener(
+            wanted.folder,
+            specs=wanted.specs,
+            settings=wanted.settings,
+            prices=self._settings.prices,
+        )
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Index]:
+        """Give an index to write to for a moment; its write lock is free again behind the block.
+
+        It is opened anew: those that read go on. Raises IndexLocked where another process writes.
+        """
+        index = self._opened(self.opening(name))
+        try:
+            yield index
+        finally:
+            index.close()
+
+    def make(self, name: str, settings: Settings | None = None, *, embedder: str = "") -> Index:
         """Make an empty index in the server's home. Raises InputError where there is one."""
         check_name(name)
         if name in self.folders():
             raise InputError(f"there is an index {name!r} already: take another name")
         folder = Path("indexes", f"{name}.clew")
+        with_ = {"settings": None if settings is None else asdict(settings), "embedder": embedder}
         with self._books.writing() as connection:
-            connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
-        index = self._opener(
-            self._settings.home / folder,
-            specs=self._settings.specs,
-            settings=settings,
-            prices=self._settings.prices,
-        )
-        with self._lock:
-            self._open[name] = index
-        return index
+            row = (name, str(folder), json.dumps(with_))
+            connection.execute("INSERT INTO own_index VALUES (?, ?, ?)", row)
+        return self.get(name)
 
     def drop(self, name: str) -> None:
         """Delete an index that was made here, with its files; another one is only let go of.
@@ -102,7 +140,7 @@ class Indexes:
     def check(self) -> None:
         """Raise NotAnIndex for a folder that was named and holds no index."""
         for name, folder in self._settings.indexes.items():
-            if not (folder / "index.sqlite").exists() and not (folder / "store.json").exists():
+            if not opening.exists(folder):
                 raise NotAnIndex(
                     f"{folder} holds no index to serve as {name!r}: make it with 'clew index'"
                 )
@@ -112,3 +150,13 @@ class Indexes:
             for each in self._open.values():
                 each.close()
             self._open.clear()
+
+
+def settings_of(plain: Mapping[str, Any] | None) -> Settings | None:
+    """Return settings as `asdict` made them plain."""
+    if plain is None:
+        return None
+    from clew.index import Settings
+    from clew.text.chunking import Chunking
+
+    return Settings(**{**plain, "chunking": Chunking(**plain["chunking"])})
