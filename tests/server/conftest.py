@@ -10,13 +10,14 @@ from starlette.testclient import TestClient
 
 import clew
 from clew import plugins
+from clew.loading import Specs
 from clew.server import ServerSettings, application
 from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.indexes import Indexes
 from clew.server.keys import KeyOptions, Keys
 from clew.testing import models, small_documents
-from tests.server.served import JobHome, install, slowly
+from tests.server.served import JobHome, install
 
 BASE = "http://localhost:8765"
 opener = partial(clew.open, models=models())
@@ -96,20 +97,21 @@ def alive(books):
 
 
 @pytest.fixture(scope="session")
-def _slow_package(tmp_path_factory):
+def _gated_package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     install(folder)
     return folder
 
 
 @pytest.fixture
-def jobs_home(tmp_path, _slow_package, monkeypatch):
+def jobs_home(tmp_path, _gated_package, monkeypatch):
     """A home without keys, and without indexes but `notes`, whose jobs are real processes."""
-    paths = [str(_slow_package), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(_gated_package), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.syspath_prepend(str(_slow_package))
+    monkeypatch.syspath_prepend(str(_gated_package))
     plugins.registered.cache_clear()
-    home = JobHome(ServerSettings(home=tmp_path / "home", specs=slowly(0), jobs=2))
+    specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")
+    home = JobHome(ServerSettings(home=tmp_path / "home", specs=specs, jobs=2))
     with home.books() as books:
         indexes = Indexes(home.settings, books)
         indexes.make("notes")

@@ -1,4 +1,4 @@
-"""Servers whose jobs are real processes, with models that need no files and may be slow."""
+"""Servers whose jobs are real processes, with models that need no files and may be made to wait."""
 
 import os
 import signal
@@ -9,46 +9,55 @@ from dataclasses import dataclass, field, replace
 
 from starlette.testclient import TestClient
 
-from clew.loading import Specs
 from clew.server import ServerSettings, application
 from clew.server.books import Books
+from clew.server.jobs.places import folder_of
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 
 BASE = "http://localhost:8765"
 API = "/api/v1"
 MODULE = '''
-"""An embedder of hashes that takes its time: what other packages bring by an entry point."""
+"""An embedder of hashes that waits at a gate: what other packages bring by an entry point."""
 
+import os
+import re
+import sys
 import time
 
+import clew.index
 from clew.testing import HashTokenEmbedder
 
+if sys.argv[0].endswith("__main__.py") and len(sys.argv) == 4:  # the process of a job
+    clew.index.BATCH_CHARACTERS = 600
 
-class Slow(HashTokenEmbedder):
-    wait = 0.0
+
+class Gated(HashTokenEmbedder):
+    gate = ""
 
     def embed_tokens(self, texts):
-        time.sleep(Slow.wait)
+        if any(re.search("Ada Lund [2-9]", text) for text in texts):
+            while Gated.gate and os.path.exists(Gated.gate):
+                time.sleep(0.01)
         return super().embed_tokens(texts)
 
 
-def slow(name):
-    Slow.wait = float(name or 0)
-    return Slow()
+def gated(name):
+    Gated.gate = name
+    return Gated()
 '''
 ENTRY_POINTS = """
 [clew.embedders]
-slow = slow_clew:slow
+gated = gated_clew:gated
 """
 
 
 def install(folder):
-    """Put a package with the embedder `slow:SECONDS` where processes find it."""
-    about = folder / "slow_clew-1.0.dist-info"
+    """Put a package with the embedder `gated:FILE` where processes find it."""
+    about = folder / "gated_clew-1.0.dist-info"
     about.mkdir(parents=True)
-    (folder / "slow_clew.py").write_text(textwrap.dedent(MODULE), encoding="utf-8")
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-clew\nVersion: 1.0\n")
+    (folder / "gated_clew.py").write_text(textwrap.dedent(MODULE), encoding="utf-8")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gated-clew\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
 
 
@@ -81,9 +90,19 @@ class JobHome:
             key, text = Keys(books).add(name, KeyOptions(**options))
         return key, {"Authorization": f"Bearer {text}"}
 
+    @property
+    def gate(self):
+        """A file at which jobs wait behind the second of the long texts, as long as it is there."""
+        return self.settings.home.parent / "gate"
+
     def job(self, job_id):
         with self.books() as books:
             return JobQueue(books).get(job_id)
+
+    def log(self, job_id, words):
+        """Say whether the newest process of a job has written some words to its log."""
+        logs = sorted(folder_of(self.settings.home, job_id).glob("log-*.txt"))
+        return bool(logs) and words in logs[-1].read_text()
 
     def end_all(self):
         """End what runs, as no test may leave a process behind."""
@@ -94,11 +113,6 @@ class JobHome:
                 if job.pid is not None:
                     with suppress(ProcessLookupError):
                         os.killpg(job.pid, signal.SIGKILL)
-
-
-def slowly(seconds):
-    """Return specs of an embedder that takes so many seconds for a batch."""
-    return Specs(embedder=f"slow:{seconds}")
 
 
 def until(look, seconds=30.0):
@@ -132,9 +146,9 @@ def events(client, job_id, **headers):
     return found
 
 
-def long_text(i, n=400):
-    """Return a text of one batch or so."""
+def long_text(i, n=16):
+    """Return a text that is a batch by itself in the processes of jobs."""
     return " ".join(f"Ada Lund {i} wound rope {k} round the pole." for k in range(n))
 
 
-__all__ = ["API", "JobHome", "ended", "events", "install", "long_text", "slowly", "until"]
+__all__ = ["API", "JobHome", "ended", "events", "install", "long_text", "until"]

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
 from clew.errors import InputError, NotAnIndex
-from clew.server.errors import not_found
+from clew.server.errors import Refusal, not_found
+from clew.server.jobs.queue import JobQueue
 from clew.server.settings import check_name
 from clew.store import opening
 
@@ -116,7 +118,8 @@ class Indexes:
     def drop(self, name: str) -> None:
         """Delete an index that was made here, with its files; another one is only let go of.
 
-        Raises InputError for one that the server was started with.
+        Jobs that wait for it are cancelled. Raises InputError for one that the server was started
+        with, and a refusal, 409, while a job of it runs.
         """
         if name in self._settings.indexes:
             raise InputError(
@@ -124,6 +127,12 @@ class Indexes:
                 f" to delete"
             )
         folder = self.folder(name)
+        if not JobQueue(self._books).end_all(folder.resolve()):
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                "index_locked",
+                f"a job of the index {name!r} is running: cancel it first",
+            )
         with self._lock:
             opened = self._open.pop(name, None)
         if opened is not None:

@@ -26,8 +26,8 @@ from clew.errors import ClewError
 from clew.private import make_folder, open_file
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.lock import holding
-from clew.server.jobs.process import LOCK
-from clew.server.jobs.queue import RUNNING, Job, JobQueue, folder_of
+from clew.server.jobs.places import LOCK, folder_of, log_of
+from clew.server.jobs.queue import RUNNING, Job, JobQueue
 
 if TYPE_CHECKING:
     from clew.server.books import Books
@@ -142,7 +142,7 @@ class Jobs:
         command = [sys.executable, "-P", "-m", "clew.server.jobs"]
         try:
             make_folder(folder)
-            with open_file(_log_of(folder, job)) as log:
+            with open_file(log_of(self._home, job.id, job.attempt)) as log:
                 self._children[job.id] = subprocess.Popen(  # noqa: S603 -- ourselves
                     [*command, str(self._home.resolve()), job.id, str(job.attempt)],
                     stdin=subprocess.DEVNULL,
@@ -183,7 +183,7 @@ class Jobs:
     def _began(self, job: Job) -> float:
         """Return when the process of a job was started, as its log says."""
         with suppress(OSError):
-            return _log_of(folder_of(self._home, job.id), job).stat().st_mtime
+            return log_of(self._home, job.id, job.attempt).stat().st_mtime
         return 0.0
 
     def _end(self, job_id: str, pid: int) -> None:
@@ -224,11 +224,6 @@ def _signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
             os.killpg(pid, number)
         else:
             os.kill(pid, number)
-
-
-def _log_of(folder: Path, job: Job) -> Path:
-    """Return the file in a job's folder to which the process of an attempt writes."""
-    return folder / f"log-{job.attempt}.txt"
 
 
 def _how(child: subprocess.Popen[bytes] | None) -> str:

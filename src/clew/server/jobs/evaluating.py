@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clew.evaluate import Scoring, Setting
 from clew.evaluate.measure import Protocol, measure
 from clew.filters import as_filter
+from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.models.budget import Budget
     from clew.server.jobs.options import EvaluateOptions
-
-QUESTIONS = "questions"  # a file of the job's folder, with the suffix that says its format
-REPORT = "report.json"
-_RUNS = "runs"
 
 
 def protocol(options: EvaluateOptions) -> Protocol:
@@ -61,7 +58,7 @@ def evaluated(
         sample=options.sample,
         seed=options.seed,
     )
-    runs = folder / _RUNS / str(index.snapshot().generation)
+    runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
         index, dataset, protocol(options), folder=runs, budget=budget, on_progress=on_progress
     )

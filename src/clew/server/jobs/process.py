@@ -26,6 +26,7 @@ from clew.server.errors import refusal_of
 from clew.server.indexes import settings_of
 from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.lock import holding
+from clew.server.jobs.places import LOCK, folder_of
 from clew.server.jobs.queue import (
     CANCELLED,
     DONE,
@@ -33,7 +34,6 @@ from clew.server.jobs.queue import (
     INTERRUPTED,
     Job,
     JobQueue,
-    folder_of,
 )
 from clew.server.jobs.work import Task, work
 from clew.server.keys import Keys
@@ -43,7 +43,6 @@ from clew.stopping import Stop
 if TYPE_CHECKING:
     from types import FrameType
 
-LOCK = "running.lock"  # held in a job's folder by its process
 _WAIT_S = 30.0  # for the lock, which whoever looks after jobs takes for a moment
 _LOOK_S = 0.25  # how often it is looked how far the job is
 _TELL_S = 1.0  # between two events that tell it
@@ -165,6 +164,7 @@ def _asked_to_end(stop: Stop) -> Iterator[None]:
             return
         is_heeded = stop.is_heeded
         stop.ask()
+        _log.info("the process is asked to end")
         if not is_heeded:
             raise _Ended
 

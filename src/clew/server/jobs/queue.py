@@ -94,11 +94,6 @@ class JobEvent:
     data: Mapping[str, Any]
 
 
-def folder_of(home: Path, job_id: str) -> Path:
-    """Return the folder of what a job needs, and of its log."""
-    return home / "jobs" / job_id
-
-
 class JobQueue:
     """The jobs of a home."""
 
@@ -269,7 +264,7 @@ class JobQueue:
         """
         with self._books.writing() as connection:
             connection.execute(
-                """UPDATE job SET deaths = deaths + 1, attempt = attempt + 1
+                """UPDATE job SET deaths = deaths + 1
                 WHERE id = ? AND state = ? AND attempt = ?""",
                 (job.id, RUNNING, job.attempt),
             )

@@ -12,7 +12,6 @@ from clew.errors import InputError
 from clew.filters import as_filter
 from clew.readers.walk import Columns
 from clew.server import files
-from clew.server.jobs.evaluating import evaluated
 from clew.server.jobs.options import (
     KINDS,
     EvaluateOptions,
@@ -20,6 +19,7 @@ from clew.server.jobs.options import (
     IndexOptions,
     RemoveOptions,
 )
+from clew.server.jobs.places import DOCUMENTS, FILES, REMOVED
 from clew.types import Document, Skipped
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from clew.progress import Progress
     from clew.stopping import Stop
 
-FILES, DOCUMENTS, REMOVED = "files.json", "documents.jsonl", "remove.json"
 _MOST = 1_000  # ids, and skipped files, that are named one by one
 
 
@@ -57,6 +56,7 @@ def work(task: Task, progress: Progress) -> dict[str, Any]:
     if isinstance(options, RemoveOptions):
         return _remove(task, options, progress)
     if isinstance(options, EvaluateOptions):
+        from clew.server.jobs.evaluating import evaluated
 
         def asked(done: int, total: int) -> None:
             progress.stage, progress.chunks = "asking", (done, total)

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, StreamingResponse
 from clew.server import receiving
 from clew.server.endpoints import Body, Call, Endpoint, event, parsed
 from clew.server.errors import Refusal, not_found
-from clew.server.jobs.evaluating import QUESTIONS, REPORT
 from clew.server.jobs.options import KINDS, EvaluateOptions, check
-from clew.server.jobs.queue import STATES, Job, folder_of
+from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
+from clew.server.jobs.queue import STATES, Job
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead

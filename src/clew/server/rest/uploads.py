@@ -16,7 +16,7 @@ from clew.server import files, receiving
 from clew.server.endpoints import Body, Call, Endpoint, parsed
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import IndexOptions
-from clew.server.jobs.work import DOCUMENTS, FILES
+from clew.server.jobs.places import DOCUMENTS, FILES
 from clew.server.rest.jobs import WAIT, submitted
 
 if TYPE_CHECKING:
