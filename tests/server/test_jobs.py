@@ -15,6 +15,8 @@ from clew.index import Settings
 from clew.loading import Specs
 from clew.server.indexes import Indexes
 from clew.server.jobs.places import folder_of
+from clew.server.jobs.queue import JobQueue
+from clew.server.keys import Keys
 from clew.text.chunking import Chunking
 from tests.server.served import API, ended, events, long_text, until
 
@@ -71,24 +73,15 @@ def test_from_an_upload_to_an_answer(jobs_home):
         told = events(client, job["id"])
         assert [kind for _, kind, _ in told if kind != "progress"] == ["queued", "running", "done"]
         assert [number for number, _, _ in told] == list(range(1, len(told) + 1))
+        for last in (1, len(told) - 1, len(told)):  # a client that lost the stream goes on
+            assert events(client, job["id"], **{"Last-Event-ID": str(last)}) == told[last:]
+        path = f"{API}/jobs/{job['id']}/events"
+        assert client.get(path, headers={"Last-Event-ID": "1; x"}).status_code == 400
         # What came in two requests is what one run over the folder gives.
         again = add_job(client, "index", wait=60).json()
         assert again["result"]["n_unchanged"] == 2
         kept = folder_of(jobs_home.settings.home, job["id"])
         assert "Traceback" not in (kept / "log-1.txt").read_text()
-
-
-def test_events_go_on_behind_the_last_one(jobs_home):
-    """A client that lost the stream names the last event that it has; the stream ends by itself."""
-    with jobs_home.client() as client:
-        job_id = upload(client, NOTES, wait=60).json()["id"]
-        told = events(client, job_id)
-        for last in (1, len(told) - 1, len(told)):
-            assert events(client, job_id, **{"Last-Event-ID": str(last)}) == told[last:]
-        bad = client.get(f"{API}/jobs/{job_id}/events", headers={"Last-Event-ID": "1; x"})
-        assert bad.status_code == 400
-        missing = client.get(f"{API}/jobs/nothing/events")
-        assert missing.json()["error"]["code"] == "not_found"
 
 
 def test_jobs_of_one_index_run_in_order_and_those_of_two_side_by_side(jobs_home):
@@ -169,6 +162,7 @@ def test_a_killed_process_is_followed_by_another(jobs_home):
         assert (index.documents(), index.digest()) == killed
 
 
+@pytest.mark.slow
 def test_a_job_whose_processes_die_again_and_again_fails(jobs_home):
     """It is begun three times more, and then told with the reason."""
     jobs_home.gate.touch()
@@ -229,7 +223,7 @@ def clew_client(address):
     return Client(base_url=address, timeout=60)
 
 
-@pytest.mark.parametrize("stop_jobs", [False, True])
+@pytest.mark.parametrize("stop_jobs", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_server_that_stops(jobs_home, stop_jobs):
     """Its jobs go on; or they end behind what is at hand, and the next server resumes them."""
     jobs_home.gate.touch()
@@ -248,6 +242,7 @@ def test_a_server_that_stops(jobs_home, stop_jobs):
         assert job["result"]["n_documents"] == len(MANY)
 
 
+@pytest.mark.slow
 def test_two_servers_over_one_home(jobs_home):
     """One of them looks after the jobs, whichever took them in; when it ends the other one does."""
     with jobs_home.client() as second, jobs_home.client() as first:
@@ -274,8 +269,6 @@ def test_a_job_waits_for_a_writer_outside(jobs_home):
 
 
 def told(home, job_id):
-    from clew.server.jobs.queue import JobQueue
-
     with home.books() as books:
         return JobQueue(books).events(job_id)
 
@@ -315,7 +308,7 @@ def test_nothing_to_work_on(jobs_home):
         assert job["result"]["error"]["message"] == "no file was uploaded into 'notes' yet"
 
 
-def test_extract_compact_and_what_a_new_index_is_made_with(jobs_home):
+def test_extract_and_what_a_new_index_is_made_with(jobs_home):
     """Each kind does what its command does; a new index is cut as it was asked for."""
     with jobs_home.books() as books:
         settings = Settings(chunking=Chunking(size=20, overlap=0))
@@ -325,17 +318,16 @@ def test_extract_compact_and_what_a_new_index_is_made_with(jobs_home):
         assert upload(client, notes, index="cut", wait=60).json()["result"]["n_chunks"] > 5
         done = add_job(client, "extract", {"triples": "cooccurrence"}, index="cut", wait=60).json()
         assert done["result"]["extracted"]["rules"] > 5
-        done = add_job(client, "compact", index="cut", wait=60).json()
-        assert done["result"]["size_bytes"] > 0
-        assert "stage" in done["progress"]
 
 
 def test_who_sees_jobs(jobs_home):
     """Keys see the jobs of their indexes; a key with a filter sees none; reading ends none."""
     with jobs_home.books() as books:
         Indexes(jobs_home.settings, books).make("other")
-    with jobs_home.client() as client:
-        job_id = upload(client, NOTES, wait=60).json()["id"]
+    with jobs_home.client(jobs=0) as client:
+        job_id = queued(client, NOTES)
+        client.delete(f"{API}/jobs/{job_id}")
+        assert client.get(f"{API}/jobs/nothing").json()["error"]["code"] == "not_found"
     keys = {
         "all": {"scope": "admin"},
         "mine": {"indexes": ("notes",)},
@@ -343,7 +335,7 @@ def test_who_sees_jobs(jobs_home):
         "bound": {"where": "title = 'x'"},
     }
     headers = {name: jobs_home.key(name, **given)[1] for name, given in keys.items()}
-    with jobs_home.client() as client:
+    with jobs_home.client(jobs=0) as client:
 
         def status(method, path, name):
             return client.request(method, f"{API}{path}", headers=headers[name]).status_code
@@ -363,17 +355,15 @@ def test_who_sees_jobs(jobs_home):
 
 def test_an_index_with_a_job_is_not_dropped(jobs_home):
     """What waits for it is cancelled; what runs has to end first."""
-    jobs_home.gate.touch()
-    with jobs_home.client() as client, jobs_home.books() as books:
-        indexes = Indexes(jobs_home.settings, books)
-        running, waiting = queued(client, MANY), queued(client, NOTES)
-        until(lambda: jobs_home.job(running).entered)
-        with pytest.raises(clew.errors.ClewError, match="a job of the index 'notes' is running"):
+    with jobs_home.client(jobs=0) as client, jobs_home.books() as books:
+        indexes, queue = Indexes(jobs_home.settings, books), JobQueue(books)
+        running, waiting = queued(client, NOTES), queued(client, {"a.md": "Anna."})
+        claimed = queue.claim(1, lambda _: None)
+        assert claimed.id == running
+        with pytest.raises(clew.ClewError, match="a job of the index 'notes' is running"):
             indexes.drop("notes")
-        assert jobs_home.job(waiting).state == "cancelled"
-        client.delete(f"{API}/jobs/{running}")
-        jobs_home.gate.unlink()
-        ended(client, running)
+        assert queue.get(waiting).state == "cancelled"
+        queue.end(claimed, "done", {})
         indexes.drop("notes")
         assert "notes" not in indexes.folders()
 
@@ -384,8 +374,6 @@ def test_a_job_of_a_revoked_key_fails(jobs_home):
     home = replace(jobs_home, headers=header)
     with home.client(jobs=0) as client:  # it waits
         job_id = queued(client, NOTES)
-    from clew.server.keys import Keys
-
     with home.books() as books:
         Keys(books).revoke(key.id)
     _, admin = jobs_home.key("root", scope="admin")
