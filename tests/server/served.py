@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from clew.server import ServerSettings, application
 from clew.server.books import Books
+from clew.server.indexes import Indexes
 from clew.server.jobs.places import folder_of
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
@@ -83,6 +84,12 @@ class JobHome:
             yield books
         finally:
             books.close()
+
+    @contextmanager
+    def index(self, name="notes"):
+        """Give an index, to be written to."""
+        with self.books() as books, Indexes(self.settings, books).writing(name) as index:
+            yield index
 
     def key(self, name="k", **options):
         """Make a key; return it and the header that sends it."""

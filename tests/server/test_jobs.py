@@ -257,9 +257,7 @@ def test_a_job_waits_for_a_writer_outside(jobs_home):
     """While `clew index` writes to the folder the job says so, and goes on behind it."""
     with jobs_home.client() as client:
         assert upload(client, NOTES, wait=60).json()["state"] == "done"
-        with jobs_home.books() as books:
-            folder = Indexes(jobs_home.settings, books).folder("notes")
-        with clew.open(folder, specs=Specs(embedder="gated")) as outside:
+        with jobs_home.index() as outside:
             outside.remove("notes/fram.md")
             job_id = queued(client, {"c.md": "The Fram came back."})
             until(lambda: "waiting" in [e.kind for e in told(jobs_home, job_id)])
@@ -288,9 +286,7 @@ REFUSED = [
 
 def test_options_are_checked_before_a_job_waits(jobs_home):
     """An error names what is wrong, and nothing is put into the queue."""
-    with jobs_home.books() as books:
-        folder = Indexes(jobs_home.settings, books).folder("notes")
-    with clew.open(folder, specs=Specs(embedder="gated")) as index:
+    with jobs_home.index() as index:
         index.add(clew.Document(id="a", text="Anna sailed north."))
     with jobs_home.client() as client:
         for kind, options, sentence in REFUSED:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clew.server.settings import ServerSettings
 
-_HEADER_BYTES = 8_192  # of one part
+_HEADER_BYTES = 4_096  # of one part
 _FIELD_BYTES = 1 << 16
 _FIELDS = 20
 _EVERY = 1 << 20  # bytes that are written together
