@@ -38,6 +38,8 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
+    "serve": "--home --host --port --allow-host --proxy --llm --price --reranker --threads",
+    "keys": "",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "
     "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",

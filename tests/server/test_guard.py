@@ -24,7 +24,8 @@ def test_the_server_has_its_names(client, host, status):
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://localhost.evil.example"]
+    "origin",
+    ["https://evil.example", "null", "http://localhost.evil.example", "http://localhost:3000"],
 )
 def test_pages_of_other_sites_are_refused(client, origin):
     """Reads too: nothing is told to them."""
@@ -33,6 +34,32 @@ def test_pages_of_other_sites_are_refused(client, origin):
     )
     assert asked.status_code == 403
     assert "access-control-allow-origin" not in asked.headers
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "status"),
+    [
+        ("same-origin", "cors", 200),
+        ("none", "navigate", 200),
+        ("cross-site", "navigate", 200),
+        ("cross-site", "no-cors", 403),
+        ("same-site", "cors", 403),
+    ],
+)
+def test_what_a_browser_says_of_its_page(client, site, mode, status):
+    """A link of another site may lead here; a picture or a script of it may not."""
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+    assert client.get("/api/v1", headers=headers).status_code == status
+    posted = client.post("/api/v1/indexes/small/search", json={"query": "x"}, headers=headers)
+    assert posted.status_code == (200 if site in {"same-origin", "none"} else 403)
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"])
+def test_behind_a_proxy_a_key_is_needed(home, client, header):
+    """What it passes on comes from this machine, whoever sent it."""
+    assert client.get("/api/v1", headers={header: "203.0.113.7"}).status_code == 401
+    key = home.key()
+    assert client.get("/api/v1", headers={header: "203.0.113.7", **key}).status_code == 200
 
 
 def test_another_name_may_be_allowed(home):

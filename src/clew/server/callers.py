@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 COOKIE = "clew_session"
 _MINUTE = 60.0
 _FORWARDED_USER = "x-forwarded-user"
+# A request that a proxy passes on comes from this machine, and its sender need not.
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,11 @@ class Door:
         cookie = request.cookies.get(COOKIE)
         if cookie and (key := self._keys.of_session(cookie)) is not None:
             return Caller(key, user, by_cookie=True)
-        if self._settings.is_local and not self._keys.any():
-            return Caller(None, user)
-        raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        if not self._settings.is_local or self._keys.any():
+            raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        if any(name in request.headers for name in _FORWARDED):
+            raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+        return Caller(None, user)
 
     def _user(self, request: HTTPConnection) -> str:
         """Return the user that a proxy names, if that one is a proxy of ours."""

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from clew.server.callers import COOKIE
 from clew.server.endpoints import refused
 from clew.server.errors import Refusal, forbidden
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from clew.server.settings import ServerSettings
 
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -32,7 +30,7 @@ class Guard:
     """Refuses requests that a browser was led to send, and those beyond what is served at once.
 
     A page of another site may neither reach a server on this machine under a name of its own (the
-    Host header), nor use a session (the Origin header).
+    Host header), nor use what is open to this machine or to a session (Origin, Sec-Fetch-Site).
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
@@ -69,16 +67,24 @@ class Guard:
         headers = Headers(scope=scope)
         if _host(f"//{headers.get('host', '')}") not in self._settings.allowed_hosts:
             return forbidden("this server is not called by that name: see --allow-host")
-        origin = headers.get("origin")
-        if origin is not None and _host(origin) not in self._settings.allowed_hosts:
-            return forbidden("a page of another site may not use this server")
-        has_cookie = COOKIE in headers.get("cookie", "")
-        is_led = headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
-        if has_cookie and origin is None and scope["method"] not in _SAFE and is_led:
+        if _is_led(scope["method"], headers):
             return forbidden("a page of another site may not use this server")
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
         return None
+
+
+def _is_led(method: str, headers: Headers) -> bool:
+    """Say whether a browser sends a request for a page of another site, a port beside ours too.
+
+    A link may lead here: it shows a page, and changes nothing.
+    """
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != headers.get("host"):
+        return True
+    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        return False
+    return method != "GET" or headers.get("sec-fetch-mode") != "navigate"
 
 
 def _host(address: str) -> str:

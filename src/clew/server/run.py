@@ -65,7 +65,7 @@ class _Server(uvicorn.Server):
 
 def check_open(settings: ServerSettings) -> None:
     """Raise InputError where anybody could use the server without a key."""
-    if settings.is_local:
+    if settings.is_local and not settings.hosts and not settings.proxies:
         return
     books = Books(settings.home)
     try:
@@ -74,7 +74,7 @@ def check_open(settings: ServerSettings) -> None:
     finally:
         books.close()
     raise InputError(
-        f"others can reach {settings.host}, and no key was made: make one first, with"
+        f"others may reach {settings.host}, and no key was made: make one first, with"
         f" 'clew keys add NAME'"
     )
 
