@@ -5,6 +5,7 @@ import json
 import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -176,9 +177,10 @@ def bomb():
     return found.getvalue()
 
 
-def test_what_cannot_be_read_is_told_by_file(jobs_home):
+def test_what_cannot_be_read_is_told_by_file(jobs_home, monkeypatch):
     """A zip bomb and a picture are events with reasons; the rest is indexed, no path is told."""
-    with jobs_home.client() as client:
+    monkeypatch.chdir(jobs_home.settings.home.parent)
+    with jobs_home.client(home=Path("home")) as client:
         found = post(
             client,
             ("bomb.docx", bomb()),

@@ -99,7 +99,8 @@ def origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     None where it came from none below `folder`, or that file is gone.
     """
     for source, is_record in ((document.source, False), (_LINE.sub("", document.source), True)):
-        if source and (path := Path(source)).is_file() and path.is_relative_to(folder):
+        path = Path(source)
+        if source and path.is_relative_to(folder) and ".." not in path.parts and path.is_file():
             return path, is_record
     return None
 
@@ -178,9 +179,11 @@ def attachment(name: str) -> str:
 
 def taken(names: Iterable[str], folder: Path, index_name: str) -> str | None:
     """Return the first of some ids of documents that is an uploaded file's, None where none is."""
-    prefix = f"{index_name}/"
-    for each in names:
-        below = each.removeprefix(prefix)
-        if each.startswith(prefix) and ".." not in below.split("/") and (folder / below).is_file():
-            return each
+    # The ids of an index that has another folder of that name begin as the second one says.
+    for prefix in (f"{index_name}/", f"{folder.parent.name}/{index_name}/"):
+        for each in names:
+            below = each.removeprefix(prefix)
+            is_inside = each.startswith(prefix) and ".." not in below.split("/")
+            if is_inside and (folder / below).is_file():
+                return each
     return None

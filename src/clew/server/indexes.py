@@ -144,7 +144,7 @@ class Indexes:
 
     def files(self, name: str) -> Path:
         """Return the folder of the files that were uploaded into an index."""
-        return self._settings.home / "files" / check_name(name)
+        return self._settings.home.resolve() / "files" / check_name(name)
 
     def check(self) -> None:
         """Raise NotAnIndex for a folder that was named and holds no index."""

@@ -38,7 +38,7 @@ _EVERY = 1 << 20  # bytes that are written together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class UploadBounds:
     """What one request may bring."""
 
     files: int
@@ -46,7 +46,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UploadedFile:
     """A file that came: its name, as it is safe, and where it lies until it is taken."""
 
     name: str
@@ -54,10 +54,10 @@ class Part:
 
 
 @dataclass(slots=True)
-class Form:
+class UploadForm:
     """What a request brought."""
 
-    files: list[Part] = field(default_factory=list)
+    files: list[UploadedFile] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
 
     def json(self, name: str) -> bytes:
@@ -72,17 +72,21 @@ def is_form(request: Request) -> bool:
 
 
 @asynccontextmanager
-async def uploaded(request: Request, settings: ServerSettings, *, of: str) -> AsyncIterator[Form]:
+async def uploaded(
+    request: Request, settings: ServerSettings, *, of: str
+) -> AsyncIterator[UploadForm]:
     """Give the form of a request; what was not taken of its files is deleted behind the block."""
     folder = settings.home / "uploads" / secrets.token_hex(8)
-    bounds = Bounds(files=settings.upload_files, bytes=settings.upload_bytes)
+    bounds = UploadBounds(files=settings.upload_files, bytes=settings.upload_bytes)
     try:
         yield await received(request, folder, bounds, of)
     finally:
         rmtree(folder, ignore_errors=True)
 
 
-async def received(request: Request, folder: Path, bounds: Bounds, of: str = "files") -> Form:
+async def received(
+    request: Request, folder: Path, bounds: UploadBounds, of: str = "files"
+) -> UploadForm:
     """Read a form; its files, all of which are called `of`, go below `folder`.
 
     Raises a refusal for more than the bounds allow (413), for a name that is not safe and for
@@ -135,8 +139,8 @@ def _bad(why: str) -> Refusal:
 class _Reader:
     """What the parser calls; all of it in one thread at a time."""
 
-    def __init__(self, folder: Path, bounds: Bounds, of: str) -> None:
-        self.form = Form()
+    def __init__(self, folder: Path, bounds: UploadBounds, of: str) -> None:
+        self.form = UploadForm()
         self._folder = folder
         self._bounds = bounds
         self._of = of
@@ -222,7 +226,7 @@ class _Reader:
         self._names.add(name)
         path = self._folder / f"{len(self.form.files):06d}"
         self._file = open_file(path)
-        self.form.files.append(Part(name, path))
+        self.form.files.append(UploadedFile(name, path))
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._file is not None:

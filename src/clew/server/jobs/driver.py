@@ -38,6 +38,7 @@ _IDLE_S = 1.0  # between two looks where nothing runs: another server may have t
 _BUSY_S = 0.2
 _START_S = 15.0  # for a process to take its lock
 _STOP_S = 10.0  # for jobs to end with the server
+_LEFT_S = 24 * 3600.0  # then what a request left behind is deleted
 _MOST_DEATHS = 3  # of a job's processes, after which it is begun again
 _LOCK = "driver.lock"
 _log = logging.getLogger(__name__)
@@ -115,7 +116,7 @@ class Jobs:
             is_busy = False
             try:
                 is_busy = await run_sync(self.step)
-            except ClewError:  # such as a full disk: the next look may go well
+            except (ClewError, OSError):  # such as a full disk: the next look may go well
                 _log.exception("jobs cannot be looked after")
             with anyio.move_on_after(_BUSY_S if is_busy else _IDLE_S):
                 await self._changed.wait()
@@ -129,13 +130,23 @@ class Jobs:
             if not self._is_driver:
                 self._driving.close()
                 return False
-            for each in self.queue.forget_old():
-                shutil.rmtree(folder_of(self._home, each), ignore_errors=True)
+            self._tidy()
         for job in self.queue.running():
             self._look_after(job)
         while (claimed := self.queue.claim(self._settings.jobs, self._run)) is not None:
             self._start(claimed)
         return bool(self.queue.running())
+
+    def _tidy(self) -> None:
+        """Delete the oldest jobs, and what requests left behind that never came to their end."""
+        for each in self.queue.forget_old():
+            shutil.rmtree(folder_of(self._home, each), ignore_errors=True)
+        staged = (self._home / "uploads").glob("*")
+        jobs = (each for each in (self._home / "jobs").iterdir() if each.is_dir())
+        lost = (each for each in jobs if self.queue.get(each.name) is None)
+        for folder in (*staged, *lost):
+            if time.time() - folder.stat().st_mtime > _LEFT_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, job: Job) -> None:
         folder = folder_of(self._home, job.id)

@@ -35,7 +35,7 @@ from clew.server.jobs.queue import (
     Job,
     JobQueue,
 )
-from clew.server.jobs.work import Task, work
+from clew.server.jobs.work import JobTask, work
 from clew.server.keys import Keys
 from clew.server.spending import Spending
 from clew.stopping import Stop
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 _WAIT_S = 30.0  # for the lock, which whoever looks after jobs takes for a moment
 _LOOK_S = 0.25  # how often it is looked how far the job is
-_TELL_S = 1.0  # between two events that tell it
+_TELL_S = (1.0, 10.0)  # between two events that tell it: first, and in the end
+_SLOWER = 0.01  # as much longer as it has run
 _RETRY_S = (0.2, 5.0)  # between two tries to write where another process writes, first and last
 
 _log = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ def _worked(
         prices=_prices(job.run["prices"]),
     ) as index:
         home = books.home
-        task = Task(
+        task = JobTask(
             index=index,
             kind=job.kind,
             options=job.options,
@@ -133,7 +134,7 @@ def _worked(
         return _patiently(task, queue, job)
 
 
-def _patiently(task: Task, queue: JobQueue, job: Job) -> dict[str, Any]:
+def _patiently(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
     """Work as soon as no other process writes to the index."""
     pause, last = _RETRY_S
     is_told = False
@@ -190,12 +191,15 @@ def _followed(progress: Progress, queue: JobQueue, job: Job, home: Path) -> Iter
             before = found
 
     def follow() -> None:
-        last = time.monotonic() - _TELL_S
+        first, most = _TELL_S
+        began = last = time.monotonic()
         stage = ""
         while not over.wait(_LOOK_S):
-            if progress.stage != stage or time.monotonic() - last >= _TELL_S:
+            now = time.monotonic()
+            pause = min(first + (now - began) * _SLOWER, most)
+            if progress.stage != stage or now - last >= pause:
                 tell()
-                last, stage = time.monotonic(), progress.stage
+                last, stage = now, progress.stage
 
     thread = threading.Thread(target=follow, name="clew-job-progress", daemon=True)
     thread.start()

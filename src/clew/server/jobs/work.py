@@ -32,7 +32,7 @@ _MOST = 1_000  # ids, and skipped files, that are named one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class JobTask:
     """What a job works with."""
 
     index: Index
@@ -46,7 +46,7 @@ class Task:
     tell: Callable[[str, Mapping[str, Any]], None]
 
 
-def work(task: Task, progress: Progress) -> dict[str, Any]:
+def work(task: JobTask, progress: Progress) -> dict[str, Any]:
     """Do what a job is for; return what is told of it at its end."""
     options = KINDS[task.kind].model_validate(dict(task.options))
     if isinstance(options, IndexOptions):
@@ -68,7 +68,7 @@ def work(task: Task, progress: Progress) -> dict[str, Any]:
     return {"size_bytes_before": before, "size_bytes": _size(task.index.folder)}
 
 
-def _index(task: Task, options: IndexOptions, progress: Progress) -> Added:
+def _index(task: JobTask, options: IndexOptions, progress: Progress) -> Added:
     given = task.folder / DOCUMENTS
     if given.exists():
         return _add(_documents(given), task, options, progress)
@@ -94,7 +94,7 @@ def _index(task: Task, options: IndexOptions, progress: Progress) -> Added:
 
 def _add(
     source: Path | list[Path] | Iterator[Document],
-    task: Task,
+    task: JobTask,
     options: ExtractOptions,
     progress: Progress,
     **more: Any,  # noqa: ANN401 -- options of `Index.add`
@@ -123,7 +123,7 @@ def _documents(path: Path) -> Iterator[Document]:
             )
 
 
-def _added(task: Task, added: Added) -> dict[str, Any]:
+def _added(task: JobTask, added: Added) -> dict[str, Any]:
     """Tell of what was skipped, and return what else a run of `Index.add` reports."""
     report = added.report
     for each in report.skipped[:_MOST]:
@@ -154,7 +154,7 @@ def _skipped(each: Skipped) -> dict[str, Any]:
     return {"source": each.source, "line": each.line, "reason": each.reason}
 
 
-def _remove(task: Task, options: RemoveOptions, progress: Progress) -> dict[str, Any]:
+def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[str, Any]:
     progress.stage = "removing"
     chosen = task.folder / REMOVED
     if chosen.exists():  # a process before this one may have removed some of them

@@ -20,7 +20,7 @@ from clew.server.jobs.places import DOCUMENTS, FILES
 from clew.server.rest.jobs import WAIT, submitted
 
 if TYPE_CHECKING:
-    from clew.server.receiving import Part
+    from clew.server.receiving import UploadedFile
     from clew.server.scoped import ScopedIndex
 
 _ID = Field(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]+$")
@@ -59,7 +59,7 @@ async def add_documents(call: Call) -> JSONResponse:
         return await submitted(call, name, "index", options, partial(_take, form.files, folder))
 
 
-def _take(parts: list[Part], uploads: Path, folder: Path) -> None:
+def _take(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
     """Move files to their names, and note in the folder of the job which they are."""
     for each in parts:
         files.put(each.path, uploads, each.name)
