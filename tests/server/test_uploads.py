@@ -280,8 +280,8 @@ def test_a_file_replaces_one_of_its_name(jobs_home):
         assert post(client, ("a/b.md", b"one")).status_code == 202
         assert post(client, ("a/b.md", b"two")).status_code == 202
         assert (jobs_home.settings.home / "files/notes/a/b.md").read_bytes() == b"two"
-        for name in ("a", "a/b.md/c.md"):
-            refused = post(client, (name, b"three"))
+        for names in (["a"], ["a/b.md/c.md"], ["x.md", "a"], ["y", "y/z.md"]):
+            refused = post(client, *((name, b"three") for name in names))
             assert refused.status_code == 400, refused.text
             assert "folder" in refused.json()["error"]["message"]
         assert stored(jobs_home) == ["a/b.md"]
@@ -325,3 +325,19 @@ def test_evaluations(jobs_home):
             assert sentence in refused.json()["error"]["message"]
         refused = client.post(path, files={"questions": ("q.exe", lines)})
         assert "questions are a file .json" in refused.json()["error"]["message"]
+
+
+def test_a_full_disk_is_told(jobs_home, monkeypatch):
+    """Nothing of the request stays, and the server goes on."""
+    from clew.server import receiving
+
+    def full(_path):
+        raise OSError(28, "No space left on device")
+
+    with jobs_home.client(jobs=0) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(receiving, "open_file", full)
+            refused = post(client, ("a.md", b"one"))
+        assert (refused.status_code, refused.json()["error"]["code"]) == (507, "no_space")
+        assert is_clean(jobs_home)
+        assert post(client, ("a.md", b"one")).status_code == 202

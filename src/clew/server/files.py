@@ -78,19 +78,26 @@ def _refused(name: str, why: str) -> InputError:
     return InputError(f"the name {shown!r} of a file {why}")
 
 
-def put(staged: Path, folder: Path, name: str) -> None:
-    """Move a file that was received to its name below `folder`; one of that name is replaced.
+def check_places(names: Sequence[str], folder: Path) -> None:
+    """Raise InputError where a file stands where one of some names needs a folder, or a folder is.
 
-    Raises InputError where a file stands where a folder is needed, or the other way round.
+    The names are among one another's folders, too.
     """
+    among = set(names)
+    for name in names:
+        path = PurePosixPath(name)
+        above = (each.as_posix() for each in path.parents)
+        if any(each in among or (folder / each).is_file() for each in above):
+            raise _refused(name, "has a folder that is a file here: delete that one first")
+        if (folder / name).is_dir():
+            raise _refused(name, "is that of a folder here")
+
+
+def put(staged: Path, folder: Path, name: str) -> None:
+    """Move a file that was received to its name below `folder`; one of that name is replaced."""
     target = folder / name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        staged.replace(target)
-    except (FileExistsError, NotADirectoryError):
-        raise _refused(name, "has a folder that is a file here: delete that one first") from None
-    except IsADirectoryError:
-        raise _refused(name, "is that of a folder here") from None
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    staged.replace(target)
 
 
 def origin(document: Document, folder: Path) -> tuple[Path, bool] | None:

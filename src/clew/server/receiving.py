@@ -15,6 +15,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, BinaryIO
 
+import anyio
 from anyio.to_thread import run_sync
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -22,7 +23,7 @@ from python_multipart.multipart import parse_options_header
 
 from clew.errors import InputError
 from clew.private import make_folder, open_file
-from clew.server.errors import Refusal, too_large
+from clew.server.errors import Refusal, no_space, too_large
 from clew.server.files import safe_name
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _HEADER_BYTES = 4_096  # of one part
 _FIELD_BYTES = 1 << 16
 _FIELDS = 20
 _EVERY = 1 << 20  # bytes that are written together
+_QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +111,7 @@ async def received(
     except FormParserError as error:
         raise _bad(str(error)) from None
     except OSError as error:
-        raise Refusal(
-            HTTPStatus.INSUFFICIENT_STORAGE,
-            "no_space",
-            f"the server cannot write what was sent ({error.strerror}): tell whoever runs it",
-        ) from error
+        raise no_space(error) from error
     finally:
         reader.close()
     return reader.form
@@ -123,7 +121,18 @@ async def _large(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Put the pieces of a stream together, so that a thread is asked for less often."""
     parts: list[bytes] = []
     size = 0
-    async for piece in stream:
+    while True:
+        try:
+            with anyio.fail_after(_QUIET_S):
+                piece = await anext(stream, None)
+        except TimeoutError:
+            raise Refusal(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "timeout",
+                f"nothing was sent for {_QUIET_S:.0f} seconds",
+            ) from None
+        if piece is None:
+            break
         parts.append(piece)
         size += len(piece)
         if size >= _EVERY:

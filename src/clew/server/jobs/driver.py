@@ -24,7 +24,7 @@ from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
 from clew.private import make_folder, open_file
-from clew.server.errors import Refusal, not_found
+from clew.server.errors import Refusal, no_space, not_found
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of, log_of
 from clew.server.jobs.queue import RUNNING, Job, JobQueue
@@ -38,6 +38,7 @@ _IDLE_S = 1.0  # between two looks where nothing runs: another server may have t
 _BUSY_S = 0.2
 _START_S = 15.0  # for a process to take its lock
 _STOP_S = 10.0  # for jobs to end with the server
+_TIDY_S = 3600.0
 _LEFT_S = 24 * 3600.0  # then what a request left behind is deleted
 _MOST_DEATHS = 3  # of a job's processes, after which it is begun again
 _LOCK = "driver.lock"
@@ -58,6 +59,7 @@ class Jobs:
         self._changed = anyio.Event()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._asked: dict[str, float] = {}  # when jobs that are cancelled were asked to end
+        self._tidy_at = 0.0
         self._driving = ExitStack()
         self._is_driver = False
 
@@ -78,14 +80,17 @@ class Jobs:
             raise not_found(f"there is no index {name!r:.80} here")
         job_id = self.queue.new_id()
         folder = folder_of(self._home, job_id)
-        make_folder(folder)
         try:
+            make_folder(folder)
             if prepare is not None:
                 prepare(folder)
             place = Path(run["folder"])
             return self.queue.add(
                 job_id, name=name, folder=place, kind=kind, key=key, options=options, run=run
             )
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise no_space(error) from error
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -130,6 +135,8 @@ class Jobs:
             if not self._is_driver:
                 self._driving.close()
                 return False
+        if time.monotonic() >= self._tidy_at:
+            self._tidy_at = time.monotonic() + _TIDY_S
             self._tidy()
         for job in self.queue.running():
             self._look_after(job)
@@ -212,11 +219,12 @@ class Jobs:
         """End what runs, behind what it has at hand; a server that starts later goes on with it."""
         if not self._is_driver:
             return
-        for job in self.queue.running():
-            if job.pid is not None:
-                _signal(job.pid, signal.SIGTERM, whole=False)
+        asked: set[int] = set()
         until = time.monotonic() + _STOP_S
-        while self.queue.running() and time.monotonic() < until:
+        while (jobs := self.queue.running()) and time.monotonic() < until:
+            for pid in {job.pid for job in jobs if job.pid is not None} - asked:
+                asked.add(pid)
+                _signal(pid, signal.SIGTERM, whole=False)
             time.sleep(_BUSY_S / 4)
             self._reap()
 

@@ -61,9 +61,10 @@ async def add_documents(call: Call) -> JSONResponse:
 
 def _take(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
     """Move files to their names, and note in the folder of the job which they are."""
+    names = [each.name for each in parts]
+    files.check_places(names, uploads)  # all of them, before one replaces another
     for each in parts:
         files.put(each.path, uploads, each.name)
-    names = [each.name for each in parts]
     (folder / FILES).write_text(json.dumps(names), encoding="utf-8")
 
 
