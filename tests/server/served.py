@@ -88,7 +88,7 @@ class JobHome:
     @contextmanager
     def index(self, name="notes"):
         """Give an index, to be written to."""
-        with self.books() as books, Indexes(self.settings, books).writing(name) as index:
+        with self.books() as books, Indexes(self.settings, books).writer(name) as index:
             yield index
 
     def key(self, name="k", **options):

@@ -66,7 +66,7 @@ def test_the_bounds_of_a_job_hold_over_its_processes(books, alive):
     """What one that died had set aside counts as spent for the next one."""
     queue, spending = JobQueue(books), Spending(books, alive)
     key, _ = Keys(books).add("anna", KeyOptions())
-    run = {"folder": "/f", "specs": {}, "settings": None, "prices": None}
+    run = {"folder": "/f", "specs": {}, "prices": None}
     job = queue.add("j", name="n", folder="/f", kind="index", key=key.id, options={}, run=run)
     budget = JobBudget(spending, key, queue, job, tokens=100, usd=None)
     budget.settle(budget.reserve(Bill(50)), Bill(20))

@@ -13,7 +13,7 @@ from clew.server.jobs import queue as queues
 from clew.server.jobs.lock import holding
 from clew.server.jobs.queue import JobQueue
 
-RUN = {"folder": "/f", "specs": {}, "settings": None, "prices": None}
+RUN = {"folder": "/f", "specs": {}, "prices": None}
 
 
 @pytest.fixture

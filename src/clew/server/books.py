@@ -26,7 +26,7 @@ _TABLES = (
     """held (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, day TEXT NOT NULL,
         tokens INTEGER NOT NULL, usd REAL NOT NULL, owner TEXT NOT NULL)""",
     "session (digest BLOB PRIMARY KEY, key TEXT NOT NULL, ends REAL NOT NULL)",
-    "own_index (name TEXT PRIMARY KEY, folder TEXT NOT NULL, made_with TEXT NOT NULL)",
+    "own_index (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
     # `number` is the order in which jobs of one folder run. `attempt` counts the processes that
     # were started for a job, `deaths` those that ended without a word; `entered` is 1 once the
     # process of the attempt runs. `tokens` and `usd` hold what is set aside, too.

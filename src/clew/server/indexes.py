@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.api import open_index
 from clew.errors import InputError, NotAnIndex
@@ -20,22 +18,13 @@ from clew.server.settings import check_name
 from clew.store import opening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
 
     from clew.api import Index
     from clew.index import Settings
     from clew.loading import Specs
     from clew.server.books import Books
     from clew.server.settings import ServerSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """What an index is opened with, in the server or in the process of a job."""
-
-    folder: Path
-    specs: Specs
-    settings: Settings | None  # of an index that is not made yet
 
 
 class Indexes:
@@ -65,82 +54,100 @@ class Indexes:
 
     def get(self, name: str) -> Index:
         """Return an index, opened. Raises a refusal, 404, where there is none."""
-        wanted = self.opening(name)
         with self._lock:
+            folder = self.folder(name)
             found = self._open.get(name)
-            if found is None or found.folder != wanted.folder:
-                found = self._open[name] = self._opened(wanted)
+            if found is None or found.folder != folder:
+                found = self._open[name] = self._opened(folder)
             return found
 
-    def opening(self, name: str) -> Opening:
-        """Return what an index is opened with. Raises a refusal, 404, where there is none."""
-        folder, specs = self.folder(name), self._settings.specs
-        rows = self._books.rows("SELECT made_with FROM own_index WHERE name = ?", (name,))
-        with_ = json.loads(rows[0][0]) if rows and name not in self._settings.indexes else {}
-        if with_.get("embedder"):
-            specs = replace(specs, embedder=with_["embedder"])
-        # What an index was made with stands in its recipe, where settings would be compared.
-        settings = None if opening.exists(folder) else settings_of(with_.get("settings"))
-        return Opening(folder=folder, specs=specs, settings=settings)
+    @contextmanager
+    def writer(self, name: str) -> Iterator[Index]:
+        """Give an index that is open for one write, after which its lock is free for a job again.
 
-    def _opened(self, wanted: Opening) -> Index:
+        The index that questions read never writes: it would hold that lock as long as it is open.
+        """
+        with self._opened(self.folder(name)) as index:
+            yield index
+
+    def _opened(
+        self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
+    ) -> Index:
         return self._opener(
-            wanted.folder,
-            specs=wanted.specs,
-            settings=wanted.settings,
+            folder,
+            specs=specs or self._settings.specs,
+            settings=settings,
             prices=self._settings.prices,
         )
 
-    @contextmanager
-    def writing(self, name: str) -> Iterator[Index]:
-        """Give an index to write to for a moment; its write lock is free again behind the block.
+    def make(
+        self, name: str, settings: Settings | None = None, *, embedder: str | None = None
+    ) -> None:
+        """Make an empty index in the server's home. Raises InputError where there is one.
 
-        It is opened anew: those that read go on. Raises IndexLocked where another process writes.
+        What it is built with is on disk then, for jobs of other processes.
         """
-        index = self._opened(self.opening(name))
-        try:
-            yield index
-        finally:
-            index.close()
-
-    def make(self, name: str, settings: Settings | None = None, *, embedder: str = "") -> Index:
-        """Make an empty index in the server's home. Raises InputError where there is one."""
         check_name(name)
-        if name in self.folders():
-            raise InputError(f"there is an index {name!r} already: take another name")
+        specs = self._settings.specs
+        if embedder is not None:
+            specs = replace(specs, embedder=embedder)
         folder = Path("indexes", f"{name}.clew")
-        with_ = {"settings": None if settings is None else asdict(settings), "embedder": embedder}
+        with self._lock:
+            if name in self.folders():
+                raise InputError(f"there is an index {name!r} already: take another name")
+            with self._books.writing() as connection:
+                connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
+        place = self._settings.home / folder
+        try:
+            with self._opened(place, specs=specs, settings=settings) as index:
+                index.add([], changed=[])
+        except BaseException:
+            self._forget(name)
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def _forget(self, name: str) -> None:
         with self._books.writing() as connection:
-            row = (name, str(folder), json.dumps(with_))
-            connection.execute("INSERT INTO own_index VALUES (?, ?, ?)", row)
-        return self.get(name)
+            connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
 
     def drop(self, name: str) -> None:
-        """Delete an index that was made here, with its files; another one is only let go of.
+        """Delete an index that was made here, with its files.
 
         Jobs that wait for it are cancelled. Raises InputError for one that the server was started
-        with, and a refusal, 409, while a job of it runs.
+        with, a refusal, 409, while a job of it runs, and IndexLocked while another process writes.
         """
         if name in self._settings.indexes:
             raise InputError(
                 f"the index {name!r} was named when the server was started: it is not the server's"
                 f" to delete"
             )
-        folder = self.folder(name)
-        if not JobQueue(self._books).end_all(folder.resolve()):
-            raise Refusal(
-                HTTPStatus.CONFLICT,
-                "index_locked",
-                f"a job of the index {name!r} is running: cancel it first",
-            )
         with self._lock:
+            folder = self.folder(name)
+            if not JobQueue(self._books).end_all(folder.resolve()):
+                raise Refusal(
+                    HTTPStatus.CONFLICT,
+                    "index_locked",
+                    f"a job of the index {name!r} is running: cancel it first",
+                )
+            if opening.exists(folder):
+                store = opening.open_store(folder)
+                try:
+                    store.lock()
+                finally:
+                    store.close()
             opened = self._open.pop(name, None)
+            self._forget(name)
         if opened is not None:
             opened.close()
-        with self._books.writing() as connection:
-            connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
         for each in (folder, self.files(name)):
             shutil.rmtree(each, ignore_errors=True)
+
+    def without_paths(self, text: str) -> str:
+        """Return a text that names indexes and not their folders, for who is no admin."""
+        for name, folder in self.folders().items():
+            for path in {str(folder), str(folder.resolve())}:
+                text = text.replace(path, name)
+        return text.replace(str(self._settings.home), "the server's home")
 
     def files(self, name: str) -> Path:
         """Return the folder of the files that were uploaded into an index."""
@@ -159,13 +166,3 @@ class Indexes:
             for each in self._open.values():
                 each.close()
             self._open.clear()
-
-
-def settings_of(plain: Mapping[str, Any] | None) -> Settings | None:
-    """Return settings as `asdict` made them plain."""
-    if plain is None:
-        return None
-    from clew.index import Settings
-    from clew.text.chunking import Chunking
-
-    return Settings(**{**plain, "chunking": Chunking(**plain["chunking"])})

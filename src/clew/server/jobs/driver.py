@@ -24,7 +24,7 @@ from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
 from clew.private import make_folder, open_file
-from clew.server.errors import Refusal, no_space, not_found
+from clew.server.errors import no_space, not_found
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of, log_of
 from clew.server.jobs.queue import RUNNING, Job, JobQueue
@@ -101,14 +101,12 @@ class Jobs:
 
     def _run(self, name: str) -> Mapping[str, Any] | None:
         """Return what the process of a job opens an index with, None where there is none."""
-        try:
-            found = self._indexes.opening(name)
-        except Refusal:
+        folder = self._indexes.folders().get(name)
+        if folder is None:
             return None
         return {
-            "folder": str(found.folder.resolve()),
-            "specs": asdict(found.specs),
-            "settings": None if found.settings is None else asdict(found.settings),
+            "folder": str(folder.resolve()),
+            "specs": asdict(self._settings.specs),
             "prices": None if self._settings.prices is None else dict(self._settings.prices),
         }
 

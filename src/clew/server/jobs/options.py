@@ -16,8 +16,7 @@ from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from clew.server.indexes import Opening
+    from pathlib import Path
 
 _Share = Field(None, ge=0, le=1)
 _Name = Field("", max_length=200)
@@ -103,29 +102,25 @@ KINDS: Mapping[str, type[Body]] = {
 }
 
 
-def check(options: Body, place: Opening) -> None:
-    """Raise InputError, or UnknownMethod, for options that an index cannot meet."""
+def check(options: Body, folder: Path, *, has_llm: bool) -> None:
+    """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
     if isinstance(options, EvaluateOptions):
         _check_evaluation(options)
-    elif not isinstance(options, IndexOptions) and not opening.exists(place.folder):
-        raise InputError("this index is empty: add documents first")
     if isinstance(options, ExtractOptions):
-        _check_extraction(options, place)
+        _check_extraction(options, folder, has_llm=has_llm)
     if isinstance(options, RemoveOptions):
         chosen = options.documents or as_filter(options.where) is not None
         if not chosen:
             raise InputError("name the documents to remove, by ids, patterns or a filter")
 
 
-def _check_extraction(options: ExtractOptions, place: Opening) -> None:
+def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -> None:
     for each in options.methods or ():
         retrieval.load(each)
-    kept: Mapping[str, Any] = {}
-    if opening.exists(place.folder):
-        with closing(opening.open_store(place.folder)) as store:
-            kept = store.note(NOTE)
+    with closing(opening.open_store(folder)) as store:
+        kept = store.note(NOTE)
     wanted = wished(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
-    if wanted.needs_llm(Wanted.from_plain(kept)) and place.specs.llm is None:
+    if wanted.needs_llm(Wanted.from_plain(kept)) and not has_llm:
         raise InputError("this extraction needs an LLM, and the server was started without --llm")
 
 

@@ -23,7 +23,6 @@ from clew.progress import Progress
 from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.errors import refusal_of
-from clew.server.indexes import settings_of
 from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of
@@ -116,7 +115,6 @@ def _worked(
     with open_index(
         Path(job.folder),
         specs=Specs(**job.run["specs"]),
-        settings=settings_of(job.run["settings"]),
         prices=_prices(job.run["prices"]),
     ) as index:
         home = books.home

@@ -70,7 +70,9 @@ async def submitted(
     jobs, key = call.hub.jobs, call.caller.key
 
     def put_in() -> Job:
-        check(options, call.hub.indexes.opening(name))
+        hub = call.hub
+        has_llm = hub.settings.specs.llm is not None
+        check(options, hub.indexes.folder(name), has_llm=has_llm)
         plain = options.model_dump(mode="json", exclude_unset=True, exclude={"questions"})
         key_id = "" if key is None else key.id
         return jobs.submit(name, kind, plain, key=key_id, prepare=prepare)
