@@ -35,6 +35,7 @@ from clew.index.choose import (
     ExtractionOptions,
     Memory,
     Wanted,
+    wished,
 )
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_checked
@@ -98,16 +99,6 @@ _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
 _MOST_FILTERED = 8  # filters whose documents stay in memory
 _MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
-_EXTRACTION = {
-    "units": arguments.number(0, 1),
-    "value": arguments.TEXT,
-    "triples": arguments.TEXT,
-    "core": arguments.number(0, 1),
-    "core_by": arguments.TEXT,
-    "entities": arguments.TEXT,
-    "entity_threshold": arguments.number(0, 1),
-    "entity_words": arguments.whole(1),
-}
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -352,7 +343,7 @@ class Index:
             raise no_file(_named(source), selection.counts())
         items = chain(first, items)
         store = self._writable()
-        wanted = _wanted(store.note(NOTE), extraction)
+        wanted = wished(store.note(NOTE), extraction)
         self._reach(wanted)
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
@@ -710,7 +701,7 @@ class Index:
         documents = [item for item in items if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
         kept = self._existing().note(NOTE) if self._exists() else {}
-        wanted = _wanted({**kept, "triples": "llm"}, entities)
+        wanted = wished({**kept, "triples": "llm"}, entities)
         if self._exists():
             given, stored = chunking, index.chunking(self._existing().recipe)
             differ = (given.size, given.overlap) != (stored.size, stored.overlap)
@@ -1324,28 +1315,6 @@ def _check_type(method: str, parameter: str, value: Scalar, default: object) -> 
         raise InputError(
             f"{parameter} of the method {method!r} is {_TYPES[type(default)]}, not {value!r}"
         )
-
-
-def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
-    """Return what was wanted last with what is `given`, None standing for nothing given."""
-    named = {name: each for name, each in given.items() if each is not None}
-    arguments.check(named, _EXTRACTION)
-    wanted = Wanted.from_plain({**kept, **named})
-    if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
-        raise InputError(
-            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the core out"
-        )
-    if wanted.triples != "llm" and "entities" in named:
-        raise InputError(
-            f"entities are what an LLM relates, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the entities out"
-        )
-    if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
-        raise InputError(
-            "a threshold and words are of statistical entities: ask for entities='statistical'"
-        )
-    return wanted
 
 
 def _items(

@@ -1,5 +1,6 @@
 """Servers over small indexes: in process, and on a free port of this machine."""
 
+import os
 import shutil
 import threading
 import time
@@ -13,11 +14,15 @@ import uvicorn
 from starlette.testclient import TestClient
 
 import clew
+from clew import plugins
+from clew.loading import Specs
 from clew.server import ServerSettings, application
 from clew.server.alive import Alive
 from clew.server.books import Books
+from clew.server.indexes import Indexes
 from clew.server.keys import KeyOptions, Keys
 from clew.testing import models, small_documents
+from tests.server.served import JobHome, install
 
 BASE = "http://localhost:8765"
 opener = partial(clew.open, models=models())
@@ -121,3 +126,28 @@ def alive(books):
     found = Alive(books.home)
     yield found
     found.end()
+
+
+@pytest.fixture(scope="session")
+def _gated_package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    install(folder)
+    return folder
+
+
+@pytest.fixture
+def jobs_home(tmp_path, _gated_package, monkeypatch):
+    """A home without keys, and without indexes but `notes`, whose jobs are real processes."""
+    paths = [str(_gated_package), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.syspath_prepend(str(_gated_package))
+    plugins.registered.cache_clear()
+    specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")
+    home = JobHome(ServerSettings(home=tmp_path / "home", specs=specs, jobs=2))
+    with home.books() as books:
+        indexes = Indexes(home.settings, books)
+        indexes.make("notes")
+        indexes.close()
+    yield home
+    home.end_all()
+    plugins.registered.cache_clear()

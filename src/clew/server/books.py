@@ -27,9 +27,16 @@ _TABLES = (
         tokens INTEGER NOT NULL, usd REAL NOT NULL, owner TEXT NOT NULL)""",
     "session (digest BLOB PRIMARY KEY, key TEXT NOT NULL, ends REAL NOT NULL)",
     "own_index (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
-    """job (id TEXT PRIMARY KEY, folder TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
-        key TEXT NOT NULL, options TEXT NOT NULL, state TEXT NOT NULL, made REAL NOT NULL,
-        began REAL, ended REAL, result TEXT)""",
+    # `number` is the order in which jobs of one folder run. `attempt` counts the processes that
+    # were started for a job, `deaths` those that ended without a word; `entered` is 1 once the
+    # process of the attempt runs. `tokens` and `usd` hold what is set aside, too.
+    """job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL,
+        name TEXT NOT NULL, folder TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+        options TEXT NOT NULL, state TEXT NOT NULL, made REAL NOT NULL, began REAL, ended REAL,
+        attempt INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
+        entered INTEGER NOT NULL DEFAULT 0, pid INTEGER, cancelled REAL, run TEXT,
+        tokens INTEGER NOT NULL DEFAULT 0, usd REAL NOT NULL DEFAULT 0,
+        unpriced INTEGER NOT NULL DEFAULT 0, progress TEXT, result TEXT)""",
     """event (job TEXT NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
         data TEXT NOT NULL, PRIMARY KEY (job, number))""",
 )

@@ -36,6 +36,7 @@ B = TypeVar("B", bound=BaseModel)
 
 _MOST_DIGITS = 20
 _MOST_LISTED, _LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
+_LARGE = 1 << 16  # bytes of JSON that are read in a thread
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
 
@@ -145,13 +146,19 @@ class Call(Seat):
         """
         return self.opened(name or self.path("index"), scope, tokens=tokens, usd=usd)
 
-    async def body(self, kind: type[B]) -> B:
+    async def body(self, kind: type[B], *, most: int | None = None) -> B:
         """Return the JSON that was sent. Raises a refusal, 400, that names what is wrong."""
-        return parsed(kind, await self.raw())
+        content = await self.raw(most)
+        if len(content) > _LARGE:
+            return await run_sync(parsed, kind, content)
+        return parsed(kind, content)
 
-    async def raw(self) -> bytes:
+    async def raw(self, most: int | None = None) -> bytes:
         """Return the bytes that were sent. Raises a refusal, 413, for too many."""
-        most, parts, size = self.hub.settings.body_bytes, [], 0
+        most, parts, size = most or self.hub.settings.body_bytes, [], 0
+        told = self.request.headers.get("content-length", "")
+        if told.isascii() and told.isdigit() and int(told[:20]) > most:
+            raise too_large(f"a request has at most {most:,} bytes")
         async for part in self.request.stream():
             size += len(part)
             if size > most:
@@ -187,13 +194,16 @@ def door(
     return answered
 
 
-def parsed(kind: type[B], content: bytes) -> B:
-    """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where."""
+def parsed(kind: type[B], content: bytes, *, at: str = "") -> B:
+    """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where.
+
+    `at` is where the JSON stands in what was sent.
+    """
     try:
         return kind.model_validate_json(content or b"{}")
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the body"
+        place = ".".join([*([at] if at else []), *map(str, first["loc"])]) or "the body"
         raise Refusal(400, "invalid_input", f"{place}: {first['msg']}") from None
 
 

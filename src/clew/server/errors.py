@@ -68,6 +68,13 @@ def too_large(why: str) -> Refusal:
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", why)
 
 
+def no_space(error: OSError) -> Refusal:
+    """Return the refusal for what cannot be written."""
+    why = error.strerror or str(error)
+    sentence = f"the server cannot write what was sent ({why}): tell whoever runs it"
+    return Refusal(HTTPStatus.INSUFFICIENT_STORAGE, "no_space", sentence)
+
+
 def too_many(why: str, wait_s: int) -> Refusal:
     """Return the refusal for a key that sends too many requests."""
     return Refusal(

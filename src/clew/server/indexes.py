@@ -6,12 +6,14 @@ import shutil
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api import open_index
 from clew.errors import InputError, NotAnIndex
-from clew.server.errors import not_found
+from clew.server.errors import Refusal, not_found
+from clew.server.jobs.queue import JobQueue
 from clew.server.settings import check_name
 from clew.store import opening
 
@@ -111,8 +113,8 @@ class Indexes:
     def drop(self, name: str) -> None:
         """Delete an index that was made here, with its files.
 
-        Raises InputError for one that the server was started with, and IndexLocked while a job
-        writes.
+        Jobs that wait for it are cancelled. Raises InputError for one that the server was started
+        with, a refusal, 409, while a job of it runs, and IndexLocked while another process writes.
         """
         if name in self._settings.indexes:
             raise InputError(
@@ -121,6 +123,12 @@ class Indexes:
             )
         with self._lock:
             folder = self.folder(name)
+            if not JobQueue(self._books).end_all(folder.resolve()):
+                raise Refusal(
+                    HTTPStatus.CONFLICT,
+                    "index_locked",
+                    f"a job of the index {name!r} is running: cancel it first",
+                )
             if opening.exists(folder):
                 store = opening.open_store(folder)
                 try:
@@ -143,12 +151,12 @@ class Indexes:
 
     def files(self, name: str) -> Path:
         """Return the folder of the files that were uploaded into an index."""
-        return self._settings.home / "files" / check_name(name)
+        return self._settings.home.resolve() / "files" / check_name(name)
 
     def check(self) -> None:
         """Raise NotAnIndex for a folder that was named and holds no index."""
         for name, folder in self._settings.indexes.items():
-            if not (folder / "index.sqlite").exists() and not (folder / "store.json").exists():
+            if not opening.exists(folder):
                 raise NotAnIndex(
                     f"{folder} holds no index to serve as {name!r}: make it with 'clew index'"
                 )

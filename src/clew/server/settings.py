@@ -37,6 +37,10 @@ class ServerSettings:
     body_bytes: int = 1 << 20  # of a request that is no upload
     upload_bytes: int = 1 << 28  # of all files of one upload
     upload_files: int = 1_000
+    text_bytes: int = 1 << 24  # of the JSON in which documents are given as texts
+    jobs: int = 2  # at one time, of different indexes; others wait
+    job_grace_s: float = 20.0  # for a job that is cancelled, before it is ended at once
+    stop_jobs: bool = False  # with the server; else they go on, and the next server follows them
 
     def __post_init__(self) -> None:
         for name in self.indexes:
