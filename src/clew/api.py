@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, T
 from weakref import WeakSet
 
 from clew import answer as answering
-from clew import arguments, follow_up, index, loading, readers, steps, support
+from clew import follow_up, index, loading, readers, steps, support
 from clew import methods as retrieval
 from clew.calls import awaitable, checked
 from clew.display import Shown, paragraph, table
@@ -641,10 +641,11 @@ class Index:
         return [each for each in named if each in fulfil]
 
     def _matching(self, patterns: Iterable[str]) -> list[str]:
-        known = sorted(self._existing().hashes())
+        hashes = self._existing().hashes()
+        known = sorted(hashes)
         chosen: dict[str, None] = {}
         for pattern in patterns:
-            found = matching(pattern, known)
+            found = [pattern] if pattern in hashes else matching(pattern, known)
             if not found:
                 raise InputError(f"no document {pattern!r} in {self.folder}: see 'clew list'")
             chosen.update(dict.fromkeys(found))

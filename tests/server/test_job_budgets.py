@@ -13,7 +13,7 @@ from clew.server.alive import Alive
 from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
-from clew.server.spending import Spending
+from clew.server.spending import KeySpending
 from tests.models.faulty import Billing
 from tests.models.server import serving
 from tests.server.served import API, ended, long_text, until
@@ -25,7 +25,7 @@ pytest.importorskip("fastjsonschema")
 def spent(home, key):
     with home.books() as books:
         alive = Alive(home.settings.home)
-        spending = Spending(books, alive)
+        spending = KeySpending(books, alive)
         spending.sweep()
         total = spending.total(key.id)["tokens"]
         alive.end()
@@ -64,7 +64,7 @@ def test_a_job_keeps_to_the_budget_of_its_key(jobs_home):
 
 def test_the_bounds_of_a_job_hold_over_its_processes(books, alive):
     """What one that died had set aside counts as spent for the next one."""
-    queue, spending = JobQueue(books), Spending(books, alive)
+    queue, spending = JobQueue(books), KeySpending(books, alive)
     key, _ = Keys(books).add("anna", KeyOptions())
     run = {"folder": "/f", "specs": {}, "prices": None}
     job = queue.add("j", name="n", folder="/f", kind="index", key=key.id, options={}, run=run)

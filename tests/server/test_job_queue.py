@@ -11,7 +11,7 @@ from clew.models.budget import Bill
 from clew.server.books import Books
 from clew.server.jobs import queue as queues
 from clew.server.jobs.lock import holding
-from clew.server.jobs.queue import JobQueue
+from clew.server.jobs.queue import JobQueue, JobSpent
 
 RUN = {"folder": "/f", "specs": {}, "prices": None}
 
@@ -126,7 +126,7 @@ def test_what_a_job_spent_holds_what_is_set_aside(queue):
     queue.add_spent(job.id, Bill(-60, -0.06))
     assert queue.get(job.id).spent.tokens == 40
     queue.add_spent(job.id, Bill(5, 0.0, priced=False))
-    assert queue.get(job.id).to_dict()["spent"] == {"tokens": 45, "usd": None}
+    assert queue.get(job.id).view().spent == JobSpent(tokens=45, usd=None)
 
 
 def test_old_jobs_are_forgotten(queue, monkeypatch):

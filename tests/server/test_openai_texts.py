@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clew.server.openai.answering import _Said
 from clew.server.openai.citing import _escaped, spoken
-from clew.server.openai.writing import Written
+from clew.server.openai.writing import ToldText
 from clew.text import tokens
 
 TEXTS = st.text("ab. ", max_size=40)
@@ -22,7 +22,7 @@ def parted(text, cuts):
 @given(TEXTS, st.lists(st.text("ab. ", max_size=3), max_size=3), st.lists(st.integers(0, 40)))
 def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
     """However it comes in pieces; nothing is told that has to be taken back."""
-    written = Written(stop)
+    written = ToldText(stop)
     told = "".join(map(written.put, parted(text, cuts))) + written.end()
     found = [
         (text.find(each) + len(each), text.find(each)) for each in stop if each in text if each
@@ -34,7 +34,7 @@ def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
 @given(st.text(max_size=60), st.integers(1, 12), st.lists(st.integers(0, 60)))
 def test_a_text_has_at_most_so_many_tokens(text, most, cuts):
     """What is told begins the text, and is all of it where no part that came has more."""
-    written, pieces = Written((), most), parted(text, cuts)
+    written, pieces = ToldText((), most), parted(text, cuts)
     told = "".join(map(written.put, pieces)) + written.end()
     assert text.startswith(told)
     assert tokens.count(told) <= most

@@ -60,7 +60,7 @@ def test_a_text_is_downloaded_and_never_shown(client):
     """As an attachment of plain text, whatever is in it."""
     found = client.get(f"{AT}/files/comet")
     assert found.text == small_documents()[2].text
-    assert found.headers["content-disposition"] == "attachment; filename*=UTF-8''comet.txt"
+    assert found.headers["content-disposition"] == "attachment; filename*=utf-8''comet.txt"
     assert found.headers["content-type"] == "text/plain; charset=utf-8"
     assert found.headers["x-content-type-options"] == "nosniff"
 
@@ -112,7 +112,10 @@ def test_a_document_goes_with_its_file(uploaded):
     with uploaded.client() as client:
         document = f"{AT}/documents/small/deep/page.html"
         assert client.get(document).status_code == 200
-        assert client.delete(document).json() == {"removed": ["small/deep/page.html"]}
+        assert client.delete(document).json() == {
+            "documents": ["small/deep/page.html"],
+            "files": ["deep/page.html"],
+        }
         assert client.get(document).status_code == 404
         assert client.delete(document).status_code == 404
         assert client.get(f"{AT}/documents").json()["total"] == 12

@@ -10,12 +10,12 @@ import pytest
 from clew.errors import BudgetSpent
 from clew.models.budget import Bill, Purchase
 from clew.server.keys import KeyOptions, Keys
-from clew.server.spending import Spending
+from clew.server.spending import KeySpending
 
 
 @pytest.fixture
 def spending(books, alive):
-    return Spending(books, alive)
+    return KeySpending(books, alive)
 
 
 def bought(spending, key, tokens, worst=100):
@@ -101,11 +101,11 @@ from clew.models.budget import Bill
 from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.keys import Keys
-from clew.server.spending import Spending
+from clew.server.spending import KeySpending
 home = Path(sys.argv[1])
 books = Books(home)
 [key] = Keys(books).all()
-Spending(books, Alive(home)).budget(key, tokens=None, usd=None).reserve(Bill(70, 0.0))
+KeySpending(books, Alive(home)).budget(key, tokens=None, usd=None).reserve(Bill(70, 0.0))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

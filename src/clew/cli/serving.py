@@ -223,11 +223,11 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
     from clew.server.alive import Alive
     from clew.server.books import Books
     from clew.server.keys import Keys
-    from clew.server.spending import Spending
+    from clew.server.spending import KeySpending
 
     books = Books(_home(home))
     alive = Alive(_home(home))
-    spending = Spending(books, alive)
+    spending = KeySpending(books, alive)
     found = [
         {**each.to_dict(), "spent": dict(spending.total(each.id))} for each in Keys(books).all()
     ]

@@ -15,7 +15,7 @@ from clew.api import open_index
 from clew.errors import ClewError
 from clew.server import dify, mcp, open_webui, openai
 from clew.server import hub as hubs
-from clew.server.endpoints import Endpoint, call_of, refused, reply_of
+from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
 from clew.server.guard import Guard
 from clew.server.rest import ENDPOINTS, PREFIX
@@ -59,12 +59,12 @@ def _routes() -> Sequence[BaseRoute]:
     return [*map(_route, ENDPOINTS), *openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES]
 
 
-def _route(endpoint: Endpoint) -> Route:
+def _route(endpoint: RestEndpoint) -> Route:
     path = f"{PREFIX}{endpoint.path}"
     return Route(path, _handled(endpoint), methods=[endpoint.method], name=endpoint.summary)
 
 
-def _handled(endpoint: Endpoint) -> ASGIApp:
+def _handled(endpoint: RestEndpoint) -> ASGIApp:
     async def handle(request: Request) -> Response:
         call = call_of(request, endpoint.scope)
         try:

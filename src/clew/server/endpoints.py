@@ -218,7 +218,7 @@ Handler = Callable[[Call], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class RestEndpoint:
     """A route, with what its description needs. A handler's value is sent as JSON."""
 
     method: str
@@ -235,7 +235,7 @@ class Endpoint:
     lists: bool = False  # takes an offset and a limit
     downloads: bool = False  # answers with a file
     streams: bool = False  # answers as text/event-stream where that is asked for
-    upload: bool = False  # takes multipart/form-data, too
+    upload: str = ""  # takes files as multipart/form-data, too: what they are called
 
 
 def reply_of(found: object, status: int = 200) -> Response:

@@ -120,20 +120,19 @@ def document_of(snapshot: Snapshot, document_id: str) -> Document | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Removal(Shown):
-    """What was removed: documents of the index, and files that had been uploaded."""
+    """What is removed: documents of the index, and files that had been uploaded."""
 
     documents: list[str]
     files: list[str]  # by their names
 
 
-def remove(index: Index, folder: Path, document_ids: Sequence[str]) -> Removal:
-    """Remove documents, and the uploaded files below `folder` that they came from.
+def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
+    """Return some documents with the uploaded files below `folder` that they came from.
 
     A file that stayed would bring its document back when the folder is read again. Raises
-    InputError, and removes nothing, for an id that is no document's, and for records of a file
-    that has others, which are not named.
+    InputError for an id that is no document's, and for records of a file that has others, which
+    are not named.
     """
-    snapshot = index.snapshot()
     rows = snapshot.document_layer.rows(list(document_ids))
     missing = next((i for i, row in zip(document_ids, rows, strict=True) if row < 0), None)
     if missing is not None:
@@ -142,13 +141,23 @@ def remove(index: Index, folder: Path, document_ids: Sequence[str]) -> Removal:
     named = {document_id: file for document_id, file in found if file is not None}
     if any(may_have_others for _, may_have_others in named.values()):
         _check_whole(snapshot, folder, named)
-    files = sorted({path for path, _ in named.values()})
-    for path in files:  # first: a run that is killed here is begun again by the documents' ids
+    paths = sorted({path for path, _ in named.values()})
+    names = [PurePosixPath(path.relative_to(folder)).as_posix() for path in paths]
+    return Removal(documents=list(document_ids), files=names)
+
+
+def remove(index: Index, folder: Path, removal: Removal) -> None:
+    """Remove documents, and then files below `folder`; what is gone already is passed over.
+
+    Raises IndexLocked, and removes nothing, while another process writes.
+    """
+    known = set(index.documents())
+    if left := [each for each in removal.documents if each in known]:
+        index.remove(left)
+    for name in removal.files:
+        path = folder / name
         path.unlink(missing_ok=True)
         _drop_empty(path.parent, folder)
-    gone = index.remove(list(document_ids))
-    names = [PurePosixPath(path.relative_to(folder)).as_posix() for path in files]
-    return Removal(documents=gone, files=names)
 
 
 def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, bool]]) -> None:

@@ -17,7 +17,7 @@ from clew.server.callers import Door
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
-from clew.server.spending import Spending
+from clew.server.spending import KeySpending
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -33,7 +33,7 @@ class Hub:
     settings: ServerSettings
     books: Books
     keys: Keys
-    spending: Spending
+    spending: KeySpending
     indexes: Indexes
     jobs: Jobs
     door: Door
@@ -52,7 +52,7 @@ async def opened(
     jobs = Jobs(settings, books, indexes)
     try:
         indexes.check()
-        spending, keys = Spending(books, alive), Keys(books)
+        spending, keys = KeySpending(books, alive), Keys(books)
         spending.sweep()
         async with anyio.create_task_group() as background:
             background.start_soon(jobs.drive)

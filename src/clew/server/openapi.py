@@ -14,14 +14,14 @@ from clew import __version__
 from clew.server.rest import ENDPOINTS, PREFIX
 
 if TYPE_CHECKING:
-    from clew.server.endpoints import Endpoint
+    from clew.server.endpoints import RestEndpoint
 
     Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{model}"
 _PART = re.compile(r"{(\w+)(:path)?}")
 _LISTS = {"offset": "how many to leave out", "limit": "how many to give, at most 1,000"}
-_WHOLE = frozenset({"offset", "limit"})
+_WHOLE = frozenset({"offset", "limit", "wait"})
 _REFUSED: Schema = {
     "type": "object",
     "properties": {
@@ -44,7 +44,7 @@ def described() -> Schema:
     return description(ENDPOINTS)
 
 
-def description(endpoints: Sequence[Endpoint]) -> Schema:
+def description(endpoints: Sequence[RestEndpoint]) -> Schema:
     """Return the description of some routes."""
     schemas: Schema = {"Refused": _REFUSED}
     paths: dict[str, Schema] = {}
@@ -70,7 +70,7 @@ def description(endpoints: Sequence[Endpoint]) -> Schema:
     }
 
 
-def _operation(endpoint: Endpoint, schemas: Schema) -> Schema:
+def _operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     name = endpoint.call.__name__
     told: Schema = {
         "operationId": f"{endpoint.group}_{name}",
@@ -78,7 +78,9 @@ def _operation(endpoint: Endpoint, schemas: Schema) -> Schema:
         "tags": [endpoint.group],
         "parameters": list(_parameters(endpoint)),
         "responses": {
-            str(int(endpoint.status)): _reply(endpoint, schemas),
+            str(status): _reply(endpoint, schemas, status) for status in _statuses(endpoint)
+        }
+        | {
             "default": {
                 "description": "Why it was not done",
                 "content": _json({"$ref": "#/components/schemas/Refused"}),
@@ -95,14 +97,18 @@ def _operation(endpoint: Endpoint, schemas: Schema) -> Schema:
             content["multipart/form-data"] = {
                 "schema": {
                     "type": "object",
-                    "properties": {"files": {"type": "array", "items": {"type": "string"}}},
+                    "properties": {
+                        endpoint.upload: {"type": "array", "items": {"type": "string"}},
+                        "options": {"type": "string", "description": "JSON"},
+                    },
+                    "required": [endpoint.upload],
                 }
             }
         told["requestBody"] = {"required": True, "content": content}
     return told
 
 
-def _parameters(endpoint: Endpoint) -> Iterator[Schema]:
+def _parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
     for name, _ in _PART.findall(endpoint.path):
         yield {
             "name": name,
@@ -120,9 +126,14 @@ def _parameters(endpoint: Endpoint) -> Iterator[Schema]:
         }
 
 
-def _reply(endpoint: Endpoint, schemas: Schema) -> Schema:
-    phrase = HTTPStatus(endpoint.status).phrase
-    if endpoint.status == HTTPStatus.NO_CONTENT:
+def _statuses(endpoint: RestEndpoint) -> tuple[int, ...]:
+    """Return what a reply that is no refusal has: a job that was waited for has another status."""
+    return (endpoint.status, *([int(HTTPStatus.OK)] if "wait" in endpoint.parameters else []))
+
+
+def _reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
+    phrase = HTTPStatus(status).phrase
+    if status == HTTPStatus.NO_CONTENT:
         return {"description": phrase}
     if endpoint.downloads:
         kinds = ("application/octet-stream", "text/plain")

@@ -17,11 +17,12 @@ import numpy as np
 from clew.describe import describe_aliases, describe_row
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
-from clew.server import drawn, views
+from clew.server import drawn, files, views
 from clew.server.errors import Refusal, forbidden, not_found
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from clew.api import Index
     from clew.classify import Classified
@@ -203,13 +204,19 @@ class ScopedIndex:
             found[_SOURCE] = found.get("document", found["id"])
         return found
 
-    def remove(self, document_id: str) -> list[str]:
-        """Delete a document. Raises a refusal, 404, where there is none; IndexLocked."""
+    def remove(self, document_id: str, uploads: Path) -> files.Removal:
+        """Delete a document, and the file that it came from below the folder of uploaded ones.
+
+        Raises a refusal, 404, where there is none; InputError where that file has others, too; and
+        IndexLocked.
+        """
         self.check("write")
         if self.snapshot().layer("document").rows([document_id]) == [-1]:
             raise views.no_document(document_id)
         with self.writer() as index:
-            return index.remove([document_id])
+            removal = files.removal_of(index.snapshot(), uploads, [document_id])
+            files.remove(index, uploads, removal)
+        return removal
 
     # -- the graph ----------------------------------------------------------------------------
 

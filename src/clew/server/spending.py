@@ -31,7 +31,7 @@ _LOOK_S = 0.05  # how often one that waits for others looks again
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 
 
-class Spending:
+class KeySpending:
     """What was billed under the keys of a home, by day, and what is set aside."""
 
     def __init__(self, books: Books, alive: Alive) -> None:
@@ -106,7 +106,7 @@ class KeyBudget(Budget):
     """A budget that keeps to what its key may spend, beside bounds of its own."""
 
     def __init__(
-        self, spending: Spending, key: Key | None, *, tokens: int | None, usd: float | None
+        self, spending: KeySpending, key: Key | None, *, tokens: int | None, usd: float | None
     ) -> None:
         super().__init__(tokens=tokens, usd=usd)
         self._spending = spending

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from clew.models.budget import Bill, Held
-from clew.server.spending import KeyBudget, Spending
+from clew.server.spending import KeyBudget, KeySpending
 
 if TYPE_CHECKING:
     from clew.server.jobs.queue import Job, JobQueue
@@ -22,7 +22,7 @@ class JobBudget(KeyBudget):
 
     def __init__(
         self,
-        spending: Spending,
+        spending: KeySpending,
         key: Key | None,
         queue: JobQueue,
         job: Job,

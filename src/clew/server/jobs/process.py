@@ -36,7 +36,7 @@ from clew.server.jobs.queue import (
 )
 from clew.server.jobs.work import JobTask, work
 from clew.server.keys import Keys
-from clew.server.spending import Spending
+from clew.server.spending import KeySpending
 from clew.stopping import Stop
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(home: Path, job_id: str, attempt: int) -> None:
                 return
             alive = Alive(home)
             try:
-                state, result = _outcome(job, books, queue, Spending(books, alive))
+                state, result = _outcome(job, books, queue, KeySpending(books, alive))
                 queue.end(job, state, result)
             finally:
                 alive.end()
@@ -77,7 +77,7 @@ def run(home: Path, job_id: str, attempt: int) -> None:
 
 
 def _outcome(
-    job: Job, books: Books, queue: JobQueue, spending: Spending
+    job: Job, books: Books, queue: JobQueue, spending: KeySpending
 ) -> tuple[str, dict[str, Any]]:
     """Return how a job ended, and what is told of it."""
     stop = Stop()
@@ -99,7 +99,7 @@ def _outcome(
 
 
 def _worked(
-    job: Job, books: Books, queue: JobQueue, spending: Spending, stop: Stop
+    job: Job, books: Books, queue: JobQueue, spending: KeySpending, stop: Stop
 ) -> dict[str, Any]:
     key = Keys(books).by_id(job.key) if job.key else None
     if job.key and key is None:

@@ -34,6 +34,33 @@ _KEPT = 1_000  # jobs that ended; older ones are forgotten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpent:
+    """What a job spent so far, with what it has set aside; dollars are None without a price."""
+
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as callers are shown it; times are seconds since 1970."""
+
+    id: str
+    index: str
+    kind: str
+    options: Mapping[str, Any]
+    state: str
+    cancelling: bool
+    made: float
+    began: float | None
+    ended: float | None
+    attempt: int
+    spent: JobSpent
+    progress: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job as its row has it."""
 
@@ -62,26 +89,25 @@ class Job:
     def has_ended(self) -> bool:
         return self.state in ENDED
 
-    def to_dict(self) -> dict[str, Any]:
+    def view(self) -> JobView:
         """Return what callers are shown of a job."""
-        return {
-            "id": self.id,
-            "index": self.name,
-            "kind": self.kind,
-            "options": dict(self.options),
-            "state": self.state,
-            "cancelling": self.cancelled is not None and not self.has_ended,
-            "made": self.made,
-            "began": self.began,
-            "ended": self.ended,
-            "attempt": self.attempt,
-            "spent": {
-                "tokens": self.spent.tokens,
-                "usd": self.spent.usd if self.spent.priced else None,
-            },
-            "progress": self.progress,
-            "result": self.result,
-        }
+        return JobView(
+            id=self.id,
+            index=self.name,
+            kind=self.kind,
+            options=self.options,
+            state=self.state,
+            cancelling=self.cancelled is not None and not self.has_ended,
+            made=self.made,
+            began=self.began,
+            ended=self.ended,
+            attempt=self.attempt,
+            spent=JobSpent(
+                tokens=self.spent.tokens, usd=self.spent.usd if self.spent.priced else None
+            ),
+            progress=self.progress,
+            result=self.result,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

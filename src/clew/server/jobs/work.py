@@ -158,16 +158,15 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
     progress.stage = "removing"
     chosen = task.folder / REMOVED
     if chosen.exists():  # a process before this one may have removed some of them
-        known = set(task.index.documents())
-        ids = [i for i in json.loads(chosen.read_text(encoding="utf-8")) if i in known]
+        removal = files.Removal(**json.loads(chosen.read_text(encoding="utf-8")))
     else:
         ids = task.index.documents(*options.documents, where=as_filter(options.where))
+        removal = files.removal_of(task.index.snapshot(), task.uploads, ids)
         new = chosen.with_suffix(".new")
-        new.write_text(json.dumps(ids), encoding="utf-8")
+        new.write_text(json.dumps(removal.to_dict()), encoding="utf-8")
         new.replace(chosen)
-    if not ids:
-        return files.Removal([], []).to_dict()
-    return files.remove(task.index, task.uploads, ids).to_dict()
+    files.remove(task.index, task.uploads, removal)
+    return removal.to_dict()
 
 
 def _size(folder: Path) -> int:

@@ -17,7 +17,7 @@ from clew.server.openai.citing import Reference, composed, spoken
 from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
 from clew.server.openai.models import index_of
 from clew.server.openai.tasks import question_in, task_reply
-from clew.server.openai.writing import Written
+from clew.server.openai.writing import ToldText
 from clew.server.rest.asking import LONGEST
 from clew.types import Exchange
 
@@ -151,7 +151,7 @@ async def streamed(
 async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
     index, method = index_of(call, asked.model)
-    written = Written(asked.stop, asked.most_tokens)
+    written = ToldText(asked.stop, asked.most_tokens)
     if asked.task is not None:
         yield written.put(asked.task) + written.end()
         yield ToldAnswer(text=written.text, reason=written.reason or "stop")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from clew.text import tokens
 
 
-class Written:
+class ToldText:
     """What a client is told of a text that comes in pieces, and why it ended.
 
     It ends before the `stop` text that is whole first, and at `most` tokens.

@@ -1,10 +1,10 @@
 """The REST interface: what each group of routes offers, as values."""
 
-from clew.server.endpoints import Endpoint
+from clew.server.endpoints import RestEndpoint
 from clew.server.rest import about, access, asking, documents, graphs, indexes, jobs, uploads
 
 PREFIX = "/api/v1"
-ENDPOINTS: tuple[Endpoint, ...] = (
+ENDPOINTS: tuple[RestEndpoint, ...] = (
     *about.ENDPOINTS,
     *indexes.ENDPOINTS,
     *documents.ENDPOINTS,

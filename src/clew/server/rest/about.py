@@ -9,7 +9,7 @@ from typing import Any
 
 from clew import __version__, methods
 from clew.describe import describe_method
-from clew.server.endpoints import Call, Endpoint
+from clew.server.endpoints import Call, RestEndpoint
 from clew.server.views import Listed
 from clew.types import Scalar
 
@@ -108,22 +108,22 @@ async def description(_call: Call) -> dict[str, Any]:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="GET", path="", call=about, scope="read", group="server",
         summary="What this server is, and what you may do", reply=AboutServer,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/methods", call=list_methods, scope="read", group="server",
         summary="List the methods of retrieval with their parameters",
         reply=Listed[MethodView], lists=True,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/spend", call=spent, scope="read", group="server",
         summary="What models billed, by key and day",
         reply=Listed[SpentLine], lists=True,
         parameters={"key": "the id of a key; only an admin sees those of others"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/openapi.json", call=description, scope="", group="server",
         summary="This description",
     ),

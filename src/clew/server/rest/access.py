@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from clew.display import plain
 from clew.errors import InputError
 from clew.server.callers import COOKIE, Caller
-from clew.server.endpoints import Body, Call, Endpoint
+from clew.server.endpoints import Body, Call, RestEndpoint
 from clew.server.errors import forbidden, no_key, not_found
 from clew.server.keys import SESSION_S, Key, KeyOptions
 from clew.server.rest.about import AboutServer, about
@@ -133,23 +133,23 @@ async def end_session(call: Call) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/keys", call=list_keys, scope="admin", group="keys",
         summary="List the keys", reply=Listed[KeyView], lists=True,
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/keys", call=add, scope="admin", group="keys",
         summary="Make a key", body=KeyBody, reply=NewKey, status=201,
     ),
-    Endpoint(
+    RestEndpoint(
         method="DELETE", path="/keys/{id}", call=revoke, scope="admin", group="keys",
         summary="Revoke a key", reply=KeyView, named={"id": "the id of a key, or its name"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/session", call=begin_session, scope="", group="keys",
         summary="Begin a session of a page", body=SessionBody, reply=AboutServer, status=201,
     ),
-    Endpoint(
+    RestEndpoint(
         method="DELETE", path="/session", call=end_session, scope="", group="keys",
         summary="End the session of a page", status=204,
     ),

@@ -14,7 +14,7 @@ from clew.api import Index
 from clew.classify import Classified
 from clew.errors import ClewError, InputError
 from clew.index.plan import Plan
-from clew.server.endpoints import Body, Call, Endpoint, event, told
+from clew.server.endpoints import Body, Call, RestEndpoint, event, told
 from clew.server.rest.indexes import INDEX
 from clew.types import Answer, Document, Evidence, Exchange
 
@@ -184,21 +184,21 @@ async def plan(call: Call) -> Plan:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/search", call=search, scope="read", group="asking",
         summary="Search", body=SearchBody, reply=Evidence, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/ask", call=ask, scope="read", group="asking",
         summary="Ask a question; its answer whole, or as events while it comes", body=AskBody,
         reply=Answer, streams=True, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/classify", call=classify, scope="read",
         group="asking", summary="Give a text one of the labels of the index", body=ClassifyBody,
         reply=Classified, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/plan", call=plan, scope="read", group="asking",
         summary="What an extraction by an LLM would cost", body=PlanBody, reply=Plan, named=INDEX,
     ),

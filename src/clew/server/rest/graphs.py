@@ -10,7 +10,7 @@ from pydantic import Field
 
 from clew.errors import InputError
 from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
-from clew.server.endpoints import Body, Call, Endpoint
+from clew.server.endpoints import Body, Call, RestEndpoint
 from clew.server.rest.asking import SearchBody
 from clew.server.rest.indexes import INDEX
 from clew.server.views import EntityLine, EntityView, Listed
@@ -99,40 +99,40 @@ async def row(call: Call) -> dict[str, Any]:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/graph", call=index_graph, scope="read",
         group="graph", summary="The graph of an index, with places", reply=DrawnIndex,
         named=INDEX, parameters={"limit": f"entities that are drawn, at most {MOST_NODES:,}"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/graph", call=question_graph, scope="read",
         group="graph", summary="The threads and the graph of a question, with places",
         body=SearchBody, reply=DrawnThread, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/entities", call=entities, scope="read",
         group="graph", summary="Find entities", reply=Listed[EntityLine], lists=True, named=INDEX,
         parameters={"find": "a part of a name"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/entities/{name:path}", call=entity, scope="read",
         group="graph", summary="An entity with its neighbours and texts", reply=EntityView,
         lists=True, named={**INDEX, "name": "a name or an id"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/aliases", call=aliases, scope="read", group="graph",
         summary="Names that stand for others, and names that may", reply=AliasView, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/aliases", call=merge, scope="write", group="graph",
         summary="Let a name stand for another one", body=AliasBody, reply=AliasView, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="DELETE", path="/indexes/{index}/aliases", call=unmerge, scope="write",
         group="graph", summary="Let a name stand for itself again", reply=AliasView, named=INDEX,
         parameters={"name": "the name"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/rows/{id:path}", call=row, scope="read",
         group="graph", summary="Any row with its neighbours, as 'clew show ID --json' has it",
         reply=dict[str, Any], named={**INDEX, "id": "the id of a row, or a name"},

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from clew.errors import StoreError
 from clew.index import Settings
-from clew.server.endpoints import Body, Call, Endpoint
+from clew.server.endpoints import Body, Call, RestEndpoint
 from clew.server.errors import Refusal, forbidden
 from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking
@@ -121,23 +121,23 @@ async def costs(call: Call) -> Listed[CostLine]:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes", call=list_indexes, scope="read", group="indexes",
         summary="List the indexes", reply=Listed[IndexLine], lists=True,
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes", call=make, scope="write", group="indexes",
         summary="Make an empty index", body=IndexBody, reply=IndexView, status=201,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}", call=describe, scope="read", group="indexes",
         summary="What an index holds", reply=IndexView, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="DELETE", path="/indexes/{index}", call=drop, scope="admin", group="indexes",
         summary="Delete an index that was made here", status=204, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/spend", call=costs, scope="read", group="indexes",
         summary="What each write cost, the newest first", reply=Listed[CostLine], lists=True,
         named=INDEX,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -11,22 +12,23 @@ from typing import Any, Literal
 import anyio
 from anyio.to_thread import run_sync
 from pydantic import Field, JsonValue
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from clew.server import receiving
-from clew.server.endpoints import Body, Call, Endpoint, event, parsed
+from clew.server.endpoints import Body, Call, RestEndpoint, event, parsed, reply_of
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import KINDS, EvaluateOptions, check
 from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
-from clew.server.jobs.queue import STATES, Job
+from clew.server.jobs.queue import STATES, Job, JobView
+from clew.server.rest.indexes import INDEX
+from clew.server.views import Listed
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _LONGEST_WAIT = 60
-_MOST_LISTED = 1_000
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 WAIT = {"wait": f"seconds to wait for the end of the job, at most {_LONGEST_WAIT}"}
-_PAGE = {"offset": "how many to pass over", "limit": f"how many, at most {_MOST_LISTED}"}
+_JOB = {"id": "the id of a job"}
 
 
 class JobBody(Body):
@@ -49,6 +51,13 @@ class QuestionBody(Body):
     evidence: list[str] = Field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationView(JobView):
+    """An evaluation: a job with its report, once it is done."""
+
+    report: Mapping[str, Any] | None
+
+
 class EvaluationBody(EvaluateOptions):
     """Questions, and what is measured on them."""
 
@@ -64,7 +73,7 @@ async def submitted(
     kind: str,
     options: Body,
     prepare: Callable[[Path], None] | None = None,
-) -> JSONResponse:
+) -> Response:
     """Check and queue a job of an index; answer with it, at its end where that is waited for."""
     seconds = call.number("wait", 0, most=_LONGEST_WAIT)
     jobs, key = call.hub.jobs, call.caller.key
@@ -83,10 +92,10 @@ async def submitted(
         while seconds and not job.has_ended:
             await anyio.sleep(_LOOK_S / 2)
             job = await _get(call, job.id)
-    return JSONResponse(job.to_dict(), status_code=200 if job.has_ended else 202)
+    return reply_of(job.view(), 200 if job.has_ended else 202)
 
 
-async def add_job(call: Call) -> JSONResponse:
+async def add_job(call: Call) -> Response:
     """Queue a job."""
     name = call.index("write").name
     body = await call.body(JobBody)
@@ -97,7 +106,7 @@ async def add_job(call: Call) -> JSONResponse:
 # -- looking --------------------------------------------------------------------------------------
 
 
-async def list_jobs(call: Call) -> dict[str, Any]:
+async def list_jobs(call: Call) -> Listed[JobView]:
     """Return the jobs of the indexes that the caller may see, the newest first."""
     state, kind = call.query("state"), call.query("kind")
     if state and state not in STATES:
@@ -109,14 +118,12 @@ async def list_jobs(call: Call) -> dict[str, Any]:
     return await _listed(call, names, kind, state)
 
 
-async def _listed(call: Call, names: set[str] | None, kind: str, state: str = "") -> dict[str, Any]:
-    limit = call.number("limit", 100, most=_MOST_LISTED)
-    offset = call.number("offset", 0, most=1 << 40)
-    ask = partial(
-        call.hub.jobs.queue.listed, names, kind=kind, state=state, offset=offset, limit=limit
-    )
+async def _listed(
+    call: Call, names: set[str] | None, kind: str, state: str = ""
+) -> Listed[JobView]:
+    ask = partial(call.hub.jobs.queue.listed, names, kind=kind, state=state, **call.part())
     found, total = await run_sync(ask)
-    return {"items": [job.to_dict() for job in found], "total": total}
+    return Listed(items=tuple(job.view() for job in found), total=total)
 
 
 def _visible(call: Call) -> set[str] | None:
@@ -136,18 +143,18 @@ async def _get(call: Call, job_id: str) -> Job:
     return job
 
 
-async def get_job(call: Call) -> dict[str, Any]:
+async def get_job(call: Call) -> JobView:
     """Return a job, with how far it is."""
-    return (await _get(call, call.path("id"))).to_dict()
+    return (await _get(call, call.path("id"))).view()
 
 
-async def cancel_job(call: Call) -> dict[str, Any]:
+async def cancel_job(call: Call) -> JobView:
     """End a job: one that waits at once, one that runs behind what it has at hand."""
     job = await _get(call, call.path("id"))
     if not job.has_ended:
         await run_sync(call.hub.jobs.queue.cancel, job.id)
         call.hub.jobs.wake()
-    return (await _get(call, job.id)).to_dict()
+    return (await _get(call, job.id)).view()
 
 
 async def job_events(call: Call) -> StreamingResponse:
@@ -182,7 +189,7 @@ async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
 # -- evaluations ----------------------------------------------------------------------------------
 
 
-async def add_evaluation(call: Call) -> JSONResponse:
+async def add_evaluation(call: Call) -> Response:
     """Queue an evaluation: questions as JSON, or as a file in a format of `clew eval`."""
     name = call.index("write").name
     if not receiving.is_form(call.request):
@@ -212,14 +219,14 @@ def _move(staged: Path, folder: Path, suffix: str) -> None:
     staged.replace(folder / f"{QUESTIONS}{suffix}")
 
 
-async def list_evaluations(call: Call) -> dict[str, Any]:
+async def list_evaluations(call: Call) -> Listed[JobView]:
     """Return the evaluations of an index, the newest first."""
     name = call.index().name
     names = _visible(call)
     return await _listed(call, {name} if names is None or name in names else set(), "evaluate")
 
 
-async def get_evaluation(call: Call) -> dict[str, Any]:
+async def get_evaluation(call: Call) -> EvaluationView:
     """Return an evaluation, with its report once it is done."""
     name = call.index().name
     job = await _get(call, call.path("id"))
@@ -228,7 +235,8 @@ async def get_evaluation(call: Call) -> dict[str, Any]:
     report = await call.run(_report, folder_of(call.hub.books.home, job.id))
     if report is not None and call.query("rows") not in {"true", "1"}:
         report = {key: value for key, value in report.items() if key != "rows"}
-    return {**job.to_dict(), "report": report}
+    view = job.view()
+    return EvaluationView(**{f.name: getattr(view, f.name) for f in fields(view)}, report=report)
 
 
 def _report(folder: Path) -> Mapping[str, Any] | None:
@@ -241,42 +249,44 @@ def _report(folder: Path) -> Mapping[str, Any] | None:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/jobs", call=list_jobs, scope="read", group="jobs",
-        summary="List the jobs, the newest first",
+        summary="List the jobs, the newest first", reply=Listed[JobView], lists=True,
         parameters={"index": "only of this index", "state": "only in this state",
-                    "kind": "only of this kind", **_PAGE},
+                    "kind": "only of this kind"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/jobs", call=add_job, scope="write", group="jobs",
-        summary="Index uploaded files again, extract, remove or compact", body=JobBody, status=202,
-        parameters=WAIT,
+        summary="Index uploaded files again, extract, remove or compact", body=JobBody,
+        reply=JobView, status=202, parameters=WAIT, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/jobs/{id}", call=get_job, scope="read", group="jobs",
-        summary="Look at a job",
+        summary="Look at a job", reply=JobView, named=_JOB,
     ),
-    Endpoint(
+    RestEndpoint(
         method="DELETE", path="/jobs/{id}", call=cancel_job, scope="write", group="jobs",
-        summary="Cancel a job; what it committed stays",
+        summary="Cancel a job; what it committed stays", reply=JobView, named=_JOB,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/jobs/{id}/events", call=job_events, scope="read", group="jobs",
-        summary="Follow a job", streams=True,
+        summary="Follow a job", streams=True, named=_JOB,
         parameters={"after": "number of the last event that is known already"},
     ),
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/evaluations", call=add_evaluation, scope="write",
         group="evaluations", summary="Measure methods on questions", body=EvaluationBody,
-        status=202, upload=True, parameters=WAIT,
+        reply=JobView, status=202, upload="questions", parameters=WAIT, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/evaluations", call=list_evaluations, scope="read",
-        group="evaluations", summary="List the evaluations of an index", parameters=_PAGE,
+        group="evaluations", summary="List the evaluations of an index", reply=Listed[JobView],
+        lists=True, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/evaluations/{id}", call=get_evaluation, scope="read",
-        group="evaluations", summary="Look at an evaluation and its report",
+        group="evaluations", summary="Look at an evaluation and its report", reply=EvaluationView,
         parameters={"rows": "true: with what was measured on each question"},
+        named={**INDEX, **_JOB},
     ),
 )  # fmt: skip

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 
 from clew.errors import InputError
 from clew.server import files, receiving
-from clew.server.endpoints import Body, Call, Endpoint, parsed
+from clew.server.endpoints import Body, Call, RestEndpoint, parsed
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import IndexOptions
 from clew.server.jobs.places import DOCUMENTS, FILES
+from clew.server.jobs.queue import JobView
+from clew.server.rest.documents import DOCUMENT
+from clew.server.rest.indexes import INDEX
 from clew.server.rest.jobs import WAIT, submitted
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ class DocumentsBody(Body):
     options: IndexOptions = Field(default_factory=_usual)
 
 
-async def add_documents(call: Call) -> JSONResponse:
+async def add_documents(call: Call) -> Response:
     """Take files or texts, and queue the job that indexes them."""
     name = call.index("write").name
     if not receiving.is_form(call.request):
@@ -68,7 +71,7 @@ def _take(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
     (folder / FILES).write_text(json.dumps(names), encoding="utf-8")
 
 
-async def _add_texts(call: Call, name: str) -> JSONResponse:
+async def _add_texts(call: Call, name: str) -> Response:
     body = await call.body(DocumentsBody, most=call.hub.settings.text_bytes)
     ids = [each.id for each in body.documents]
     if len(set(ids)) < len(ids):
@@ -100,9 +103,9 @@ def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
     if document is None:
         raise not_found(f"there is no document {document_id!r:.200} here")
     found = files.origin(document, uploads)
-    # A file of several documents may have some that the caller does not see.
-    if found is not None and not (index.is_bound and found[1]):
-        path = found[0]
+    # Who sees some documents gets no file: it may hold others, or be a newer one than was indexed.
+    if found is not None and not index.is_bound:
+        path, _ = found
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
     name = document_id.rpartition("/")[2] or "document"
     return Response(
@@ -113,13 +116,14 @@ def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint(
+    RestEndpoint(
         method="POST", path="/indexes/{index}/documents", call=add_documents, scope="write",
         group="documents", summary="Add files or texts", body=DocumentsBody, status=202,
-        upload=True, parameters=WAIT,
+        reply=JobView, upload="files", parameters=WAIT, named=INDEX,
     ),
-    Endpoint(
+    RestEndpoint(
         method="GET", path="/indexes/{index}/files/{id:path}", call=download, scope="read",
-        group="documents", summary="Download a document's file, or its text",
+        group="documents", summary="Download a document's file, or its text", downloads=True,
+        named=DOCUMENT,
     ),
 )  # fmt: skip
