@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from clew.server.rest import PREFIX
 
 QUESTION = "Who built the Comet in Bakken?"
+JOB = "j1"  # an evaluation of the index, which has ended
+KNOWN = {"id": "q1", "question": QUESTION, "supporting_ids": ["comet"]}
+NEW = {"id": "new", "text": "The Comet was new."}
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ def reads(index):
         Asked("GET", f"{at}/entities", f"{to}/entities?limit=1000"),
         Asked("GET", f"{at}/entities/{{name:path}}", f"{to}/entities/Comet"),
         Asked("GET", f"{at}/aliases", f"{to}/aliases"),
+        Asked("GET", f"{at}/evaluations", f"{to}/evaluations"),
+        Asked("GET", f"{at}/evaluations/{{id}}", f"{to}/evaluations/{JOB}"),
+        Asked("GET", "/jobs", f"/jobs?index={index}"),
+        Asked("GET", "/jobs/{id}", f"/jobs/{JOB}"),
+        Asked("GET", "/jobs/{id}/events", f"/jobs/{JOB}/events"),
         *(
             Asked("GET", f"{at}/rows/{{id:path}}", f"{to}/rows/{row}")
             for row in ("comet", "comet:0-59", "comet:0-21", "Cape%20Lund", "ship")
@@ -74,6 +82,10 @@ def writes(index):
         Asked("POST", f"{at}/aliases", f"{to}/aliases", {"name": "Eriksen", "into": "Ola Eriksen"}),
         Asked("DELETE", f"{at}/aliases", f"{to}/aliases?name=eriksen"),
         Asked("DELETE", f"{at}/documents/{{id:path}}", f"{to}/documents/comet"),
+        Asked("POST", f"{at}/documents", f"{to}/documents", {"documents": [NEW]}),
+        Asked("POST", f"{at}/jobs", f"{to}/jobs", {"kind": "compact"}),
+        Asked("POST", f"{at}/evaluations", f"{to}/evaluations", {"questions": [KNOWN]}),
+        Asked("DELETE", "/jobs/{id}", f"/jobs/{JOB}"),
         Asked("POST", "/indexes", "/indexes", {"name": "made"}),
         Asked("DELETE", at, "/indexes/made"),
         Asked("POST", "/keys", "/keys", {"name": "new", "scope": "admin"}),

@@ -10,11 +10,13 @@ from starlette.routing import Route
 
 from clew import methods
 from clew.server import application
+from clew.server.books import Books
+from clew.server.jobs.queue import JobQueue
 from clew.server.openapi import described
 from clew.server.rest import ENDPOINTS, PREFIX
 from clew.server.rest.asking import ARGUMENTS
 from tests.docs.pages import ROOT
-from tests.server.every import Asked, reads, replies, writes
+from tests.server.every import JOB, Asked, reads, replies, writes
 
 _PART = re.compile(r"{(\w+)(?::path)?}")
 
@@ -93,10 +95,21 @@ def check(asked, response):
         assert response.content
 
 
-def test_replies_are_as_they_are_described(own_home):
+@pytest.fixture
+def resting(own_home):
+    """A home with a job that has ended, whose further jobs wait."""
+    books, folder = Books(own_home.folder), own_home.settings.indexes["small"]
+    queue = JobQueue(books)
+    queue.add(JOB, name="small", folder=folder, kind="evaluate", key="", options={}, run={})
+    queue.cancel(JOB)
+    books.close()
+    return replace(own_home, settings=replace(own_home.settings, jobs=0))
+
+
+def test_replies_are_as_they_are_described(resting):
     """Every route does what it is asked for by an admin, and answers as it is described."""
     headers, text = {}, ""
-    with own_home.client() as client:
+    with resting.client() as client:
         for asked in [*reads("small"), *writes("small")]:
             sent = replace(asked, body={"key": text}) if asked.path == "/session" else asked
             response = sent.send(client, headers)
@@ -107,11 +120,11 @@ def test_replies_are_as_they_are_described(own_home):
                 headers = {"Authorization": f"Bearer {text}"}
 
 
-def test_what_is_refused_is_as_it_is_described(own_home):
+def test_what_is_refused_is_as_it_is_described(resting):
     """Every route that needs a wider scope than a key has answers with the same error."""
-    headers = own_home.key("reader", scope="read", indexes=("small",))
+    headers = resting.key("reader", scope="read", indexes=("small",))
     scopes = {(each.method, each.path): each.scope for each in ENDPOINTS}
-    with own_home.client() as client:
+    with resting.client() as client:
         for asked in [*reads("small"), *writes("small")]:
             response = asked.send(client, headers)
             check(asked, response)

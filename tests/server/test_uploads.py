@@ -262,7 +262,7 @@ def test_a_bound_key_downloads_no_file(jobs_home):
     uploads = jobs_home.settings.home / "files" / "notes"
     uploads.mkdir(parents=True)
     (uploads / "t.csv").write_bytes(table)
-    (uploads / "a.html").write_text("<meta name=group content=open><p>The Fram sailed.")
+    (uploads / "a.md").write_text("---\ngroup: open\n---\nThe Fram sailed.")
     with jobs_home.index() as index:
         index.add(uploads)
     _, bound = jobs_home.key("bound", where="group = 'open'")
@@ -275,8 +275,9 @@ def test_a_bound_key_downloads_no_file(jobs_home):
         assert get("r1", whole).content == table
         assert get("r1", bound).text == "Anna sailed north."
         assert get("r2", bound).status_code == 404
-        assert get("notes/a.html", whole).content == (uploads / "a.html").read_bytes()
-        assert get("notes/a.html", bound).text == "The Fram sailed."
+        (uploads / "a.md").write_text("---\ngroup: hidden\n---\nThe Fram sank.")
+        assert "sank" in get("notes/a.md", whole).text
+        assert "sailed" in get("notes/a.md", bound).text
 
 
 def test_a_file_replaces_one_of_its_name(jobs_home):

@@ -221,16 +221,17 @@ def _move(staged: Path, folder: Path, suffix: str) -> None:
 
 async def list_evaluations(call: Call) -> Listed[JobView]:
     """Return the evaluations of an index, the newest first."""
-    name = call.index().name
-    names = _visible(call)
-    return await _listed(call, {name} if names is None or name in names else set(), "evaluate")
+    index = call.index()
+    index.check_whole("evaluations are")
+    return await _listed(call, {index.name}, "evaluate")
 
 
 async def get_evaluation(call: Call) -> EvaluationView:
     """Return an evaluation, with its report once it is done."""
-    name = call.index().name
+    index = call.index()
+    index.check_whole("evaluations are")
     job = await _get(call, call.path("id"))
-    if job.kind != "evaluate" or job.name != name:
+    if job.kind != "evaluate" or job.name != index.name:
         raise not_found(f"there is no evaluation {job.id!r:.80} of this index")
     report = await call.run(_report, folder_of(call.hub.books.home, job.id))
     if report is not None and call.query("rows") not in {"true", "1"}:
