@@ -59,7 +59,7 @@ def test_every_command_is_shown(main):
     text = all_text()
     groups = [each for each in main.commands.values() if isinstance(each, click.Group)]
     below = {f"{g.name} {name}": each for g in groups for name, each in g.commands.items()}
-    for name, command in {**main.commands, **below}.items():
-        assert f"clew {name}" in text
+    for called, command in {**main.commands, **below}.items():
+        assert f"clew {called}" in text
         options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts]
         assert not [option for option in options if option not in text]
