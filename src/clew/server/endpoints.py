@@ -14,7 +14,7 @@ import anyio
 from anyio import from_thread
 from anyio.lowlevel import current_token
 from anyio.to_thread import run_sync
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
@@ -39,12 +39,6 @@ _MOST_LISTED, _LISTED = 1_000, 100  # of a list in one reply: at the most, and b
 _LARGE = 1 << 16  # bytes of JSON that are read in a thread
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
-
-
-class Body(BaseModel):
-    """The JSON of a request. What is not known is an error that names it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, slots=True)

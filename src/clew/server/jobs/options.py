@@ -11,7 +11,7 @@ from clew import methods as retrieval
 from clew.errors import InputError
 from clew.filters import as_filter
 from clew.index.choose import NOTE, Wanted, wished
-from clew.server.endpoints import Body
+from clew.server.bodies import Body
 from clew.store import opening
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
 from clew.errors import InputError
+from clew.server.bodies import Body
 from clew.server.callers import COOKIE, Caller
-from clew.server.endpoints import Body, Call, RestEndpoint
+from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import forbidden, no_key, not_found
 from clew.server.keys import SESSION_S, Key, KeyOptions
 from clew.server.rest.about import AboutServer, about

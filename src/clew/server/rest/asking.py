@@ -14,7 +14,8 @@ from clew.api import Index
 from clew.classify import Classified
 from clew.errors import ClewError, InputError
 from clew.index.plan import Plan
-from clew.server.endpoints import Body, Call, RestEndpoint, event, told
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint, event, told
 from clew.server.rest.indexes import INDEX
 from clew.types import Answer, Document, Evidence, Exchange
 

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import Field
 
 from clew.errors import InputError
+from clew.server.bodies import Body
 from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
-from clew.server.endpoints import Body, Call, RestEndpoint
+from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.asking import SearchBody
 from clew.server.rest.indexes import INDEX
 from clew.server.views import EntityLine, EntityView, Listed

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from clew.errors import StoreError
 from clew.index import Settings
-from clew.server.endpoints import Body, Call, RestEndpoint
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import Refusal, forbidden
 from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking

@@ -15,7 +15,8 @@ from pydantic import Field, JsonValue
 from starlette.responses import Response, StreamingResponse
 
 from clew.server import receiving
-from clew.server.endpoints import Body, Call, RestEndpoint, event, parsed, reply_of
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint, event, parsed, reply_of
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import KINDS, EvaluateOptions, check
 from clew.server.jobs.places import QUESTIONS, REPORT, folder_of

@@ -13,7 +13,8 @@ from starlette.responses import FileResponse, Response
 
 from clew.errors import InputError
 from clew.server import files, receiving
-from clew.server.endpoints import Body, Call, RestEndpoint, parsed
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint, parsed
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import IndexOptions
 from clew.server.jobs.places import DOCUMENTS, FILES
