@@ -12,6 +12,7 @@ import uvicorn
 from clew.errors import InputError
 from clew.server.app import application
 from clew.server.books import Books
+from clew.server.indexes import Indexes
 from clew.server.keys import Keys
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ _log = logging.getLogger(__name__)
 def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
     """Serve until the process is asked to stop; `on_ready` is told the address.
 
-    Raises InputError for an address that cannot be had, and for one that others can reach where
-    no key was made.
+    Raises InputError for an address that cannot be had, and as `check_open` does.
     """
     check_open(settings)
     listening = _bound(settings.host, settings.port)
@@ -64,19 +64,21 @@ class _Server(uvicorn.Server):
 
 
 def check_open(settings: ServerSettings) -> None:
-    """Raise InputError where anybody could use the server without a key."""
-    if settings.is_local and not settings.hosts and not settings.proxies:
-        return
+    """Raise InputError where anybody could use the server without a key.
+
+    Also raises StoreError for a home that cannot be used, and NotAnIndex for a folder without one.
+    """
     books = Books(settings.home)
     try:
-        if Keys(books).any():
-            return
+        Indexes(settings, books).check()
+        is_reached = not settings.is_local or settings.hosts or settings.proxies
+        if is_reached and not Keys(books).any():
+            raise InputError(
+                f"others may reach {settings.host}, and no key was made: make one first, with"
+                f" 'clew keys add NAME'"
+            )
     finally:
         books.close()
-    raise InputError(
-        f"others may reach {settings.host}, and no key was made: make one first, with"
-        f" 'clew keys add NAME'"
-    )
 
 
 def _bound(host: str, port: int) -> socket.socket:
