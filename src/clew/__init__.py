@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Document,
         Evidence,
         EvidenceGraph,
+        Exchange,
         Heading,
         Hit,
         Limits,
@@ -55,6 +56,7 @@ __all__ = [
     "Document",
     "Evidence",
     "EvidenceGraph",
+    "Exchange",
     "Filter",
     "Heading",
     "Hit",
@@ -95,7 +97,7 @@ __getattr__ = lazy(
         "text.chunking": ("Chunking",),
         "types": (
             "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
-            "Heading", "Hit", "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
+            "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
         ),
     },
 )  # fmt: skip

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.cited import MARKS, cited
+from clew.cited import cited
 from clew.context import build_context, quoted
-from clew.models import Models, Prompt
+from clew.models import Models, Prompt, Reply
 from clew.prompts import prompt
+from clew.quotes import Quote
 from clew.quotes import quotes as chosen_quotes
 from clew.steps import reply_to
+from clew.text.answer_line import AnswerText, after_marker, answer_line, is_word
+from clew.text.pieces import OnPiece
 from clew.types import (
     Answer,
     Citation,
@@ -25,7 +28,6 @@ from clew.types import (
 MAX_ANSWER_TOKENS = 512
 MAX_QUOTES = 3
 
-_MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 _UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
 _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
@@ -34,7 +36,7 @@ _ESTIMATE = (
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 
 
-def answer(
+def answer(  # noqa: PLR0913 -- one argument for each option
     question: str,
     evidence: Evidence,
     models: Models,
@@ -44,6 +46,7 @@ def answer(
     quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
+    on_text: OnPiece | None = None,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
@@ -54,31 +57,45 @@ def answer(
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
     that there are no quotes.
+
+    `on_text` is told of the answer's text: piece by piece as an LLM writes it, any other in one
+    piece. The pieces since the last None are together that text. None says that what was told
+    does not count: the reply broke off and is asked for again, or is of no use.
     """
+    support = evidence.support if min_support > 0 else None  # as an LLM is told
+    told = None if on_text is None else AnswerText(on_text, "" if support is None else _UNKNOWN)
     context = build_context(evidence, budget_tokens=budget_tokens)
+    if evidence.hits and not context.passages:
+        evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
+    found = _brought_along(question, context, evidence)
+    if found is None and models.llm is not None:
+        asked = _prompt(question, context, evidence.prompt, max_tokens, support)
+        reply = reply_to(models.llm, asked, on_text=None if told is None else told.hear)
+        found = _by_llm(question, reply, context, evidence, may_refuse=support is not None)
+        instead = ": quoted sentences instead" if context.passages else ""
+        note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
+        evidence = evidence if found else _noted(evidence, note)
+    if found is None and evidence.support is not None and evidence.support < min_support:
+        found = _refused(question, context, evidence)
+    found = found or _named(question, context, evidence)
+    if found is None:
+        chosen = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
+        found = _quoted(question, chosen, context, evidence)
+    if told is not None:
+        told.end(found.text)
+    return found
+
+
+def _brought_along(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return the answer that the evidence has, None where the context does not prove it."""
     given = evidence.answer
     if given is not None and (proof := _proof(given, context, evidence)):
         return _generated(question, given.text, (proof,), context, evidence)
-    if evidence.hits and not context.passages:
-        evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
-    if models.llm is not None:
-        told = evidence.support if min_support > 0 else None
-        reply = reply_to(models.llm, _prompt(question, context, evidence.prompt, max_tokens, told))
-        text = after_marker(reply.text)
-        if told is not None and not reply.error and text.strip(".!").casefold() == _UNKNOWN:
-            return _refused(question, context, evidence)
-        if text and not reply.error:
-            return _by_llm(question, text, reply.text, context, evidence)
-        instead = ": quoted sentences instead" if context.passages else ""
-        evidence = _noted(
-            evidence, f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
-        )
-    if evidence.support is not None and evidence.support < min_support:
-        return _refused(question, context, evidence)
-    if named := _named(question, context, evidence):
-        return named
-    found = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
-    citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in found)
+    return None
+
+
+def _quoted(question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence) -> Answer:
+    citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in chosen)
     if not citations and not evidence.notes:
         evidence = _noted(evidence, "nothing was found to quote")
     return Answer(
@@ -182,30 +199,21 @@ def _prompt(
     )
 
 
-def after_marker(reply: str) -> str:
-    """Return what stands behind the last answer marker on its line, without citations.
-
-    The whole reply where there is no marker. What joins citations to each other and to the words
-    before them goes with them.
-    """
-    line = " ".join(_answer_line(reply).replace("**", "").split())
-    return MARKS.sub("", line).strip(" ,;")
-
-
-def _answer_line(reply: str) -> str:
-    *_, tail = _MARKER.split(reply)
-    return tail if tail is reply else tail.strip().partition("\n")[0]
-
-
-def _by_llm(question: str, text: str, reply: str, context: Context, evidence: Evidence) -> Answer:
+def _by_llm(
+    question: str, reply: Reply, context: Context, evidence: Evidence, *, may_refuse: bool
+) -> Answer | None:
     """Return an LLM's answer with the passages that hold it, and the sentences that none holds.
 
-    A prompt without a context asks for neither.
+    A prompt without a context asks for neither. None for a reply of no use.
     """
+    text = after_marker(reply.text)
+    if not text or reply.error:
+        return None
+    if may_refuse and is_word(text, _UNKNOWN):
+        return _refused(question, context, evidence)
     if evidence.prompt != _READING:
         return _generated(question, text, (), context, evidence)
-    line = " ".join(_answer_line(reply).replace("**", "").split())
-    found = cited(question, line, reply, context)
+    found = cited(question, answer_line(reply.text), reply.text, context)
     for note in found.notes:
         evidence = _noted(evidence, note)
     citations = tuple(_citation(p, p.start, p.end, evidence) for p in found.passages)

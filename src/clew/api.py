@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, T
 from weakref import WeakSet
 
 from clew import answer as answering
-from clew import arguments, index, loading, readers, steps, support
+from clew import follow_up, index, loading, readers, steps, support
 from clew import methods as retrieval
 from clew.calls import awaitable, checked
 from clew.display import Shown, paragraph, table
@@ -35,6 +35,7 @@ from clew.index.choose import (
     ExtractionOptions,
     Memory,
     Wanted,
+    wished,
 )
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_checked
@@ -55,7 +56,16 @@ from clew.text.analyze import VERSION as ANALYZER
 from clew.text.counted import counted
 from clew.text.keys import name_key
 from clew.text.patterns import matching
-from clew.types import Answer, Document, Evidence, Scalar, Skipped, Snapshot, Usage
+from clew.types import (
+    Answer,
+    Document,
+    Evidence,
+    Exchange,
+    Scalar,
+    Skipped,
+    Snapshot,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,6 +83,7 @@ if TYPE_CHECKING:
     from clew.store import Store
     from clew.store.check import Damage
     from clew.text.chunking import Chunking
+    from clew.text.pieces import OnPiece
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -88,16 +99,6 @@ _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
 _MOST_FILTERED = 8  # filters whose documents stay in memory
 _MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
-_EXTRACTION = {
-    "units": arguments.number(0, 1),
-    "value": arguments.TEXT,
-    "triples": arguments.TEXT,
-    "core": arguments.number(0, 1),
-    "core_by": arguments.TEXT,
-    "entities": arguments.TEXT,
-    "entity_threshold": arguments.number(0, 1),
-    "entity_words": arguments.whole(1),
-}
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -110,6 +111,14 @@ class Added(Shown):
     usage: Usage
     n_documents: int  # in the index now
     n_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query, and what was said before it."""
+
+    query: str
+    history: Sequence[Exchange] = ()
 
 
 @checked
@@ -334,7 +343,7 @@ class Index:
             raise no_file(_named(source), selection.counts())
         items = chain(first, items)
         store = self._writable()
-        wanted = _wanted(store.note(NOTE), extraction)
+        wanted = wished(store.note(NOTE), extraction)
         self._reach(wanted)
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
@@ -632,10 +641,11 @@ class Index:
         return [each for each in named if each in fulfil]
 
     def _matching(self, patterns: Iterable[str]) -> list[str]:
-        known = sorted(self._existing().hashes())
+        hashes = self._existing().hashes()
+        known = sorted(hashes)
         chosen: dict[str, None] = {}
         for pattern in patterns:
-            found = matching(pattern, known)
+            found = [pattern] if pattern in hashes else matching(pattern, known)
             if not found:
                 raise InputError(f"no document {pattern!r} in {self.folder}: see 'clew list'")
             chosen.update(dict.fromkeys(found))
@@ -692,7 +702,7 @@ class Index:
         documents = [item for item in items if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
         kept = self._existing().note(NOTE) if self._exists() else {}
-        wanted = _wanted({**kept, "triples": "llm"}, entities)
+        wanted = wished({**kept, "triples": "llm"}, entities)
         if self._exists():
             given, stored = chunking, index.chunking(self._existing().recipe)
             differ = (given.size, given.overlap) != (stored.size, stored.overlap)
@@ -735,6 +745,7 @@ class Index:
         method: str | retrieval.Method | None = None,
         context_tokens: int | None = None,
         where: str | Filter | None = None,
+        history: Sequence[Exchange] = (),
         budget: Budget | None = None,
         exact: bool = False,
         **parameters: Scalar,
@@ -750,13 +761,20 @@ class Index:
         an LLM's step, its LLM-free alternative is taken. Where it is `exact`, what is nearest is
         looked for among all rows also in an index of more than 100,000 units, entities or triples,
         where a few could be missed else. The evidence's `support` and a hit's
-        `relevance` are probabilities, which mean the same for all methods. Raises InputError for
-        an empty query or index, and for a filter as `snapshot`; UnknownMethod, MissingLayer.
+        `relevance` are probabilities, which mean the same for all methods.
+
+        A query that leans on the `history`, the turns of a conversation in their order, is read as
+        one that stands by itself: by the LLM where there is one, else with names of the turns
+        before. The evidence's `query` is the one that was searched for, and a note says so.
+
+        Raises InputError for an empty query or index, and for a filter as `snapshot`;
+        UnknownMethod, MissingLayer.
         """
         meter = Meter()
         chosen = self._default(meter) if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
-        return self._found(query, retriever, as_filter(where), budget, meter, exact=exact)[0]
+        asked = _Asked(query, history)
+        return self._found(asked, retriever, as_filter(where), budget, meter, exact=exact)[0]
 
     def _default(self, meter: Meter) -> str:
         """Return the method that is taken where none is named; it may open the index for that."""
@@ -767,7 +785,7 @@ class Index:
 
     def _found(
         self,
-        query: str,
+        asked: _Asked,
         retriever: retrieval.Method,
         where: Filter | None,
         budget: Budget | None,
@@ -776,7 +794,7 @@ class Index:
         exact: bool,
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
-        _check_query(query)
+        _check_query(asked.query)
         meter.budget = budget
         with meter.stage("open"):
             snapshot = self.snapshot(where)
@@ -784,11 +802,17 @@ class Index:
             models = metered(remembered(self._within(budget)), meter)
         _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
+            query, notes = follow_up.read(asked.query, asked.history, snapshot, models)
             evidence = retriever.retrieve(query, snapshot, models)
             if retriever.layers:  # else it retrieves nothing on purpose
                 evidence = steps.apparatus_behind(snapshot, evidence)
                 evidence = support.judged(evidence, snapshot, models)
-        evidence = replace(evidence, where="" if where is None else str(where), usage=meter.usage())
+        evidence = replace(
+            evidence,
+            where="" if where is None else str(where),
+            notes=(*notes, *evidence.notes),
+            usage=meter.usage(),
+        )
         _log.info(
             "%s found %d chunks in %.3f s",
             evidence.method,
@@ -798,16 +822,19 @@ class Index:
         return evidence, snapshot
 
     @checked
-    def ask(
+    def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str,
         *,
         method: str | retrieval.Method | None = None,
         context_tokens: int | None = None,
         where: str | Filter | None = None,
+        history: Sequence[Exchange] = (),
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
         exact: bool = False,
+        on_evidence: Callable[[Evidence], None] | None = None,
+        on_text: OnPiece | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
@@ -816,20 +843,37 @@ class Index:
         told to fill, where it fills a context itself, else 4,000. Without an LLM, or where `budget`
         leaves no room for it, the answer is at most three quotes. Where the evidence's support is
         below `min_support`, 0 to 1, it is of the kind "refused" instead, and its context holds what
-        is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing. `exact` is
-        as for `search`.
+        is nearest; an LLM is told the support, and may refuse itself. 0 refuses nothing. `exact`
+        and `history` are as for `search`; the answer's `question` is the one that was asked.
+
+        `on_evidence` is told of the evidence as soon as it is found and judged; what it raises ends
+        the question before an answer is paid for. `on_text` is told of the answer's text: piece by
+        piece as an LLM writes it, any other in one piece, nothing of a refusal. The pieces since
+        the last None are together the text of the answer. None says that what was told does not
+        count, where a reply broke off and is asked for again, or is of no use. Both are called in
+        the thread that asks. What `on_text` raises is raised here, once the reply that is paid for
+        is recorded.
         """
         meter = Meter()
         chosen = self._default(meter) if method is None else method
         size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
+        asked = _Asked(question, history)
         evidence, snapshot = self._found(
-            question, retriever, as_filter(where), budget, meter, exact=exact
+            asked, retriever, as_filter(where), budget, meter, exact=exact
         )
+        if on_evidence is not None:
+            on_evidence(evidence)
         found = self._answered(
-            evidence, snapshot, self._within(budget), context_tokens=size, min_support=min_support
+            evidence,
+            snapshot,
+            self._within(budget),
+            context_tokens=size,
+            min_support=min_support,
+            on_text=on_text,
         )
-        return replace(found, usage=together(evidence.usage, found.usage))
+        usage = together(evidence.usage, found.usage)
+        return replace(found, question=question, usage=usage)
 
     @checked
     def answer(
@@ -841,11 +885,13 @@ class Index:
         llm: LLM | None = None,
         budget: Budget | None = None,
         min_support: float = 0.0,
+        on_text: OnPiece | None = None,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
         `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
-        `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`.
+        `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`, and
+        `on_text` is as for `ask`.
         """
         models = self._within(budget)
         if llm is not None:
@@ -857,6 +903,7 @@ class Index:
             context_tokens=context_tokens,
             answer_tokens=answer_tokens,
             min_support=min_support,
+            on_text=on_text,
         )
 
     def _answered(
@@ -868,6 +915,7 @@ class Index:
         context_tokens: int,
         answer_tokens: int = answering.MAX_ANSWER_TOKENS,
         min_support: float,
+        on_text: OnPiece | None = None,
     ) -> Answer:
         meter = Meter()
         with meter.stage("answer"):
@@ -879,6 +927,7 @@ class Index:
                 budget_tokens=context_tokens,
                 max_tokens=answer_tokens,
                 min_support=min_support,
+                on_text=on_text,
             )
             found = answering.placed(found, snapshot)
         return replace(found, usage=meter.usage())
@@ -911,7 +960,9 @@ class Index:
         chosen = as_filter(where)
         classify.labels(self.snapshot(chosen), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
-        evidence, snapshot = self._found(text, retriever, chosen, budget, Meter(), exact=False)
+        evidence, snapshot = self._found(
+            _Asked(text), retriever, chosen, budget, Meter(), exact=False
+        )
         meter = Meter()
         with meter.stage("classify"):
             classified = classify.classify(
@@ -943,15 +994,22 @@ class Index:
         What a process spent that was killed is missing. It is not known of an index that another
         version of Clew made, or whose ledger is gone.
         """
-        if not (self.folder / _CALLS).exists():
-            return None
-        try:
-            costs = self._ledger.costs()
-        except StoreError:  # the index does not need its ledger
-            return None
+        costs = self.costs()
         if not costs or costs[0].before:
             return None
         return reduce(together, (cost.usage for cost in costs))
+
+    def costs(self) -> list[Cost]:
+        """Return what each write of the index cost, the oldest first; none where it is not known.
+
+        What a process spent that was killed is missing.
+        """
+        if not (self.folder / _CALLS).exists():
+            return []
+        try:
+            return self._ledger.costs()
+        except StoreError:  # the index does not need its ledger
+            return []
 
     def check(self) -> list[Damage]:
         """Look at every byte of an index in a folder; return what is damaged.
@@ -1038,6 +1096,7 @@ class Index:
             method=method,
             context_tokens=None,
             where=where,
+            history=(),
             budget=budget,
             exact=False,
             **parameters,
@@ -1048,7 +1107,7 @@ class Index:
         """Return which names stand for others, and pairs of names that may be of one thing."""
         from clew.describe import describe_aliases
 
-        return describe_aliases(self._existing(), self.snapshot())
+        return describe_aliases(self._existing().aliases(), self.snapshot())
 
     @checked
     def snapshot(self, where: str | Filter | None = None) -> Snapshot:
@@ -1257,28 +1316,6 @@ def _check_type(method: str, parameter: str, value: Scalar, default: object) -> 
         raise InputError(
             f"{parameter} of the method {method!r} is {_TYPES[type(default)]}, not {value!r}"
         )
-
-
-def _wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
-    """Return what was wanted last with what is `given`, None standing for nothing given."""
-    named = {name: each for name, each in given.items() if each is not None}
-    arguments.check(named, _EXTRACTION)
-    wanted = Wanted.from_plain({**kept, **named})
-    if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
-        raise InputError(
-            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the core out"
-        )
-    if wanted.triples != "llm" and "entities" in named:
-        raise InputError(
-            f"entities are what an LLM relates, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the entities out"
-        )
-    if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
-        raise InputError(
-            "a threshold and words are of statistical entities: ask for entities='statistical'"
-        )
-    return wanted
 
 
 def _items(

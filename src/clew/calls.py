@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,7 +16,7 @@ from clew.models.budget import Budget
 from clew.progress import Progress
 from clew.readers import Columns
 from clew.stopping import Stop
-from clew.types import Document, Evidence
+from clew.types import Document, Evidence, Exchange
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +70,14 @@ checked = arguments.checked(
         "raw": arguments.TRUTH,
         "on_progress": arguments.FUNCTION,
         "on_chunks": arguments.FUNCTION,
+        "on_evidence": arguments.FUNCTION,
+        "on_text": arguments.FUNCTION,
+        "history": Kind(
+            lambda value: (
+                isinstance(value, Sequence) and all(isinstance(each, Exchange) for each in value)
+            ),
+            "a list of clew.Exchange",
+        ),
         "stop": arguments.instance("a clew.stopping.Stop", Stop),
         "progress": arguments.instance("a clew.progress.Progress", Progress),
         "budget": arguments.instance("a clew.Budget", Budget),

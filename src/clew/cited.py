@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from clew.text.analyze import fold, is_uncased, term_spans, terms
+from clew.text.answer_line import MARKS, NUMBERS
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
 
@@ -28,9 +29,6 @@ _HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most 
 _ENDING = 3  # characters at the end of a word that may be its form: "sail", "sailed"
 _STEM = 4  # characters that two forms of a word share at least
 
-NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
-_JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
-MARKS = re.compile(rf"[\s,;]*{NUMBERS.pattern}(?:{_JOINTS}{NUMBERS.pattern})*")
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _QUOTES = re.compile(r"[\"“„«](.+?\s.+?)[\"”“»]")
 _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())

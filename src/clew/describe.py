@@ -1,13 +1,16 @@
-"""Describe an index, or one row of it with its neighbours, as plain values for people and JSON."""
+"""Describe an index, one row of it with its neighbours, or a method, as plain values."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from clew import methods
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.errors import InputError
@@ -26,6 +29,7 @@ from clew.types import (
     TripleLayer,
     Usage,
 )
+from clew.visible import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,19 +89,18 @@ def _made_by(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
     return np.where(columns[GRAPH] == IMPORTED, np.uint8(IMPORTED), columns[kind])
 
 
-def describe_aliases(store: Store, snapshot: Snapshot) -> dict[str, Any]:
+def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str, Any]:
     """Return which names stand for others, and pairs of names that may be of one thing.
 
-    "merged" is of keys, and "names" has each of these keys as it is first written. A name is
-    proposed to go into one that is not shorter.
+    "merged" is of keys, as it is given, and "names" has each of these keys as it is first written.
+    A name is proposed to go into one that is not shorter.
     """
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
     keys = layer.ids(rows.tolist())
     proposals = propose(keys, layer.vectors[rows]) if keys else []
-    merged = dict(store.aliases())
     return {
-        "merged": merged,
+        "merged": dict(merged),
         "names": _merged_names(snapshot, merged),
         "proposed": [
             _proposed(snapshot, [int(rows[p.b]), int(rows[p.a])], p)
@@ -333,3 +336,54 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
         "end": end,
         "text": layer.texts([row])[0],
     }
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+def describe_method(name: str) -> dict[str, Any]:
+    """Return a method's summary, its group, the layers that it needs, and its parameters."""
+    kind = methods.load(name)
+    described = inspect.getmodule(kind) if name in methods.modules() else kind
+    summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
+    comments, types = _comments(kind), get_type_hints(kind)
+    return {
+        "name": name,
+        "summary": _one_line(summary),
+        "description": _one_line(more),
+        "group": next(group for group, names in methods.grouped().items() if name in names),
+        "default": name == methods.DEFAULT,
+        "layers": sorted(kind.layers),
+        "parameters": [
+            {
+                "name": field.name,
+                "default": field.default,
+                "choices": _choices(types[field.name]),
+                "description": comments.get(field.name, ""),
+            }
+            for field in fields(kind)  # type: ignore[arg-type]
+        ],
+    }
+
+
+def _choices(kind: object) -> list[str]:
+    return list(get_args(kind)) if get_origin(kind) is Literal else []
+
+
+def _comments(kind: type) -> dict[str, str]:
+    """Return the comment behind each field of a dataclass, inherited ones among them."""
+    commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
+    above = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
+    return dict(pair for base in above for pair in commented.findall(_source(base)))
+
+
+def _source(kind: type) -> str:
+    """Return the text of a class, none where a package comes without."""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return ""
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(text.split()))

@@ -674,6 +674,14 @@ class Evidence(Shown):
         )
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Exchange(Shown):
+    """A question that was asked before, and what it was answered."""
+
+    question: str
+    answer: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Passage(Shown):
     """One numbered piece of a context."""

@@ -1,9 +1,11 @@
 """Methods, readers and models of other packages work as Clew's own, by their entry points."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -159,8 +161,9 @@ def test_the_command_line_knows_them(package, tmp_path):
     """`clew methods` lists the method, and says what it and its parameters are."""
     script = "import sys; from clew.cli import main; sys.exit(main())"
     asked = [sys.executable, "-c", script, "methods", "in_order", "--json"]
+    paths = os.pathsep.join([str(package), str(Path(clew.__file__).parents[1])])
     done = subprocess.run(
-        asked, env={"PYTHONPATH": str(package)}, capture_output=True, text=True, check=False
+        asked, env={"PYTHONPATH": paths}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

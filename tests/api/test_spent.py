@@ -33,9 +33,13 @@ def test_a_new_index_cost_what_its_writes_cost(folder):
         first = index.add([document("a")]).usage
         second = index.add([document("b")]).usage
         before = index.spent()
+        costs = index.costs()
         index.add([document("a"), document("b")])
     with open_index(folder, models=models()) as index:
         assert index.spent() == before
+    assert [each.kind for each in costs] == ["add", "add"]
+    assert [each.before for each in costs] == [0, costs[0].generation]
+    assert [each.usage for each in costs] == [first, second]
     assert before.total_seconds == pytest.approx(first.total_seconds + second.total_seconds)
     assert set(before.seconds) == {*first.seconds, *second.seconds}
 

@@ -22,7 +22,7 @@ QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --watch {FILES} {PAID} --json",
-    "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --json",
+    "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --history --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
@@ -38,6 +38,9 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
+    "serve": "--home --host --port --allow-host --proxy --llm --price --reranker --threads",
+    "keys": "",
+    "mcp": f"{PAID} --reranker",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "
     "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",

@@ -129,3 +129,26 @@ def test_logic(snapshot, one, other, a, b):
     if one.operator in {"<", ">="} and not isinstance(one.value, tuple):
         turned = filters.expressions.Comparison(a, {"<": ">=", ">=": "<"}[one.operator], one.value)
         assert a == "tags" or not first & set(match.rows(snapshot, turned).tolist())
+
+
+@pytest.mark.parametrize(
+    ("given", "settled", "names"),
+    [
+        ("TONS >= 45", "tons >= 45", {"tons"}),
+        ("not (Title = 'x' or `Page Count` > 2) and tags has 'ice'", None,
+         {"title", "page count", "tags"}),
+        ("note = null and Note = null", "note = null and Note = null", {"note", "Note"}),
+    ],
+)  # fmt: skip
+def test_fields_are_called_as_documents_call_them(snapshot, given, settled, names):
+    """So a filter that was read against some documents means the same among more of them."""
+    found = match.settled(snapshot, parse(given))
+    assert settled is None or found == parse(settled)
+    assert match.fields_of(found) == names
+    assert match.rows(snapshot, found).tolist() == match.rows(snapshot, parse(given)).tolist()
+
+
+def test_a_field_that_no_document_has_cannot_be_settled(snapshot):
+    """As where a filter is asked of documents: one sentence that names those there are."""
+    with pytest.raises(InputError, match="no document has the field 'nothing': there are id"):
+        match.settled(snapshot, parse("not (id = 'x' and nothing = 1)"))

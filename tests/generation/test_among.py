@@ -12,6 +12,7 @@ from clew.index import choose
 from clew.index.extract import extract
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore
+from clew.types import Document
 from tests.index.build import MODELS, scratch
 from tests.index.test_update import TEXTS, recipe, version
 
@@ -76,3 +77,23 @@ def test_what_is_left_out_cannot_be_looked_up():
             lost -= set(layer.ids(range(len(layer))))
             assert lost
             assert set(layer.rows(sorted(lost))) == {-1}
+
+
+def test_an_alias_that_is_left_out_is_not_known():
+    """A name of a document that is left out leads nowhere, and what it stands for is not told."""
+    documents = [
+        Document(id="a", text="Bo Dahl built the Fram. Bo Dahl sailed."),
+        Document(id="b", text="Robert Quill built the Fram. Robert Quill sailed."),
+    ]
+    with scratch() as folder, EmbeddedStore.create(folder, recipe(True, 0)) as store:
+        index.add(store, documents, MODELS)
+        store.set_aliases({"robert quill": "bo dahl"})
+        whole = open_snapshot(store)
+        [row] = whole.layer("entity").rows(["robert quill"])
+        assert whole.layer("entity").ids([row]) == ["bo dahl"]
+        some = whole.among(np.array([0]))
+        assert some.layer("entity").rows(["robert quill"]) == [-1]
+        store.set_aliases({"robert quill": None, "bo dahl": "robert quill"})
+        some = open_snapshot(store).among(np.array([0]))
+        [row] = some.layer("entity").rows(["bo dahl"])
+        assert some.layer("entity").ids([row]) == ["bo dahl"]

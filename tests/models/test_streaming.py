@@ -1,20 +1,30 @@
 """A reply that is paid for is streamed, so that one longer than was asked for is cut off."""
 
 import json
+import threading
 import time
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from clew.errors import BadReply, BudgetSpent, EndpointError
+from clew.answer import answer
+from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
 from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation
-from clew.models.ledger import Ledger
+from clew.models.ledger import Ledger, Request
+from clew.models.spoken import Spoken
+from clew.testing import ChatContract
+from clew.text.pieces import Pieces
+from tests.answers.evidence import evidence, hit, models
 from tests.models.server import EVENTS, Answer, serving, streamed
 
 pytest.importorskip("httpx2")
 
-from clew.models.openai import OpenAIChat
+from clew.models.openai import OpenAIChat, read_completion
 
 WORDS = "The Fram was built by Colin Archer — in Larvik, 1892. Nordpolhavet 北極."
 USAGE = {"prompt_tokens": 9, "completion_tokens": 30}
@@ -196,3 +206,226 @@ def test_a_budget_ends_with_the_reply_that_was_cut_off(server, tmp_path):
     assert len(server.requests) == 2
     server.respond = lambda request: pytest.fail(json.dumps(request.json))
     assert Conversation(chat, ledger=ledger).complete(prompts[:1])[0].text == WORDS
+
+
+# -- told as it comes -----------------------------------------------------------------------------
+
+
+def whole(server, text=WORDS, size=5, **more):
+    server.respond = lambda _: Answer(streamed(completion(text), size), headers=EVENTS, **more)
+
+
+def test_the_text_is_told_as_it_comes(server):
+    """In many pieces, which are the text together, with a budget or without one."""
+    whole(server)
+    for budget in (None, Budget(tokens=10_000)):
+        told = []
+        talk = replace(conversation(server), budget=budget)
+        [reply] = talk.complete(asked(), on_text=told.append)
+        assert "".join(told) == reply.text == WORDS
+        assert len(told) > 8
+        assert server.requests[-1].json["stream"]
+
+
+class TestStreamingChat(ChatContract):
+    @pytest.fixture
+    def chat(self, server):
+        brief = completion("Larvik, in Norway.", {"prompt_tokens": 9, "completion_tokens": 6})
+        server.respond = lambda _: Answer(streamed(brief), headers=EVENTS)
+        return OpenAIChat(base_url=server.url, model="m")
+
+
+def test_a_reply_that_was_told_is_recorded_as_any_other(server, tmp_path):
+    """The ledger has the same row, and gives it to whoever does not listen, and the other way."""
+    rows = []
+    for name, heard in (("told", [].append), ("plain", None)):
+        server.respond = lambda request: (
+            Answer(streamed(completion()), headers=EVENTS)
+            if "stream" in request.json
+            else Answer(completion())
+        )
+        ledger = Ledger(tmp_path / f"{name}.sqlite")
+        chat = OpenAIChat(base_url=server.url, model="m")
+        Conversation(chat, ledger=ledger).complete(asked(), on_text=heard)
+        rows.append(replace(ledger.recall(Request("m", *asked())), seconds=0))
+        told = []
+        [again] = Conversation(chat, ledger=ledger).complete(asked(), on_text=told.append)
+        assert (again.text, again.recorded, told) == (WORDS, 1, [])
+    assert rows[0] == rows[1]
+    assert len(server.requests) == 2
+
+
+def test_bytes_of_a_character_may_come_apart(server):
+    """A server that drips byte by byte, not escaped, is heard right."""
+    event = {"choices": [{"delta": {"content": "北極 é"}, "finish_reason": None}]}
+    body = b"data: %s\n\ndata: [DONE]\n\n" % json.dumps(event, ensure_ascii=False).encode()
+    server.respond = lambda _: Answer(body, headers=EVENTS, drip_s=0.0005)
+    told = []
+    conversation(server).complete(asked(), on_text=told.append)
+    assert told == ["北極 é"]
+
+
+def test_thoughts_are_not_told(server):
+    """Neither those at the beginning of a reply nor those in a part of their own."""
+    text = " <think>Archer? Yes.\n</think>\n\n Larvik, of course.  "
+    for size in (1, 3, 1_000):
+        whole(server, text, size)
+        told = []
+        [reply] = conversation(server).complete(asked(), on_text=told.append)
+        assert "".join(told) == reply.text == "Larvik, of course."
+    whole(server, "<think>so and so")  # it never ends, so it is all that there is
+    told = []
+    conversation(server).complete(asked(), on_text=told.append)
+    assert told == ["<think>so and so"]
+
+
+@given(st.text("<think>/ \nab", max_size=40), st.lists(st.integers(0, 40), max_size=9))
+def test_what_is_said_is_the_text_of_the_reply(text, places):
+    """However a reply is cut, what is told together with the rest is what is read of it whole."""
+    pieces, said = [], read_completion(completion(text)).text
+    told = Pieces(pieces.append)
+    hearing = Spoken(told)
+    edges = [0, *sorted(places), len(text)]
+    for start, end in pairwise(edges):
+        hearing.add(text[start:end])
+    assert said.startswith("".join(pieces))
+    told.end(said)
+    assert "".join(pieces) == said
+    assert None not in pieces
+
+
+@pytest.mark.parametrize("budget", [None, 10_000])
+def test_a_stream_that_broke_off_is_told_anew(server, budget):
+    """None comes between what was lost and what is asked for again."""
+    body = streamed(completion())
+    bodies = [body, body[: len(body) // 2]]
+    server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
+    told = []
+    talk = replace(conversation(server), budget=budget and Budget(tokens=budget))
+    [reply] = talk.complete(asked(), on_text=told.append)
+    anew = told.index(None)
+    assert WORDS.startswith("".join(told[:anew]))
+    assert "".join(told[anew + 1 :]) == reply.text == WORDS
+
+
+def test_a_second_attempt_has_its_own_length(server):
+    """What was lost of the first one does not make the second one too long."""
+    body = streamed(completion("so and so " * 20))
+    bodies = [body, body.replace(b"data: [DONE]\n\n", b"")]
+    server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
+    [reply] = conversation(server).complete(asked(35))
+    assert reply.text.startswith("so and so")
+
+
+def test_what_was_told_of_a_reply_that_is_too_long(server):
+    """It is cut off while it is heard, and the error is that of any such reply."""
+    whole(server, "so and so " * 2_000, 1)
+    told = []
+    with pytest.raises(EndpointError, match="which was cut off"):
+        conversation(server).complete(asked(), on_text=told.append)
+    assert 100 < len("".join(told)) < 1_000
+
+
+class Gone(Exception):
+    """Whoever listened went away."""
+
+
+@pytest.mark.parametrize("budget", [None, 10_000])
+def test_whoever_listens_may_fail_and_nothing_is_lost(server, tmp_path, budget):
+    """The reply is received, paid for and recorded; then the error is raised, of one call."""
+    whole(server)
+    calls = []
+
+    def fail(piece):
+        calls.append(piece)
+        raise Gone
+
+    bound = budget and Budget(tokens=budget)
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    talk = replace(conversation(server), ledger=ledger, budget=bound)
+    with pytest.raises(Gone):
+        talk.complete(asked(), on_text=fail)
+    assert len(calls) == 1
+    assert ledger.recall(Request("m", *asked())).text == WORDS
+    assert talk.unreported().completion_tokens == 30
+    assert bound is None or (bound.spent_tokens, bound.lost_tokens) == (39, 0)
+    [again] = talk.complete(asked())
+    assert (again.text, again.calls) == (WORDS, 0)
+
+
+def test_whoever_is_slow_does_not_keep_the_reply_waiting(server):
+    """It is received while somebody takes their time over a piece, and what is left comes then."""
+    whole(server, size=20)
+    done = []
+
+    def slow(_piece):
+        if not done:
+            time.sleep(1.6)  # longer than the whole exchange may take
+        done.append(_piece)
+
+    [reply] = conversation(server, timeout_s=0.3).complete(asked(), on_text=slow)
+    assert "".join(done) == reply.text == WORDS
+
+
+def test_pieces_are_told_in_the_thread_that_asks(server):
+    """So that a caller needs no lock; and of a lone prompt only."""
+    whole(server)
+    threads = set()
+    talk = conversation(server)
+    talk.complete(asked(), on_text=lambda _: threads.add(threading.get_ident()))
+    assert threads == {threading.get_ident()}
+    with pytest.raises(InputError, match="a prompt that is alone, not for 2"):
+        talk.complete(asked() * 2, on_text=print)
+
+
+def test_an_endpoint_that_cannot_stream_is_told_whole(server):
+    """Where it answers with JSON all the same, or refuses to stream."""
+    refusal = Answer({"error": {"message": "no stream here"}}, 400)
+    for instead in (Answer(completion()), refusal):
+        server.respond = lambda request, instead=instead: (
+            instead if "stream" in request.json else Answer(completion())
+        )
+        told = []
+        conversation(server).complete(asked(), on_text=told.append)
+        assert told == [WORDS]
+
+
+FRAM = hit("fram", "Colin Archer built the Fram in Larvik.", title="Fram")
+LINE = "Well, an archer.\nANSWER: The Fram was built by Colin Archer [1]"
+
+
+@pytest.fixture
+def talk(server):
+    return conversation(server)
+
+
+@given(
+    st.lists(st.sampled_from(["Archer", "[1]", "ANSWER:", "**", "\n", ",", "北極"]), max_size=9),
+    st.integers(1, 12),
+)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_pieces_are_the_answer(server, talk, words, size):
+    """Whatever an endpoint streams, in whatever pieces, over HTTP."""
+    whole(server, f"ANSWER: {' '.join(words)}", size)
+    told = []
+    found = answer("Who built it?", evidence(FRAM), models(llm=talk), on_text=told.append)
+    anew = max((place for place, piece in enumerate(told) if piece is None), default=-1)
+    assert "".join(told[anew + 1 :]) == found.text
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kind"), [(None, "generated"), (9_000, "generated"), (1_700, "quoted")]
+)
+def test_an_answer_that_broke_off(server, tokens, kind):
+    """It is told anew, whole; where the budget has no room to ask again, quotes are given."""
+    body = streamed(completion(LINE))
+    bodies = [body, body[: body.index(b"y Col")]]
+    server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
+    talk = replace(conversation(server), budget=tokens and Budget(tokens=tokens))
+    told = []
+    found = answer("Who built it?", evidence(FRAM), models(llm=talk), on_text=told.append)
+    anew = told.index(None)
+    assert "The Fram was built by".startswith("".join(told[:anew]))
+    assert "".join(told[anew + 1 :]) == found.text
+    assert None not in told[anew + 1 :]
+    assert found.kind == kind

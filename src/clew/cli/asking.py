@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +13,8 @@ from clew.cli import render
 from clew.cli.options import Opener, Paid, QueryOptions, json_option, paid_options, query_options
 from clew.cli.plain import echo_json
 from clew.cli.program import REFUSED
+from clew.cli.turns import read_turns, write_turn
+from clew.cli.writing import Writing
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -37,15 +41,22 @@ THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
     help="Refuse where what was found answers the question less probably than this.",
 )
 @click.option("--anyway", is_flag=True, help="Refuse nothing: the same as --threshold 0.")
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
+)
 @json_option
 @click.pass_obj
-def ask(
+def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
     opener: Opener,
     question: str,
     query: QueryOptions,
     paid: Paid,
     context_tokens: int | None,
     threshold: float,
+    history: Path | None,
     *,
     anyway: bool,
     as_json: bool,
@@ -54,26 +65,34 @@ def ask(
 
     Without an LLM the answer quotes the sentences that support it best. A citation names a file
     and the range of characters in it: [1] docs/fram.md:138-221. A question that was asked before
-    costs nothing again.
+    costs nothing again. On a terminal an LLM's answer is shown while it is written.
 
     Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
     shown as such, and the exit status is 5.
     """
-    with _opened(opener, query, paid) as index:
+    turns = read_turns(history)
+    writing = Writing() if paid.llm and not as_json and sys.stdout.isatty() else None
+    with _opened(opener, query, paid) as index, writing or nullcontext():
         answer = index.ask(
             question,
             method=query.method,
             context_tokens=context_tokens,
             where=query.where,
+            history=turns,
             budget=paid.budget,
             exact=query.exact,
             min_support=0.0 if anyway else threshold,
+            on_evidence=None,
+            on_text=writing,
             **query.parameters,
         )
+    is_written = writing is not None and writing.end(answer)
     if as_json:
         echo_json(answer)
     else:
-        click.echo(render.answer(answer))
+        click.echo(render.answer(answer, is_written=is_written))
+    if history is not None and answer.text:
+        write_turn(history, question, answer.text)
     if answer.kind == "refused":
         sys.exit(REFUSED)
 
@@ -97,6 +116,7 @@ def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_jso
             method=query.method,
             context_tokens=None,
             where=query.where,
+            history=(),
             budget=paid.budget,
             exact=query.exact,
             **query.parameters,

@@ -24,7 +24,9 @@ from clew.errors import InputError
 
 FILE, VARIABLE = "clew.toml", "CLEW_CONFIG"
 # They run a package's code, or send texts to an address: only a file that is trusted names them.
-_TRUSTED = frozenset("answer_llm embedder judge llm log reranker store tagger web".split())
+_TRUSTED = frozenset(
+    "answer_llm embedder home host hosts judge llm log proxies reranker store tagger web".split()
+)
 _PRICES = "prices"
 _SOURCES = {
     ParameterSource.COMMANDLINE: "command line",

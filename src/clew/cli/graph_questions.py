@@ -58,6 +58,7 @@ class Round:
             method=method,
             context_tokens=self.context_tokens,
             where=None,
+            history=(),
             budget=budget,
             exact=False,
             **self.methods[method],

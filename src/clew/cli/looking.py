@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -193,6 +190,7 @@ def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> It
 def methods(name: str | None, *, as_json: bool) -> None:
     """Show the retrieval methods, or one with its parameters and their defaults."""
     from clew import methods as known
+    from clew.describe import describe_method
 
     found = [describe_method(each) for each in ([name] if name else known.names())]
     if as_json:
@@ -202,52 +200,6 @@ def methods(name: str | None, *, as_json: bool) -> None:
     else:
         click.echo("\n\n".join(_method_groups(found)))
         click.echo("\nParameters:  clew methods NAME")
-
-
-def describe_method(name: str) -> dict[str, Any]:
-    """Return a method's summary, its group, the layers that it needs, and its parameters."""
-    from clew import methods as known
-
-    kind = known.load(name)
-    described = inspect.getmodule(kind) if name in known.modules() else kind
-    summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
-    comments, types = _comments(kind), get_type_hints(kind)
-    return {
-        "name": name,
-        "summary": one_line(summary),
-        "description": one_line(more),
-        "group": next(group for group, names in known.grouped().items() if name in names),
-        "default": name == known.DEFAULT,
-        "layers": sorted(kind.layers),
-        "parameters": [
-            {
-                "name": field.name,
-                "default": field.default,
-                "choices": _choices(types[field.name]),
-                "description": comments.get(field.name, ""),
-            }
-            for field in fields(kind)  # type: ignore[arg-type]
-        ],
-    }
-
-
-def _choices(kind: object) -> list[str]:
-    return list(get_args(kind)) if get_origin(kind) is Literal else []
-
-
-def _comments(kind: type) -> dict[str, str]:
-    """Return the comment behind each field of a dataclass, inherited ones among them."""
-    commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
-    above = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
-    return dict(pair for base in above for pair in commented.findall(_source(base)))
-
-
-def _source(kind: type) -> str:
-    """Return the text of a class, none where a package comes without."""
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return ""
 
 
 def _method_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:

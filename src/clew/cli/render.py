@@ -41,17 +41,17 @@ _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
 
-def answer(found: Answer) -> str:
+def answer(found: Answer, *, is_written: bool = False) -> str:
     """Return an answer, its citations, the thread and tables that led there, and what it cost.
 
-    Of one that was refused, the nearest passages.
+    Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
     if found.kind == "refused":
         near = _nearest(found.evidence)
         costs = dim(ledger(found.usage))
         return "\n\n".join([*_answer_text(found), *near, *_notes(found.evidence), costs])
     blocks = [
-        *_answer_text(found),
+        *(() if is_written else _answer_text(found)),
         *_unsupported(found),
         *citations(found),
         *_thread_block(found),

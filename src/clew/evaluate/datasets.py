@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from clew.errors import InputError
 from clew.evaluate import formats
-from clew.evaluate.formats.parsed import Question
+from clew.evaluate.formats.corpus import Corpus
+from clew.evaluate.formats.parsed import Parsed, Question
 from clew.evaluate.metrics import distinct, normalize_answer
 from clew.types import Document
 
-__all__ = ["About", "Dataset", "Question", "load"]
+__all__ = ["About", "Dataset", "Question", "load", "load_questions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +92,46 @@ def load(
     and place are named), an id that occurs twice, a split that no question has, and where no
     question is left; MissingExtra for Parquet without the extra.
     """
-    if limit is not None and sample is not None:
-        raise InputError("take the first questions or a sample of them, not both")
+    _check_both(limit, sample)
     root, other = Path(path), None if corpus is None else Path(corpus)
     file, parsed, found = formats.read(root, split, other)
     asked = _of_split(parsed.questions, file, split)
     asked = _sampled(_first(asked, limit), sample, seed)
+    return _dataset(_name(root, other), asked, parsed, found)
+
+
+def load_questions(
+    path: str | Path,
+    document_ids: Iterable[str],
+    *,
+    name: str,
+    split: str | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Dataset:
+    """Read the questions of a file, to be asked of documents that are in an index already.
+
+    They are in one of the formats that have their questions in one file, and are chosen as by
+    `load`, which says what is raised.
+    """
+    _check_both(limit, sample)
+    file = Path(path)
+    parsed = formats.parsed_questions(file)
+    asked = _of_split(parsed.questions, file, split)
+    asked = _sampled(_first(asked, limit), sample, seed)
+    return _dataset(name, asked, parsed, Corpus((), frozenset(document_ids)))
+
+
+def _check_both(limit: int | None, sample: int | None) -> None:
+    if limit is not None and sample is not None:
+        raise InputError("take the first questions or a sample of them, not both")
+
+
+def _dataset(name: str, asked: Sequence[Question], parsed: Parsed, found: Corpus) -> Dataset:
     supporting = distinct(id_ for question in asked for id_ in question.supporting_ids)
     return Dataset(
-        name=_name(root, other),
+        name=name,
         corpus=found.documents,
         questions=tuple(
             replace(question, answers=tuple(filter(normalize_answer, question.answers)))

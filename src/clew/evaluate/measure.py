@@ -169,6 +169,7 @@ def _asking(
             method=setting.method,
             context_tokens=scoring.context_tokens,
             where=protocol.where,
+            history=(),
             budget=budget,
             exact=False,
             **protocol.parameters(setting),

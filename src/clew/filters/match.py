@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import translate
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,27 @@ def ids(snapshot: Snapshot, chosen: Filter) -> list[str]:
     return [documents[row].id for row in rows(snapshot, chosen).tolist()]
 
 
+def settled(snapshot: Snapshot, chosen: Filter) -> Filter:
+    """Return a filter whose fields are called as the documents call them.
+
+    Raises InputError for a field that no document has.
+    """
+    if isinstance(chosen, Comparison):
+        return replace(chosen, field=snapshot.get(_FIELDS).known(chosen.field))
+    if isinstance(chosen, Not):
+        return Not(settled(snapshot, chosen.part))
+    assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
+    return replace(chosen, parts=tuple(settled(snapshot, part) for part in chosen.parts))
+
+
+def fields_of(chosen: Filter) -> set[str]:
+    """Return the names of the fields that a filter asks for."""
+    if isinstance(chosen, Comparison):
+        return {chosen.field}
+    parts = (chosen.part,) if isinstance(chosen, Not) else getattr(chosen, "parts", ())
+    return {name for part in parts for name in fields_of(part)}
+
+
 def _holds(chosen: Filter, fields: _Fields) -> NDArray[np.bool_]:
     if isinstance(chosen, Comparison):
         return fields.compared(chosen)
@@ -58,11 +80,12 @@ class _Fields:
         self._column = cache(self._read)
 
     def compared(self, chosen: Comparison) -> NDArray[np.bool_]:
-        places, values = self._column(self._known(chosen.field))
+        places, values = self._column(self.known(chosen.field))
         holds = [_holds_for(value, chosen) for value in values]
         return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
 
-    def _known(self, name: str) -> str:
+    def known(self, name: str) -> str:
+        """Return a field as the documents call it. Raises InputError where none has it."""
         if name in OWN or name in self._names:
             return name
         alike = [each for each in (*OWN, *self._names) if each.casefold() == name.casefold()]

@@ -137,9 +137,21 @@ def _among(store: Store, view: View, whole: Assembly, documents: NDArray[np.int6
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """
-    assembly = _assembled(view, whole.stored["document"][documents])
+    rows = whole.stored["document"][documents]
+    assembly = _assembled(view, rows)
     recall = Recall(store.cache, view, assembly.stored, whole=False)
-    return build(Parts(assembly, view), recall=recall)
+    return build(Parts(assembly, view, _aliases_among(view, rows)), recall=recall)
+
+
+def _aliases_among(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:
+    """Return the aliases both of whose names stand in some documents: no others are known there."""
+    aliases = resolved(view.aliases())
+    if not aliases:
+        return aliases
+    rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
+    present = assemble.entities_of(view.segments, documents)
+    known = {key for key, row in rows.items() if row in present}
+    return {a: b for a, b in aliases.items() if a in known and b in known}
 
 
 def _assembled(

@@ -300,12 +300,21 @@ def _targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
     n_stored = max(*sizes, *aliases, *aliases.values(), 0) + 2
     target = np.arange(n_stored, dtype=small(n_stored))
     if aliases:
-        live = live_rows(table, documents)
-        layers = ((name.partition(".")[0], name) for name in _ENTITY_COLUMNS)
-        present = {e for layer, name in layers for e in table[name][live.rows[layer]].tolist()}
+        present = _entities_of(table, documents)
         pairs = {a: b for a, b in aliases.items() if b in present}
         target[list(pairs)] = list(pairs.values())
     return target
+
+
+def entities_of(segments: Sequence[Segment], documents: Rows) -> set[int]:
+    """Return the stored entities that live `documents`, or what was extracted of them, have."""
+    return _entities_of(schema.table(segments), documents)
+
+
+def _entities_of(table: Table, documents: Rows) -> set[int]:
+    live = live_rows(table, documents)
+    layers = ((name.partition(".")[0], name) for name in _ENTITY_COLUMNS)
+    return {e for layer, name in layers for e in table[name][live.rows[layer]].tolist()}
 
 
 # -- units and their mentions ---------------------------------------------------------------------

@@ -44,6 +44,7 @@ class Parts:
 
     assembly: Assembly
     view: View
+    some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
     _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class Parts:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """Which entity key stands for which other one."""
-        return resolved(self.view.aliases())
+        return resolved(self.view.aliases()) if self.some_aliases is None else self.some_aliases
 
     @property
     def dimension(self) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overl
 
 import numpy as np
 
-from clew import steps
+from clew import arguments, steps
 from clew.algo.knn import core_of, core_size
 from clew.derived import Derived
 from clew.errors import InputError
@@ -44,6 +44,16 @@ CORE_BY = ("pagerank", "random")
 ENTITIES = ("llm", "statistical")
 NOTE = "wanted"  # what a store keeps the wish under
 CORE_SHARE = 0.8  # β in KET-RAG's paper
+_EXTRACTION = {
+    "units": arguments.number(0, 1),
+    "value": arguments.TEXT,
+    "triples": arguments.TEXT,
+    "core": arguments.number(0, 1),
+    "core_by": arguments.TEXT,
+    "entities": arguments.TEXT,
+    "entity_threshold": arguments.number(0, 1),
+    "entity_words": arguments.whole(1),
+}
 _LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 _PAID = [*_READ, SOURCES.index("recorded")]
@@ -133,6 +143,31 @@ class Wanted:
         return cls(**plain)
 
 
+def wished(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
+    """Return what was wanted last with what is `given`, None standing for nothing given.
+
+    Raises InputError for what cannot be wanted together.
+    """
+    named = {name: each for name, each in given.items() if each is not None}
+    arguments.check(named, _EXTRACTION)
+    wanted = Wanted.from_plain({**kept, **named})
+    if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
+        raise InputError(
+            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
+            f"for triples by llm, or leave the core out"
+        )
+    if wanted.triples != "llm" and "entities" in named:
+        raise InputError(
+            f"entities are what an LLM relates, but triples are wanted by {wanted.triples!r}: ask "
+            f"for triples by llm, or leave the entities out"
+        )
+    if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
+        raise InputError(
+            "a threshold and words are of statistical entities: ask for entities='statistical'"
+        )
+    return wanted
+
+
 def check_share(share: float, of: str) -> None:
     """Raise InputError where a share `of` something is none."""
     if not 0 <= share <= 1:
@@ -158,12 +193,12 @@ def consider(
 
 def waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     """Return how many chunks wait for an LLM, by kind: chosen ones, and new ones to choose from."""
-    wished = Wanted.from_plain(store.note(NOTE)).kinds()
+    kinds = Wanted.from_plain(store.note(NOTE)).kinds()
     stored = stored_chunks(snapshot)
     counts = {}
     for kind in KINDS:
         work = store.work(kind)
-        new = ~np.isin(snapshot.layer("chunk").columns[kind], _PAID) & (kind in wished)
+        new = ~np.isin(snapshot.layer("chunk").columns[kind], _PAID) & (kind in kinds)
         new &= snapshot.are_texts() & ~np.isin(stored, list(work))
         counts[kind] = int(np.sum(new | np.isin(stored, _chosen_ones(work))))
     return counts

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.errors import EndpointError
 from clew.lazy import lazy
+from clew.text.pieces import OnPiece
 from clew.types import Extraction, Mention, TokenVectors
 
 if TYPE_CHECKING:
@@ -277,6 +278,32 @@ class Chat(Protocol):
         ...
 
 
+class StreamingChat(Chat, Protocol):
+    """A chat that tells of a reply's text while it comes."""
+
+    def ask(
+        self,
+        prompt: Prompt,
+        turns: Sequence[Turn] = (),
+        *,
+        stop: threading.Event | None = None,
+        on_lost: OnLost | None = None,
+        on_text: OnPiece | None = None,
+    ) -> Turn:
+        """Return the next reply as any chat does, and tell `on_text` of its text as it comes.
+
+        The pieces since the last None are together the text of the turn; None says that what was
+        told before does not count, such as where a stream broke off and is asked for again. It is
+        called in this thread, and what it raises ends the exchange.
+        """
+        ...
+
+
+def is_streaming(chat: Chat) -> TypeGuard[StreamingChat]:
+    """Say whether a chat tells of a reply's text while it comes."""
+    return "on_text" in signature(chat.ask).parameters
+
+
 def is_chat(llm: object) -> TypeGuard[Chat]:
     """Say whether an LLM can be asked one exchange at a time."""
     return hasattr(llm, "ask") and hasattr(llm, "count_tokens")
@@ -289,13 +316,21 @@ class RecordedLLM(LLM, Protocol):
     """An LLM that tells what it paid for even where an error ends the batch."""
 
     def complete(
-        self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        on_reply: OnReply | None = None,
+        on_text: OnPiece | None = None,
     ) -> list[Reply]:
         """Return a reply for each prompt, in order, as any LLM does.
 
         `on_reply` is told of each reply, by its prompt's position, as soon as its conversation
         ended, from the thread that held it; also before an error of another prompt ends the
         batch. A refusal is told once something shows that the endpoint takes such prompts.
+
+        `on_text` is for a prompt that is alone: it is told of the text of its reply as that comes,
+        where it does, as a `StreamingChat` tells it, in this thread. What it raises is raised here
+        once the reply is received and recorded, and it is not called again.
         """
         ...
 

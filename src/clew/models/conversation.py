@@ -23,12 +23,15 @@ from clew.models import (
     Turn,
     batch,
     is_chat,
+    is_streaming,
 )
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
+from clew.models.spoken import Kept
 from clew.text import tokens
+from clew.text.pieces import OnPiece
 
 _AROUND = 64  # tokens that a template may put around a message, at the most
 
@@ -75,21 +78,31 @@ class Conversation:
             reach()
 
     def complete(
-        self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        on_reply: OnReply | None = None,
+        on_text: OnPiece | None = None,
     ) -> list[Reply]:
         """Return a reply for each prompt, in order, and tell `on_reply` of each as it comes.
 
         What the ledger has whole comes first, so that no error keeps it back. Raises what ends
         the whole batch, once all that was under way is recorded: BudgetSpent, EndpointError, or
         PromptRefused where nothing shows that such prompts are taken.
+
+        With a prompt alone `on_text` is told of the text of its reply while that comes, where the
+        chat can; nobody is told of one that the ledger has. What `on_text` raises is raised once
+        the reply is recorded.
         """
+        if on_text is not None and len(prompts) != 1:
+            raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
         for prompt in prompts:
             validator(prompt.schema)  # a broken schema is found before anything is paid for
         self._check_price()
         replies = _Replies(on_reply or _tell_nobody)
 
         def hold(i: int, stop: threading.Event) -> None:
-            outcome = self._converse(prompts[i], stop)
+            outcome = self._converse(prompts[i], stop, on_text)
             taken = outcome.refusal is None or self._takes(prompts[i])
             replies.add(i, outcome, taken=taken)
 
@@ -150,24 +163,32 @@ class Conversation:
         except Stopped:
             return None
 
-    def _converse(self, prompt: Prompt, stop: threading.Event) -> _Outcome:
+    def _converse(self, prompt: Prompt, stop: threading.Event, on_text: OnPiece | None) -> _Outcome:
         paid: list[Turn] = []
         try:
-            return self._talk(prompt, stop, paid)
+            return self._talk(prompt, stop, paid, on_text)
         except BaseException:
             with self._lock:
                 self._unreported.extend(paid)
             raise
 
-    def _talk(self, prompt: Prompt, stop: threading.Event, paid: list[Turn]) -> _Outcome:
+    def _talk(
+        self,
+        prompt: Prompt,
+        stop: threading.Event,
+        paid: list[Turn],
+        on_text: OnPiece | None = None,
+    ) -> _Outcome:
         """Hold a conversation, and add the turns that it buys to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
         data, fault, refusal = None, "", None
         while not turns or (fault and prompt.schema is not None and len(turns) <= self.repairs):
             request = Request(self.name, prompt, tuple(turns))
+            if on_text is not None and turns:
+                on_text(None)
             try:
-                turn = self._turn(request, stop, paid)
+                turn = self._turn(request, stop, paid, on_text)
             except PromptRefused as error:
                 data, fault, refusal = None, str(error), error
                 break
@@ -179,7 +200,9 @@ class Conversation:
         reply = replace(_reply(turns, paid), data=data, error=fault)
         return _Outcome(reply, None if turns else refusal)
 
-    def _turn(self, request: Request, stop: threading.Event, paid: list[Turn]) -> Turn:
+    def _turn(
+        self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
+    ) -> Turn:
         """Return the reply that counts: what the ledger has, else what is paid for now."""
         known = None if self.ledger is None else self.ledger.recall(request)
         if known is not None:
@@ -188,18 +211,22 @@ class Conversation:
             raise Stopped
         if self.ledger is not None:
             self.ledger.check_room()
-        turn = self._buy(request, stop)
+        told = None if on_text is None else Kept(on_text)
+        turn = self._buy(request, stop, told)
         billed = self._bill(turn)
         turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
         paid.append(turn)
-        return turn if self.ledger is None else self.ledger.record(request, turn)
+        counts = turn if self.ledger is None else self.ledger.record(request, turn)
+        if told is not None:
+            told.check()
+        return counts
 
-    def _buy(self, request: Request, stop: threading.Event) -> Turn:
+    def _buy(self, request: Request, stop: threading.Event, on_text: OnPiece | None) -> Turn:
         if self.budget is None:
-            return self._ask(request, stop, None)
+            return self._ask(request, stop, None, on_text)
         given = self.chat.count_tokens(request.prompt, request.turns)
         with Purchase(self.budget, self._worst(request, given), stop) as purchase:
-            turn = self._ask(request, stop, purchase.on_lost)
+            turn = self._ask(request, stop, purchase.on_lost, on_text)
             purchase.settle(self._charged(request, turn, given))
         return turn
 
@@ -217,9 +244,19 @@ class Conversation:
         own = bill(given, tokens.at_least(turn.text), self.price)
         return replace(billed, tokens=max(billed.tokens, own.tokens), usd=max(billed.usd, own.usd))
 
-    def _ask(self, request: Request, stop: threading.Event, on_lost: OnLost | None) -> Turn:
+    def _ask(
+        self,
+        request: Request,
+        stop: threading.Event,
+        on_lost: OnLost | None,
+        on_text: OnPiece | None,
+    ) -> Turn:
+        prompt, turns, chat = request.prompt, request.turns, self.chat
         began = time.perf_counter()
-        turn = self.chat.ask(request.prompt, request.turns, stop=stop, on_lost=on_lost)
+        if on_text is not None and is_streaming(chat):
+            turn = chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text)
+        else:
+            turn = chat.ask(prompt, turns, stop=stop, on_lost=on_lost)
         return replace(turn, seconds=time.perf_counter() - began)
 
     def _worst(self, request: Request, given: int | None) -> Bill:

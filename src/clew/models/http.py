@@ -21,6 +21,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cached_property, partial
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -36,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 Post = Callable[..., Any]  # a request body, and `on_lost`, to the parsed reply
 Watch = Callable[[Any], None]  # told of each event of a stream; raises TooMuch to cut it off
+Hear = Callable[[Any], None]  # told of the same events where they are waited for
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -150,12 +152,15 @@ class Endpoint:
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
         most_bytes: int = MOST_BYTES,
-        watch: Watch | None = None,
+        watch: Callable[[], Watch] | None = None,
+        hear: Hear | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.
 
         A reply of more than `most_bytes` is cut off there, and is none. Of one that is streamed
-        as events the list of these is returned, and `watch` is told of each as it comes.
+        as events the list of these is returned. What `watch` gives for an attempt is told of each
+        as it comes, in the thread that receives them; and `hear` in this one, which may take its
+        time over it, with None before another attempt. What `hear` raises ends the exchange.
         `on_lost` is told of each attempt that was sent and brought no answer, and whether another
         follows. Raises Refused, EndpointError, and Stopped where `stop` is set before an attempt.
         """
@@ -165,7 +170,9 @@ class Endpoint:
         for attempt in range(1, self.attempts + 1):
             if stop.is_set():
                 raise Stopped
-            reply = self._try(content, most_bytes, watch)
+            if hear is not None and attempt > 1:
+                hear(None)
+            reply = self._try(content, most_bytes, watch and watch(), hear)
             if not isinstance(reply, _Fault):
                 return reply
             if reply.unreached and not self._reached.is_set():
@@ -218,10 +225,11 @@ class Endpoint:
             return None
 
     def _get(self) -> httpx2.Response:
-        return _within(_WHOLE * self.timeout_s, lambda: self._client.get(self._url))
+        seconds = _WHOLE * self.timeout_s
+        return _within(seconds, lambda _: self._client.get(self._url), _hear_nothing)
 
-    def _try(self, content: bytes, most_bytes: int, watch: Watch | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-        received = self._received(content, most_bytes, watch)
+    def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+        received = self._received(content, most_bytes, watch, hear)
         if isinstance(received, _Fault):
             return received
         self._reached.set()
@@ -238,21 +246,22 @@ class Endpoint:
         raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
 
     def _received(
-        self, content: bytes, most_bytes: int, watch: Watch | None
+        self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
     ) -> tuple[int, Mapping[str, str], bytes | list[Any]] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
         whole_s = _WHOLE * self.timeout_s
 
-        def exchange() -> tuple[int, Mapping[str, str], bytes | list[Any]]:
+        def exchange(tell: Hear) -> tuple[int, Mapping[str, str], bytes | list[Any]]:
             with self._client.stream("POST", self._url, content=content) as response:
                 pieces = _bounded(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
-                    return response.status_code, response.headers, _events(pieces, watch)
+                    found = _events(pieces, watch, tell)
+                    return response.status_code, response.headers, found
                 return response.status_code, response.headers, b"".join(pieces)
 
         try:
-            return _within(whole_s, exchange)
+            return _within(whole_s, exchange, hear or _hear_nothing)
         except TooMuch as error:
             self._reached.set()
             hint = "check the server, or the base URL; it may have been billed"
@@ -318,25 +327,42 @@ class Endpoint:
         return client
 
 
-def _within(seconds: float, ask: Callable[[], Result]) -> Result:
+def _hear_nothing(_event: object) -> None:
+    pass
+
+
+_ENDED = object()  # behind all that is heard
+
+
+def _within(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
     """Return what `ask` gives. Raises TooMuch where it takes longer, and leaves it behind then.
 
-    The time-out of a client starts anew with each byte, also among the headers, so a server that
-    drips is only ended by a clock of our own.
+    What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
+    behind, and what is received does not wait for whoever hears it. The time-out of a client
+    starts anew with each byte, also among the headers, so a server that drips is only ended by a
+    clock of our own.
     """
     found: Future[Result] = Future()
+    told: SimpleQueue[Any] = SimpleQueue()
 
     def run() -> None:
         try:
-            found.set_result(ask())
+            found.set_result(ask(told.put))
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             found.set_exception(error)
+        finally:
+            told.put(_ENDED)
 
     threading.Thread(target=run, name="clew-request", daemon=True).start()
-    try:
-        return found.result(seconds)
-    except TimeoutError:
-        raise TooMuch(f"no whole reply within {seconds:g} s") from None
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            each = told.get(timeout=max(ends - time.monotonic(), 0))
+        except Empty:
+            raise TooMuch(f"no whole reply within {seconds:g} s") from None
+        if each is _ENDED:
+            return found.result()
+        hear(each)
 
 
 def _bounded(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
@@ -351,7 +377,7 @@ def _bounded(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[
         yield piece
 
 
-def _events(pieces: Iterable[bytes], watch: Watch) -> list[Any]:
+def _events(pieces: Iterable[bytes], watch: Watch, tell: Hear) -> list[Any]:
     """Return the JSON of the events of a stream, up to the one that says that it is done.
 
     Raises _BrokenOff where that does not come, or an event is no JSON.
@@ -367,6 +393,7 @@ def _events(pieces: Iterable[bytes], watch: Watch) -> list[Any]:
         if isinstance(event, dict) and event.get("error"):
             raise _BrokenOff("a stream that ended in an error")
         watch(event)
+        tell(event)
         events.append(event)
     raise _BrokenOff("a stream that broke off")
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import InputError, MissingExtra, ModelError
 from clew.models import OnLost, Prompt, Turn
 from clew.models.prices import FREE, Price
+from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.models.openai import OpenAIChat
@@ -77,8 +78,9 @@ class LocalChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
-        return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost)
+        return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text)
 
     def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
         return self._chat.count_tokens(prompt, turns)

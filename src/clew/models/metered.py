@@ -27,6 +27,7 @@ from clew.models import (
     is_recorded,
 )
 from clew.models.paying import Payer, paid_by
+from clew.text.pieces import OnPiece
 from clew.types import Mention, TokenVectors, Usage
 
 if TYPE_CHECKING:
@@ -230,7 +231,11 @@ class _MeteredRecordedLLM(_MeteredLLM):
     inner: RecordedLLM
 
     def complete(
-        self, prompts: Sequence[Prompt], *, on_reply: OnReply | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        on_reply: OnReply | None = None,
+        on_text: OnPiece | None = None,
     ) -> list[Reply]:
         """Count each reply when it is told, so that nothing is lost where an error ends all."""
 
@@ -241,7 +246,9 @@ class _MeteredRecordedLLM(_MeteredLLM):
 
         with self.meter.stage("llm"):
             try:
-                return self.inner.complete(prompts, on_reply=told)
+                if on_text is None:
+                    return self.inner.complete(prompts, on_reply=told)
+                return self.inner.complete(prompts, on_reply=told, on_text=on_text)
             except BaseException:
                 self.unreported()
                 raise

@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,7 +22,9 @@ from clew.models.budget import Budget, Purchase, bill
 from clew.models.paying import Payer, payer
 from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
 from clew.models.replies import messages
+from clew.models.spoken import THOUGHTS, Spoken
 from clew.text import tokens
+from clew.text.pieces import OnPiece, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +39,6 @@ _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
 _V1 = re.compile(r"/v1/?\Z")
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +80,31 @@ class OpenAIChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
+        on_text: OnPiece | None = None,
     ) -> Turn:
         from clew.models.http import Refused
 
         most = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
+        # What comes is paid for, or waited for.
+        is_streamed = on_lost is not None or on_text is not None
+        heard = None if on_text is None else _Heard(on_text)
         while True:
             body = self._body(prompt, turns)
-            if on_lost is not None and _STREAM not in self._lacks:  # what comes is paid for
+            if is_streamed and _STREAM not in self._lacks:
                 body |= {_STREAM: True, "stream_options": {"include_usage": True}}
-            watch = _Watched(prompt.max_tokens)
             try:
                 found = self._endpoint.post(
-                    body, stop=stop, on_lost=on_lost, most_bytes=most, watch=watch
+                    body,
+                    stop=stop,
+                    on_lost=on_lost,
+                    most_bytes=most,
+                    watch=partial(_Watched, prompt.max_tokens),
+                    hear=heard,
                 )
-                return self._read(found)
+                turn = self._read(found)
+                if heard is not None:
+                    heard.end(turn.text)
+                return turn
             except Refused as refusal:
                 lacking = _lacking(refusal, body)
                 if lacking:
@@ -321,6 +333,26 @@ class _Watched:
             raise TooMuch(f"a reply of more than {self._most:,} tokens, which was cut off")
 
 
+class _Heard:
+    """Tells of a reply's text while it streams."""
+
+    def __init__(self, on_text: OnPiece) -> None:
+        self._pieces = Pieces(on_text)
+        self._spoken = Spoken(self._pieces)
+
+    def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt
+        if event is None:
+            self._spoken.anew()
+            return
+        content = _delta(event).get("content")
+        if isinstance(content, str):
+            self._spoken.add(content)
+
+    def end(self, text: str) -> None:
+        """Tell what nobody was told of yet."""
+        self._pieces.end(text)
+
+
 def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
     """Return what an event of a stream adds to the reply, nothing where it has no such part."""
     try:
@@ -363,7 +395,7 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
 
 def _text(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
     """Return the words of a message: a string, or a list of parts; without a model's thoughts."""
-    text = _THOUGHTS.sub("", _plain(content)).strip()
+    text = THOUGHTS.sub("", _plain(content)).strip()
     return text.encode("utf-8", "replace").decode()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent
-from clew.models import LLM, Models, Prompt, Reply
+from clew.models import LLM, Models, Prompt, Reply, is_recorded
 from clew.prompts import prompt
 from clew.text.analyze import terms
 from clew.text.keys import name_key
@@ -18,6 +18,8 @@ from clew.types import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from clew.text.pieces import OnPiece
 
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
@@ -64,10 +66,16 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     return list(dict.fromkeys(names)), notes
 
 
-def reply_to(llm: LLM, asked: Prompt) -> Reply:
-    """Return the LLM's reply; one without a use, which says so, where the budget is spent."""
+def reply_to(llm: LLM, asked: Prompt, *, on_text: OnPiece | None = None) -> Reply:
+    """Return the LLM's reply; one without a use, which says so, where the budget is spent.
+
+    `on_text` is told of its text while it comes, where the LLM can.
+    """
     try:
-        [reply] = llm.complete([asked])
+        if on_text is not None and is_recorded(llm):
+            [reply] = llm.complete([asked], on_text=on_text)
+        else:
+            [reply] = llm.complete([asked])
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
     return reply

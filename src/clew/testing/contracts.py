@@ -18,6 +18,7 @@ from clew.models import (
     Turn,
     gives_tokens,
     is_chat,
+    is_streaming,
 )
 from clew.types import (
     Document,
@@ -120,6 +121,14 @@ class ChatContract:
             assert turn.text or turn.fault
             assert counted is None or counted == turn.prompt_tokens
             assert (turn.completion_tokens or 0) <= prompt.max_tokens
+
+    def test_what_is_told_of_a_reply_is_its_text(self, chat: Chat) -> None:
+        """The pieces of a chat that streams are the text of the turn, behind the last None."""
+        pieces: list[str | None] = [None]
+        if is_streaming(chat):
+            turn = chat.ask(self.prompts[1], on_text=pieces.append)
+            last = len(pieces) - pieces[::-1].index(None)
+            assert "".join(piece for piece in pieces[last:] if piece) == turn.text
 
     def test_a_reply_can_be_repaired(self, chat: Chat) -> None:
         """Earlier turns reach the model, so they count as tokens of the prompt."""

@@ -29,6 +29,7 @@ from clew.models.cosine import Cosine
 from clew.models.maxsim import MaxSim
 from clew.models.replies import messages
 from clew.models.rules import RuleTagger
+from clew.text.pieces import OnPiece
 from clew.types import (
     TokenVectors,
 )
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _WORD = re.compile(r"\w+")
+_PIECES = re.compile(r"\s*\S+|\s+")
 _TRIGRAM_WEIGHT = 0.3  # of one trigram beside its word
 
 
@@ -164,8 +166,9 @@ class ScriptedLLM:
 class ScriptedChat:
     """A chat that says what `answer` gives for a prompt and its earlier turns; tokens are words.
 
-    An answer is a text, a JSON value, a whole `Turn`, or an exception, which is raised. `asked`
-    holds every exchange, in the order in which they began.
+    An answer is a text, a JSON value, a whole `Turn`, or an exception, which is raised. Whoever
+    hears a reply as it comes hears a word at a time. `asked` holds every exchange, in the order in
+    which they began.
     """
 
     def __init__(
@@ -191,7 +194,15 @@ class ScriptedChat:
         *,
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,  # noqa: ARG002 -- nothing gets lost
+        on_text: OnPiece | None = None,
     ) -> Turn:
+        turn = self._turn(prompt, turns, stop)
+        if on_text is not None:
+            for piece in _PIECES.findall(turn.text):
+                on_text(piece)
+        return turn
+
+    def _turn(self, prompt: Prompt, turns: Sequence[Turn], stop: threading.Event | None) -> Turn:
         if stop is not None and stop.is_set():
             raise Stopped
         self.asked.append((prompt, tuple(turns)))

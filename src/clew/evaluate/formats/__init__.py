@@ -48,7 +48,7 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
         questions, parsed = path / "queries.jsonl", beir.read(path, split)
     else:
         questions = _questions_file(path)
-        parsed = _parsed(questions)
+        parsed = parsed_questions(questions)
     if corpus is not None:
         found = corpora.read(corpus)
     elif parsed.pool is not None:
@@ -61,7 +61,8 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
     return questions, parsed, found
 
 
-def _parsed(path: Path) -> Parsed:
+def parsed_questions(path: Path) -> Parsed:
+    """Return the questions of a file. Raises InputError."""
     first = next(records(path), None)
     if first is None:
         raise InputError(f"{path}: no questions")

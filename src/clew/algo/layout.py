@@ -1,0 +1,181 @@
+"""Where the nodes of a graph are drawn: by forces, or in columns from one node on.
+
+Forces are those of Fruchterman and Reingold (1991): neighbours attract each other, all nodes repel
+each other. What repels is summed on a grid by a convolution, as in particle-mesh methods, so a step
+costs O(n + cells log cells) and not O(n²). The first positions are a spectral layout: eigenvectors
+of the random walk, by power iterations (Koren 2003).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.fft import irfft2, rfft2
+from scipy.sparse import csr_array, diags_array
+from scipy.spatial import cKDTree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Places = NDArray[np.float64]  # (n, 2)
+
+_STEPS = 80
+_POWERS = 30
+_CELLS = 128  # of the grid, a side
+_SOFT = 0.5  # cells; nearer nodes repel each other no more than those that far apart
+_GRAVITY = 0.5  # nodes without edges fill a disc of the area that all nodes need, twice
+_PULL = 4.0
+_JITTER = 0.1  # of the first positions, so that equal ones part
+_APART, _PARTINGS = 0.5, 10
+_GOLDEN = np.pi * (3 - 5**0.5)  # an angle of which no multiple is near another
+_DECIMALS = 4
+
+
+def force_layout(graph: csr_array) -> Places:
+    """Return an (n, 2) place for each node of a symmetric (n, n) graph, from -1 to 1.
+
+    Weights are > 0. The same graph has the same places in every run.
+    """
+    n = graph.shape[0]
+    if n < 2:
+        return np.zeros((n, 2))
+    random = np.random.default_rng(0)
+    pull = _evened(graph)
+    places = _spectral(pull, random) + _JITTER * random.standard_normal((n, 2))
+    side = np.sqrt(n)  # one node has about a square of side 1
+    places *= side / 2 / np.abs(places).max()
+    kernel = _kernel()
+    for step in range(_STEPS):
+        push = _repulsion(places, kernel)
+        moved = push + _attraction(pull, places) - _GRAVITY * places
+        length = np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
+        heat = side / 10 * (1 - step / _STEPS) ** 2 + 0.01
+        places = places + moved / length * np.minimum(length, heat)
+    return _within(_parted(places))
+
+
+def _parted(places: Places) -> Places:
+    """Return places of which few are nearer to each other than half a node's square is wide."""
+    turn = np.arange(len(places)) * _GOLDEN
+    away = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    for _ in range(_PARTINGS):
+        pairs = cKDTree(places).query_pairs(_APART, output_type="ndarray")
+        a, b = pairs[np.lexsort(pairs.T)].T
+        way = places[a] - places[b] + 1e-3 * (away[a] - away[b])
+        length = np.linalg.norm(way, axis=1, keepdims=True)
+        push = way / length * np.maximum(_APART - length, 0) / 2
+        places = places.copy()
+        np.add.at(places, a, push)
+        np.add.at(places, b, -push)
+    return places
+
+
+def _evened(graph: csr_array) -> csr_array:
+    """Return a graph in which an edge between nodes of many edges is a weak one."""
+    pull = csr_array((np.log1p(graph.data), graph.indices, graph.indptr), shape=graph.shape)
+    degrees = np.asarray(pull.sum(axis=1)).ravel()
+    scale = diags_array(1 / np.sqrt(np.maximum(degrees, 1e-9)))
+    return csr_array(scale @ pull @ scale)
+
+
+def _spectral(pull: csr_array, random: np.random.Generator) -> Places:
+    """Return the two slowest modes of a lazy random walk, as far as some steps show them."""
+    degrees = np.asarray(pull.sum(axis=1), dtype=np.float64).ravel()
+    mass = degrees + 1e-3 * max(degrees.mean(), 1e-9)
+    walk = diags_array(1 / mass) @ pull
+    places = random.standard_normal((len(mass), 2))
+    for _ in range(_POWERS):
+        places = 0.5 * (places + walk @ places)
+        places -= mass @ places / mass.sum()
+        first, second = places.T
+        second -= first * (mass @ (first * second)) / max(mass @ first**2, 1e-12)
+        places /= np.maximum(np.sqrt(mass @ places**2 / mass.sum()), 1e-12)
+    # Few far ones would press the others into a point: ranks are as far from each other.
+    ranks = np.argsort(np.argsort(places, axis=0, kind="stable"), axis=0, kind="stable")
+    return ranks / max(len(mass) - 1, 1) * 2 - 1
+
+
+def _attraction(pull: csr_array, places: Places) -> Places:
+    """Return the sum over a node's edges of the way to its neighbour, times the weight."""
+    rows = np.repeat(np.arange(pull.shape[0]), np.diff(pull.indptr))
+    way = places[pull.indices] - places[rows]
+    way *= (_PULL * pull.data)[:, None]
+    return np.stack(
+        [np.bincount(rows, weights=each, minlength=len(places)) for each in way.T], axis=1
+    )
+
+
+def _kernel() -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return the transforms of how a node pushes others, 1 / distance, in cells of the grid."""
+    steps = np.fft.fftfreq(2 * _CELLS, 1 / (2 * _CELLS))
+    x, y = np.meshgrid(steps, steps, indexing="ij")
+    softened = x**2 + y**2 + _SOFT**2
+    return rfft2(x / softened), rfft2(y / softened)
+
+
+def _repulsion(
+    places: Places, kernel: tuple[NDArray[np.complex128], NDArray[np.complex128]]
+) -> Places:
+    """Return the push of all nodes on each, read off the grid between the nodes' cells."""
+    low = places.min(axis=0)
+    cell = max(float((places.max(axis=0) - low).max()), 1e-6) / (_CELLS - 2)
+    at = (places - low) / cell
+    corner = at.astype(np.int64)
+    rest = at - corner
+    cells, shares = [], []
+    for dx in (0, 1):
+        for dy in (0, 1):
+            cells.append((corner[:, 0] + dx) * _CELLS + corner[:, 1] + dy)
+            shares.append(np.abs(1 - dx - rest[:, 0]) * np.abs(1 - dy - rest[:, 1]))
+    many, share = np.concatenate(cells), np.concatenate(shares)
+    mass = np.bincount(many, weights=share, minlength=_CELLS**2).reshape(_CELLS, _CELLS)
+    spread = rfft2(mass, s=(2 * _CELLS, 2 * _CELLS))
+    pushes = []
+    for one in kernel:
+        field = irfft2(spread * one, s=(2 * _CELLS, 2 * _CELLS))[:_CELLS, :_CELLS].ravel()
+        pushes.append(sum(field[c] * s for c, s in zip(cells, shares, strict=True)) / cell)
+    return np.stack(pushes, axis=1)
+
+
+def _within(places: Places) -> Places:
+    """Return places around the middle, from -1 to 1, rounded."""
+    places = places - (places.max(axis=0) + places.min(axis=0)) / 2
+    rounded: Places = np.round(places / max(np.abs(places).max(), 1e-9), _DECIMALS)
+    return rounded
+
+
+def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int]) -> Places:
+    """Return an (n, 2) place for each node, from -1 to 1, in columns by the way from `starts`.
+
+    The first column holds the starts, the next one their neighbours, and the last one what no
+    edge leads to. In a column nodes stand by the mean of their neighbours in the one before.
+    """
+    near: list[list[int]] = [[] for _ in range(n)]
+    for a, b in edges:
+        near[a].append(b)
+        near[b].append(a)
+    columns, left = [list(dict.fromkeys(starts))], set(range(n)) - set(starts)
+    while columns[-1]:
+        found = dict.fromkeys(b for a in columns[-1] for b in near[a] if b in left)
+        left -= set(found)
+        columns.append(list(found))
+    columns = [each for each in (*columns, sorted(left)) if each]
+    places = np.zeros((n, 2))
+    for number, column in enumerate(columns):
+        before = set(columns[number - 1]) if number else set()
+        heights = {a: _mean([places[b, 1] for b in near[a] if b in before]) for a in column}
+        for place, node in enumerate(sorted(column, key=lambda a: (heights[a], a))):
+            places[node] = _spaced(number, len(columns)), _spaced(place, len(column))
+    return np.round(places, _DECIMALS)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _spaced(place: int, n: int) -> float:
+    """Return where one of `n` stands that are spread from -1 to 1; one is in the middle."""
+    return 2 * place / (n - 1) - 1 if n > 1 else 0.0

@@ -1,0 +1,270 @@
+"""`clew serve` and `clew keys`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clew.cli.options import (
+    DEFAULT_INDEX,
+    INDEX_VARIABLE,
+    PAID_OPTIONS,
+    json_option,
+    llm_option,
+    reranker_option,
+)
+from clew.cli.plain import aligned, dim, echo_json, one_line
+from clew.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from clew.server.keys import Keys
+
+PORT = 8765
+
+_home_option = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="CLEW_HOME",
+    show_envvar=True,
+    metavar="FOLDER",
+    help="What the server keeps: keys, jobs, uploaded files, indexes that it makes. [default: "
+    "'server' in the folder for applications of your system]",
+)
+
+
+def _home(home: Path | None) -> Path:
+    return home or Path(click.get_app_dir("clew")) / "server"
+
+
+@click.command()
+@click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
+@_home_option
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on; one that others can reach needs a key ('clew keys add').",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=PORT,
+    show_default=True,
+    metavar="N",
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A further name by which browsers and proxies call this server; may be repeated.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A proxy whose X-Forwarded-User names the user in the audit log; may be repeated.",
+)
+@llm_option
+@PAID_OPTIONS["priced"]
+@reranker_option
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Searches and answers at one time; others wait.",
+)
+def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
+    folders: tuple[str, ...],
+    home: Path | None,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    proxies: tuple[str, ...],
+    llm: str | None,
+    priced: tuple[str, ...],
+    reranker: str | None,
+    threads: int,
+) -> None:
+    """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
+
+    An index is called by its folder's name, or by NAME. The command line may be used on the same
+    folders meanwhile. Nobody but this machine can reach the server unless --host says so.
+    """
+    from clew.loading import Specs
+    from clew.models.prices import parse_prices
+
+    ServerSettings, run = _server()  # noqa: N806 -- a class
+    prices = {model: price for text in priced for model, price in parse_prices(text).items()}
+    settings = ServerSettings(
+        home=_home(home),
+        indexes=named_folders(folders),
+        host=host,
+        port=port,
+        hosts=hosts,
+        proxies=proxies,
+        specs=Specs(llm=llm, reranker=reranker),
+        prices=prices,
+        threads=threads,
+    )
+
+    def tell(address: str) -> None:
+        names = ", ".join(settings.indexes) or "no index yet"
+        click.echo(f"Clew serves {names} at {address}", err=True)
+        click.echo(dim("Ctrl-C stops it."), err=True)
+
+    with suppress(KeyboardInterrupt):  # it has stopped gracefully
+        run.serve(settings, tell)
+
+
+def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
+    """Return the folder of each index by its name."""
+    from clew.server.settings import name_of
+
+    usual = Path(os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX)
+    if not folders:
+        return {name_of(usual): usual.absolute()} if usual.exists() else {}
+    found: dict[str, Path] = {}
+    for text in folders:
+        name, is_named, place = text.partition("=")
+        folder = Path(place if is_named else text)
+        name = name if is_named else name_of(folder)
+        if name in found:
+            raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
+        found[name] = folder.absolute()
+    return found
+
+
+def _server() -> tuple[Any, Any]:
+    """Return the settings' class and the module that serves. Raises MissingExtra."""
+    try:
+        from clew.server import run
+        from clew.server.settings import ServerSettings
+    except ImportError as error:
+        if (error.name or "").startswith("clew"):
+            raise
+        raise MissingExtra(error.name or "starlette", "server", "clew serve") from error
+    return ServerSettings, run
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+@click.group()
+def keys() -> None:
+    """Say who may use a server, for what, and for how much."""
+
+
+@keys.command("add")
+@click.argument("name")
+@_home_option
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "write", "admin"]),
+    default="read",
+    show_default=True,
+    help="read: ask and look; write: add and remove documents; admin: keys and indexes, too.",
+)
+@click.option(
+    "--index", "indexes", multiple=True, metavar="NAME", help="Only this index; may be repeated."
+)
+@click.option(
+    "--where",
+    default="",
+    metavar="FILTER",
+    help="Only documents that fulfil it; no others are ever seen, counted or named.",
+)
+@click.option(
+    "--requests-per-minute", type=click.IntRange(min=0), metavar="N", help="Requests a minute."
+)
+@click.option("--tokens", type=click.IntRange(min=0), metavar="N", help="Tokens of LLMs, in all.")
+@click.option(
+    "--tokens-per-day", type=click.IntRange(min=0), metavar="N", help="Tokens of LLMs, each day."
+)
+@click.option("--usd", type=click.FloatRange(min=0), metavar="X", help="Dollars, in all.")
+@click.option(
+    "--usd-per-day", type=click.FloatRange(min=0), metavar="X", help="Dollars, each day (UTC)."
+)
+@click.option(
+    "--citations",
+    type=click.Choice(["annotations", "open-webui", "markdown", "none"]),
+    default="annotations",
+    show_default=True,
+    help="How OpenAI-compatible answers cite: as a program of the other side shows them.",
+)
+@json_option
+def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 -- click's
+    """Make a key called NAME, and print it. It is shown this once."""
+    from clew.server.keys import KeyOptions
+
+    found, text = _keys(home).add(name, KeyOptions(**options))
+    if as_json:
+        echo_json({**found.to_dict(), "text": text})
+    else:
+        click.echo(text)
+        click.echo(dim("Keep it: it cannot be shown again."), err=True)
+
+
+@keys.command("list")
+@_home_option
+@json_option
+def list_keys(home: Path | None, *, as_json: bool) -> None:
+    """List the keys, with what each may do and spent."""
+    from clew.server.alive import Alive
+    from clew.server.books import Books
+    from clew.server.keys import Keys
+    from clew.server.spending import KeySpending
+
+    books = Books(_home(home))
+    alive = Alive(_home(home))
+    spending = KeySpending(books, alive)
+    found = [
+        {**each.to_dict(), "spent": dict(spending.total(each.id))} for each in Keys(books).all()
+    ]
+    alive.end()
+    if as_json:
+        echo_json(found)
+        return
+    if not found:
+        click.echo("There is no key: on this machine everyone may do everything.")
+        return
+    click.echo(
+        aligned([("id", "name", "scope", "tokens spent", "what it may do"), *map(_row, found)])
+    )
+
+
+def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
+    told = [f"only {', '.join(key['indexes'])}"] if key["indexes"] else []
+    told += [f"where {key['where']}"] if key["where"] else []
+    for name in ("requests_per_minute", "tokens", "tokens_per_day", "usd", "usd_per_day"):
+        if key[name] is not None:
+            told.append(f"{key[name]:,} {name.replace('_', ' ')}")
+    told += ["revoked"] if key["revoked"] else []
+    spent = f"{key['spent']['tokens']:,}"
+    return key["id"], key["name"], key["scope"], spent, "; ".join(told) or "without bounds"
+
+
+@keys.command("revoke")
+@click.argument("key", metavar="ID|NAME")
+@_home_option
+def revoke_key(key: str, home: Path | None) -> None:
+    """End a key: no request is done by it any more."""
+    ended = _keys(home).revoke(key)
+    click.echo(f"The key {one_line(ended.name)} ({ended.id}) is revoked.")
+
+
+def _keys(home: Path | None) -> Keys:
+    from clew.server.books import Books
+    from clew.server.keys import Keys
+
+    return Keys(Books(_home(home)))

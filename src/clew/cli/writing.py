@@ -1,0 +1,77 @@
+"""An answer on a terminal while an LLM writes it."""
+
+from __future__ import annotations
+
+import textwrap
+from types import TracebackType
+from typing import Self
+
+import click
+
+from clew.cli.plain import columns, dim, one_line
+from clew.types import Answer
+
+_ANEW = "(that reply is of no use: another one, or quotes)"
+_NARROWEST = 20  # columns
+
+
+class Writing:
+    """Prints an answer's text as it comes, in the lines that `clew.cli.plain.wrapped` makes of it.
+
+    One piece is always kept back: of an answer that is quoted, or that no LLM wrote, there is but
+    one, and that is shown otherwise. As a block it ends the line where an error ends the answer.
+    """
+
+    def __init__(self) -> None:
+        self._kept = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._line = ""  # on which something may still be written
+        self._word = ""  # whose end did not come yet
+        self._has_printed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and self._has_printed:
+            click.echo()
+
+    def __call__(self, piece: str | None) -> None:
+        """Take a further piece; None: what came does not count."""
+        if piece is None:
+            self._leave()
+            self._kept = ""
+            return
+        self._print(self._kept)
+        self._kept = piece
+
+    def end(self, answer: Answer) -> bool:
+        """Print what is left of an answer, and say whether all of its text stands there."""
+        if answer.kind != "generated" or not self._kept:
+            self._leave()
+            return False
+        self._print(f"{self._kept} ")
+        self._kept = ""
+        click.echo("\n")
+        return True
+
+    def _leave(self) -> None:
+        if self._has_printed:
+            click.echo(f"\n{dim(_ANEW)}\n")
+        self._begin()
+
+    def _print(self, text: str) -> None:
+        *words, self._word = f"{self._word}{text}".split(" ")
+        width = max(columns(), _NARROWEST)
+        for word in filter(None, map(one_line, words)):
+            line = f"{self._line} {word}" if self._line else word
+            lines = textwrap.wrap(line, width, break_on_hyphens=False)
+            click.echo("\n".join(lines)[len(self._line) :], nl=False)
+            self._line, self._has_printed = lines[-1], True

@@ -1,0 +1,302 @@
+"""A question of a conversation as one that stands by itself: by an LLM, or by rules.
+
+A question leans on the turns before where it has a word for something that they named ("he",
+"it", "there"), where it begins as the rest of another one ("And in 1911?"), or where it names
+nothing itself. Then an LLM writes it anew. Without one, or where its reply is of no use, names of
+the turn before are put behind it, those first that such a word rather stands for; they do not take
+its place, since rules cannot tell whether "she" is a captain or his ship. Any other question stays
+as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from clew.prompts import prompt
+from clew.prompts.quoted import Excerpt, lines
+from clew.steps import named_entities, reply_to, same_names
+from clew.text import tokens
+from clew.text.analyze import terms
+from clew.text.asked import kind_of
+from clew.text.keys import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clew.models import LLM, Models, Reply
+    from clew.text.phrases import Span
+    from clew.types import Exchange, Snapshot
+
+_MOST_TURNS = 8  # that are read, the last ones
+_MOST_TOKENS = 1_000  # of them together
+_MOST_OF_QUESTION, _MOST_OF_ANSWER = 300, 200  # tokens of one turn, its beginning
+_MOST_NAMES = 2  # of the turn before
+_MOST_READ = 1_000  # characters of a question; a longer one stands by itself
+_REPLY_TOKENS = 128
+_LONGEST = 400  # characters of a question that an LLM writes
+_FEW = 2  # words that say too little to stand by themselves
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"question": {"type": "string"}},
+    "required": ["question"],
+    "additionalProperties": False,
+}
+
+_BEGINS = re.compile(r"\W*(?:(?:and|but|or|so|then)\b|(?:what|how) about\b)[\s,]*", re.IGNORECASE)
+_BREAK = re.compile(r"\b(?:and|when|while|after|before|until|since|because|who|which|that)\b|[,;]")
+_EXPLETIVE = re.compile(
+    r"\bit (?:take|takes|took|true|possible|known|necessary)\b|\b(?:is|are|was|were) there\b"
+    r"|\bthere (?:is|are|was|were|be|been)\b",
+    re.IGNORECASE,
+)
+_PERSON, _THING, _SEVERAL, _PLACE = "person", "thing", "several", "place"
+_WORDS = {
+    **dict.fromkeys("he she him her his hers himself herself".split(), _PERSON),
+    **dict.fromkeys("it its itself".split(), _THING),
+    **dict.fromkeys("they them their theirs themselves".split(), _SEVERAL),
+    **dict.fromkeys("there".split(), _PLACE),
+}
+_STANDS_FOR = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_OF_SUBJECT = frozenset("he she they his her their himself herself themselves".split())
+_BEHIND_OBJECT = re.compile(
+    r"\s*(?:$|[^\w\s]|(?:in|on|at|to|by|for|from|with|of|as|and|or|when|after|before|into)\b)",
+    re.IGNORECASE,
+)
+_POINTS = re.compile(
+    r"\b(?:this|these|those|the (?:same|other|others|former|latter)|else|"
+    r"(?:in|on|at|of|by|for|from|with|to|after|before) that(?= [a-z]| *\W*$))\b"
+    r"|^\W*that\b|\bthat\W*$",
+    re.IGNORECASE,
+)
+_MONTH = re.compile(
+    "January|February|March|April|May|June|July|August|September|October|November|December"
+)
+_DEFINITE = re.compile(r"\bthe [a-z]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name in a text, by the characters of that."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The turn before: its question as it was read and as it was asked, and the answer."""
+
+    read: str = ""
+    asked: str = ""
+    answer: str = ""
+
+
+def read(
+    question: str, history: Sequence[Exchange], snapshot: Snapshot, models: Models
+) -> tuple[str, tuple[str, ...]]:
+    """Return a question as one that stands by itself, and notes on how it was read.
+
+    It is returned as it is, without a note, where it stands by itself. Of the history the last
+    turns count, in eight turns and 1,000 tokens at most.
+    """
+    if len(question) > _MOST_READ or not (turns := _last(history)):
+        return question, ()
+    rules = _Rules(snapshot, models)
+    if not rules.leans(question, surely=models.llm is None):
+        return question, ()
+    notes: tuple[str, ...] = ()
+    found = question
+    if models.llm is not None:
+        found, fault = _by_llm(question, turns, models.llm)
+        if fault:
+            notes = (f"the LLM gave no question of its own ({fault}): names of earlier turns then",)
+    if models.llm is None or notes:
+        found = rules.read(question, turns)
+    return found, notes if found == question else (*notes, f"the question was read as “{found}”")
+
+
+def _last(history: Sequence[Exchange]) -> list[tuple[str, str]]:
+    """Return the last questions and answers that are within the bounds, the newest one last."""
+    turns: list[tuple[str, str]] = []
+    left = _MOST_TOKENS
+    for each in reversed(history[-_MOST_TURNS:]):
+        asked = tokens.truncate(" ".join(each.question.split()), _MOST_OF_QUESTION)
+        said = tokens.truncate(" ".join(each.answer.split()), _MOST_OF_ANSWER)
+        left -= tokens.count(asked) + tokens.count(said)
+        if left < 0:
+            break
+        turns.append((asked, said))
+    return turns[::-1]
+
+
+def _by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[str, str]:
+    """Return the question that an LLM writes, and what is wrong with it."""
+    pieces = [
+        Excerpt(mark, text)
+        for asked, said in turns
+        for mark, text in (("Question: ", asked), ("Answer: ", said))
+    ]
+    asked = prompt(
+        "follow_up",
+        schema=_SCHEMA,
+        max_tokens=_REPLY_TOKENS,
+        turns=lines(pieces),
+        question=question,
+    )
+    return _checked(reply_to(llm, asked), question)
+
+
+def _checked(reply: Reply, question: str) -> tuple[str, str]:
+    if reply.error:
+        return question, reply.error
+    found = " ".join(str(reply.data["question"]).split())
+    if not terms(found):
+        return question, "an empty question"
+    if len(found) > max(_LONGEST, 2 * len(question)):
+        return question, f"a question of {len(found):,} characters"
+    return found, ""
+
+
+class _Rules:
+    """What can be read without an LLM: by words of English, and names in any language."""
+
+    def __init__(self, snapshot: Snapshot, models: Models) -> None:
+        self._snapshot = snapshot
+        self._models = models
+        self._found: dict[str, list[_Name]] = {}
+
+    def leans(self, question: str, *, surely: bool = True) -> bool:
+        """Say whether a question leans on the turns before it; or may, as it names nothing."""
+        if _BEGINS.match(question) or _POINTS.search(_without_expletives(question)):
+            return True
+        names = self._names(question)
+        if _unbound(question, names):
+            return True
+        is_short = len(terms(question)) <= _FEW
+        return not names and (not surely or is_short or bool(_DEFINITE.search(question)))
+
+    def read(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
+        """Return the question with names of the turns before, each read likewise."""
+        before = _Before()
+        for asked, said in turns:
+            before = _Before(self._read(asked, before), asked, said)
+        return self._read(question, before)
+
+    def _read(self, question: str, before: _Before) -> str:
+        if not before.asked or not self.leans(question):
+            return question
+        own = self._names(question)
+        if _BEGINS.match(question) and (whole := self._in_its_place(question, own, before.read)):
+            return whole
+        known = {name_key(each.text) for each in own}
+        words = _unbound(question, own)
+        of_both = self._names(before.answer), self._names(before.read)
+        first = _prefers_answer(words[0][0] if words else "", before.read)
+        ordered = chain(*(of_both if first else of_both[::-1]))
+        names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in known)
+        if names:
+            return f"{question} ({', '.join(islice(names, _MOST_NAMES))})"
+        return question if own else f"{question} ({before.asked})"
+
+    def _in_its_place(self, question: str, own: Sequence[_Name], asked: str) -> str:
+        """Return the question before with another name or date in the place of its own."""
+        rest = _BEGINS.sub("", question, count=1)
+        if len(own) == 1 and len(terms(rest)) - len(terms(own[0].text)) <= _FEW:
+            names = self._names(asked)
+            if names:
+                return f"{asked[: names[0].start]}{own[0].text}{asked[names[0].end :]}"
+        if not own and len(terms(rest)) <= _FEW + 1:
+            [mine] = self._models.tagger.tag([rest])
+            [theirs] = self._models.tagger.tag([asked])
+            dates = [m for m in mine if m.label == "DATE"], [m for m in theirs if m.label == "DATE"]
+            if dates[0] and dates[1]:
+                new, old = dates[0][0], dates[1][0]
+                return f"{asked[: old.start]}{rest[new.start : new.end]}{asked[old.end :]}"
+            return f"{rest} {asked}"
+        return ""
+
+    def _names(self, text: str) -> list[_Name]:
+        """Return the names in a text by their places, the whole ones of those inside each other."""
+        if text not in self._found:
+            self._found[text] = self._look_for_names(text)
+        return self._found[text]
+
+    def _look_for_names(self, text: str) -> list[_Name]:
+        if not any(c.isupper() for c in text):
+            found = [each.mention for each in named_entities(self._snapshot, text)]
+            places = [(text.find(name), name) for name in found]
+            return [_Name(name, at, at + len(name)) for at, name in sorted(places) if at >= 0]
+        [mentions] = self._models.tagger.tag([text])
+        spans = [(m.start, m.end) for m in mentions if m.label != "DATE"]
+        spans = [(a, b) for a, b in spans if not _MONTH.fullmatch(text, a, b)]
+        linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
+        known = list(_whole((a, b) for a, b in spans if text[a:b] in linked))
+        others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
+        taken = {place for start, end in known for place in range(start, end)}
+        free = [(a, b) for a, b in _whole(others) if taken.isdisjoint(range(a, b))]
+        return [_Name(text[a:b], a, b) for a, b in sorted([*known, *free])]
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    return text[:start].rstrip()[-1:] in {"", ".", "!", "?"}
+
+
+def _whole(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans that stand in no other, in order."""
+    last = 0
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= last:
+            yield start, end
+            last = end
+
+
+def _without_expletives(question: str) -> str:
+    """Return a question with blanks for "it" and "there" where they stand for nothing."""
+    return _EXPLETIVE.sub(lambda found: " " * len(found[0]), question)
+
+
+def _words_for(question: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the words that stand for what was named: what kind of thing, and the place."""
+    for found in _STANDS_FOR.finditer(_without_expletives(question)):
+        yield _WORDS[found[0].lower()], found.start(), found.end()
+
+
+def _unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
+    """Return those of these words that no name of the question itself explains."""
+    words = list(_words_for(question))
+    # More kinds of words than names: only a person's is surely that of a name.
+    certain = len({kind for kind, _, _ in words}) <= len(names)
+    return [
+        (kind, start, end)
+        for kind, start, end in words
+        if not (_is_bound(question, start, end, names) and (certain or kind == _PERSON))
+    ]
+
+
+def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bool:
+    """Say whether a name before such a word may be what it stands for.
+
+    A subject or owner may ("when did Nansen leave his ship?"); an object only in another clause.
+    """
+    before = [name for name in names if name.end <= start]
+    if not before:
+        return False
+    word = question[start:end].lower()
+    if word == "her" and _BEHIND_OBJECT.match(question, end):
+        word = "him"
+    return word in _OF_SUBJECT or bool(_BREAK.search(question, before[-1].end, start))
+
+
+def _prefers_answer(kind: str, asked: str) -> bool:
+    """Say whether such a word rather stands for what was answered than for what was asked about."""
+    wanted = kind_of(asked)
+    if kind == _PERSON:
+        return wanted in {"person", "name"}
+    if kind in {_THING, _PLACE}:
+        return wanted in {"place", "name"}
+    return wanted in {"person", "name", "place"}

@@ -1,0 +1,44 @@
+"""Under which address the page shows a document, and the passage of it that is meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+    from clew.server.settings import ServerSettings
+
+SCHEME = "clew"  # of addresses that no server answers: `clew mcp` has none
+
+
+def base_of(request: HTTPConnection, settings: ServerSettings) -> str:
+    """Return the address of the server, as whoever sent a request knows it.
+
+    The name is that of the Host header, which `guard` has checked; of a proxy of ours it is
+    believed that the outside comes by https.
+    """
+    host = request.headers.get("host", "")
+    peer = request.client.host if request.client else ""
+    scheme = request.url.scheme
+    if peer in settings.proxies and request.headers.get("x-forwarded-proto") == "https":
+        scheme = "https"
+    return f"{scheme}://{host}"
+
+
+def document_address(
+    base: str, index: str, document: str, start: int | None = None, end: int | None = None
+) -> str:
+    """Return the address of a document, at a range of its characters where one is given.
+
+    >>> document_address("http://localhost:8765", "polar", "log/day 1.md", 10, 42)
+    'http://localhost:8765/indexes/polar/documents/log/day%201.md?start=10&end=42'
+    >>> document_address("", "polar", "fram.md")
+    'clew://polar/fram.md'
+    """
+    place = quote(document, safe="/", errors="replace")
+    at = "" if start is None or end is None else f"?start={start}&end={end}"
+    if not base:
+        return f"{SCHEME}://{index}/{place}{at}"
+    return f"{base}/indexes/{index}/documents/{place}{at}"

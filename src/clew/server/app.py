@@ -1,0 +1,87 @@
+"""The application: routes, what stands before them, and what becomes of errors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Route
+
+from clew.api import open_index
+from clew.errors import ClewError
+from clew.server import dify, mcp, open_webui, openai
+from clew.server import hub as hubs
+from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
+from clew.server.errors import Refusal, refusal_of
+from clew.server.guard import Guard
+from clew.server.rest import ENDPOINTS, PREFIX
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from clew.api import Index
+    from clew.server.settings import ServerSettings
+
+
+_ROUTING = {
+    404: ("not_found", f"there is no such route: see {PREFIX}/openapi.json"),
+    405: ("method_not_allowed", f"this route has no such method: see {PREFIX}/openapi.json"),
+}
+
+
+def application(settings: ServerSettings, opener: Callable[..., Index] = open_index) -> Starlette:
+    """Return the ASGI application of a server; its lifespan opens and closes what it needs.
+
+    `opener` opens indexes, as `clew.open` does.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with hubs.opened(settings, opener) as hub:
+            app.state.hub = hub
+            yield
+
+    return Starlette(
+        routes=_routes(),
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, settings=settings)],
+        exception_handlers={ClewError: _clew_error, HTTPException: _http_error},
+    )
+
+
+def _routes() -> Sequence[BaseRoute]:
+    return [*map(_route, ENDPOINTS), *openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES]
+
+
+def _route(endpoint: RestEndpoint) -> Route:
+    path = f"{PREFIX}{endpoint.path}"
+    return Route(path, _handled(endpoint), methods=[endpoint.method], name=endpoint.summary)
+
+
+def _handled(endpoint: RestEndpoint) -> ASGIApp:
+    async def handle(request: Request) -> Response:
+        call = call_of(request, endpoint.scope)
+        try:
+            return reply_of(await endpoint.call(call), endpoint.status)
+        except ClewError as error:
+            return refused(call.refusal(error))
+
+    return handle  # type: ignore[return-value]  # Starlette takes functions of a request
+
+
+async def _clew_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ClewError)  # noqa: S101 -- as it is registered
+    return refused(refusal_of(error))
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
+    code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
+    headers = dict(error.headers or {})
+    return refused(Refusal(error.status_code, code, sentence, headers))

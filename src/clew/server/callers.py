@@ -1,0 +1,132 @@
+"""Who sends a request: the holder of a key, a page's session, or whoever works on this machine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.server.errors import forbidden, no_key, too_many
+from clew.server.keys import SCOPES, Key
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+    from clew.server.keys import Keys
+    from clew.server.settings import ServerSettings
+
+COOKIE = "clew_session"
+_MINUTE = 60.0
+_FORWARDED_USER = "x-forwarded-user"
+# A request that a proxy passes on comes from this machine, and its sender need not.
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What a request may do. Without a key it may do all: the server is this machine's alone."""
+
+    key: Key | None = None
+    user: str = ""  # as a proxy of ours says, for the audit log
+    by_cookie: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.key.name if self.key is not None else "local"
+
+    @property
+    def scope(self) -> str:
+        return "admin" if self.key is None else self.key.options.scope
+
+    @property
+    def where(self) -> str:
+        """The filter that all documents fulfil that the caller may see."""
+        return "" if self.key is None else self.key.options.where
+
+    def may(self, scope: str) -> bool:
+        """Say whether the caller has a scope, or a wider one."""
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+    def check(self, scope: str) -> None:
+        """Raise a refusal where the caller does not have a scope."""
+        if not self.may(scope):
+            raise forbidden(
+                f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
+            )
+
+    @property
+    def is_keeper(self) -> bool:
+        """Say whether the caller may see and make keys: an admin of all indexes."""
+        return self.may("admin") and (self.key is None or not self.key.options.indexes)
+
+    def sees(self, index: str) -> bool:
+        """Say whether the caller may know of an index."""
+        return self.key is None or not self.key.options.indexes or index in self.key.options.indexes
+
+
+class Door:
+    """Finds out who sends a request, and whether that one has sent too many."""
+
+    def __init__(self, settings: ServerSettings, keys: Keys) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._rates = _Rates()
+
+    def caller(self, request: HTTPConnection) -> Caller:
+        """Return who sends a request. Raises a refusal: 401 without a key, 429 for too many."""
+        found = self._found(request)
+        if found.key is not None and found.key.options.requests_per_minute is not None:
+            self._rates.count(found.key.id, found.key.options.requests_per_minute)
+        return found
+
+    def _found(self, request: HTTPConnection) -> Caller:
+        user = self._user(request)
+        given = request.headers.get("authorization", "")
+        scheme, _, text = given.partition(" ")
+        if given and not self._is_open():
+            key = self._keys.find(text.strip()) if scheme.casefold() == "bearer" else None
+            if key is None:
+                raise no_key("this key is not known here, or was revoked")
+            return Caller(key, user)
+        cookie = request.cookies.get(COOKIE)
+        if cookie and (key := self._keys.of_session(cookie)) is not None:
+            return Caller(key, user, by_cookie=True)
+        if not self._is_open():
+            raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        if any(name in request.headers for name in _FORWARDED):
+            raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+        # Programs made for OpenAI's interface always send some key: it is not looked at.
+        return Caller(None, user)
+
+    def _is_open(self) -> bool:
+        """Say whether no key is needed: none was ever made, and only this machine comes here."""
+        return self._settings.is_local and not self._keys.any()
+
+    def _user(self, request: HTTPConnection) -> str:
+        """Return the user that a proxy names, if that one is a proxy of ours."""
+        peer = request.client.host if request.client else ""
+        if peer not in self._settings.proxies:
+            return ""
+        return request.headers.get(_FORWARDED_USER, "")[:200]
+
+
+@dataclass(slots=True)
+class _Rates:
+    """How many requests each key has left: a bucket that fills up again within a minute."""
+
+    _left: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, key: str, per_minute: int) -> None:
+        """Count a request. Raises a refusal where a key has none left."""
+        now = time.monotonic()
+        with self._lock:
+            left, then = self._left.get(key, (float(per_minute), now))
+            left = min(per_minute, left + (now - then) * per_minute / _MINUTE)
+            self._left[key] = (left - 1 if left >= 1 else left, now)
+        if left < 1:
+            wait = _MINUTE if not per_minute else (1 - left) * _MINUTE / per_minute
+            raise too_many(
+                f"this key may send {per_minute} requests a minute", max(1, round(wait + 0.5))
+            )

@@ -1,0 +1,230 @@
+"""`/dify/retrieval`: an index as external knowledge of Dify.
+
+A record's score is the relevance of its hit, which is a probability, so a threshold means the same
+for all methods and indexes. The passages stand in the order in which they were found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.routing import Route
+
+from clew.display import plain
+from clew.errors import InputError
+from clew.filters import Filter, field, match
+from clew.server.across import at_least, relevances, split_method
+from clew.server.addresses import base_of, document_address
+from clew.server.endpoints import Call, door, sent
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from clew.server.errors import Refusal
+    from clew.server.scoped import ScopedIndex
+    from clew.types import Hit
+
+# What Dify's documentation calls the errors that it knows; others have their HTTP status.
+_NO_FORM, _NO_KEY, _NO_KNOWLEDGE = 1001, 1002, 2001
+_MOST = 100  # records
+
+_Values = str | int | float | bool | list[str | int | float | bool] | None
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class RetrievalSetting(_Read):
+    """How many records are wanted, and how relevant ones."""
+
+    top_k: int = Field(default=4, ge=1)
+    score_threshold: float | None = Field(default=None, ge=0, le=1)
+
+
+class Condition(_Read):
+    """One field beside a value; of several fields it holds for one."""
+
+    name: str | list[str]
+    comparison_operator: str
+    value: _Values = None
+
+
+class MetadataCondition(_Read):
+    """Conditions that all hold, or one of them."""
+
+    logical_operator: str | None = "and"
+    conditions: list[Condition] | None = None
+
+
+class RetrievalBody(_Read):
+    """What Dify sends."""
+
+    knowledge_id: str = Field(min_length=1, max_length=200)
+    query: str = Field(max_length=20_000)
+    retrieval_setting: RetrievalSetting = Field(default_factory=RetrievalSetting)
+    metadata_condition: MetadataCondition | None = None
+
+
+async def retrieve(call: Call) -> Response:
+    """Return the passages of an index that are relevant to a query."""
+    body = await call.body(RetrievalBody)
+    index, method = split_method(body.knowledge_id)
+    wanted = as_where(body.metadata_condition)
+    base = base_of(call.request, call.hub.settings)
+    records = await call.run(_records, call.opened(index), method, body, wanted, base)
+    return sent({"records": records})
+
+
+def _records(
+    index: ScopedIndex, method: str | None, body: RetrievalBody, wanted: Filter | None, base: str
+) -> list[dict[str, Any]]:
+    if wanted is not None and not len(match.rows(index.snapshot(), wanted)):
+        return []
+    most = min(body.retrieval_setting.top_k, _MOST)
+    found = index.search(
+        body.query,
+        method=method,
+        where=None if wanted is None else str(wanted),
+        **at_least(most, method),
+    )
+    least = body.retrieval_setting.score_threshold or 0.0
+    records = [
+        _record(index.name, hit, score, base)
+        for hit, score in zip(found.hits, relevances(found), strict=True)
+        if score >= least
+    ]
+    return records[:most]
+
+
+def _record(index: str, hit: Hit, score: float, base: str) -> dict[str, Any]:
+    about = {
+        "document_id": hit.document_id,
+        "chunk_id": hit.chunk_id,
+        "start": hit.start,
+        "end": hit.end,
+        "url": document_address(base, index, hit.document_id, hit.start, hit.end),
+    }
+    if hit.section:
+        about["section"] = hit.section
+    if hit.page is not None:
+        about["page"] = hit.page
+    return {
+        "content": hit.text,
+        "score": score,
+        "title": hit.title or hit.document_id,
+        "metadata": {**plain(hit.metadata), **about},
+    }
+
+
+# -- conditions as filters ------------------------------------------------------------------------
+
+
+def as_where(given: MetadataCondition | None) -> Filter | None:
+    """Return conditions as a filter, None where there are none.
+
+    Raises InputError for an operator that is not known, and for a value that it cannot take.
+
+    >>> condition = {"name": "tags", "comparison_operator": "contains", "value": "ice"}
+    >>> str(as_where(MetadataCondition(conditions=[condition])))
+    "tags has 'ice'"
+    """
+    if given is None or not given.conditions:
+        return None
+    joined = {"and": and_, "or": or_}.get((given.logical_operator or "and").casefold())
+    if joined is None:
+        raise InputError(f"conditions are joined by and, or or, not {given.logical_operator!r:.40}")
+    return reduce(joined, map(_filter, given.conditions))
+
+
+def _filter(condition: Condition) -> Filter:
+    names = [condition.name] if isinstance(condition.name, str) else condition.name
+    operator = " ".join(condition.comparison_operator.casefold().split())
+    compared = _OPERATORS.get(operator)
+    if compared is None:
+        raise InputError(
+            f"there is no comparison operator {condition.comparison_operator!r:.40}: take one of"
+            f" {', '.join(_OPERATORS)}"
+        )
+    if not names:
+        raise InputError("a condition names the field that it is about")
+    parts = [compared(field(name), condition.value) for name in names]
+    return reduce(and_ if operator in _NEGATIVE else or_, parts)
+
+
+def _one(value: _Values) -> Any:  # noqa: ANN401 -- as fields are compared
+    if value is None or isinstance(value, list):
+        raise InputError(f"a condition compares with one value, not with {value!r:.80}")
+    return value
+
+
+def _several(value: _Values) -> Sequence[Any]:
+    """Return the values of a list; those of a text have commas between them."""
+    if isinstance(value, str):
+        return [each.strip() for each in value.split(",")]
+    return value if isinstance(value, list) else [_one(value)]
+
+
+def _pattern(value: _Values) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", str(_one(value)))
+
+
+def _is_empty(of: field) -> Filter:
+    return (of == None) | (of == "")  # noqa: E711 -- what a filter is made of
+
+
+_OPERATORS: Mapping[str, Callable[[field, _Values], Filter]] = {
+    "contains": lambda of, value: of.has(_one(value)),
+    "not contains": lambda of, value: ~of.has(_one(value)),
+    "start with": lambda of, value: of.like(f"{_pattern(value)}*"),
+    "end with": lambda of, value: of.like(f"*{_pattern(value)}"),
+    "is": lambda of, value: of == _one(value),
+    "is not": lambda of, value: of != _one(value),
+    "in": lambda of, value: of.one_of(_several(value)),
+    "not in": lambda of, value: ~of.one_of(_several(value)),
+    "empty": lambda of, _: _is_empty(of),
+    "not empty": lambda of, _: ~_is_empty(of),
+    "null": lambda of, _: of == None,  # noqa: E711
+    "not null": lambda of, _: of != None,  # noqa: E711
+    "=": lambda of, value: of == _one(value),
+    "≠": lambda of, value: of != _one(value),
+    ">": lambda of, value: of > _one(value),
+    "<": lambda of, value: of < _one(value),
+    "≥": lambda of, value: of >= _one(value),
+    "≤": lambda of, value: of <= _one(value),
+    "before": lambda of, value: of < _one(value),
+    "after": lambda of, value: of > _one(value),
+}
+_NEGATIVE = frozenset({"not contains", "is not", "not in", "≠", "empty", "null"})
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+
+def told(refusal: Refusal, request: Request) -> Response:
+    """Return an error in Dify's form."""
+    status, code = _codes(refusal, request)
+    return sent({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
+
+
+def _codes(refusal: Refusal, request: Request) -> tuple[int, int]:
+    """Return the status and the code of an error."""
+    if refusal.status == 401:
+        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        has_form = scheme.casefold() == "bearer" and key.strip()
+        return 403, _NO_KEY if has_form else _NO_FORM
+    if refusal.code == "not_found":
+        return 404, _NO_KNOWLEDGE
+    return refusal.status, refusal.status
+
+
+ROUTES = tuple(
+    Route(path, door(retrieve, told), methods=["POST"])
+    for path in ("/dify/retrieval", "/retrieval")
+)

@@ -1,0 +1,299 @@
+"""Graphs as a page draws them: nodes with their places, computed here, and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from clew.algo.layout import column_layout, force_layout
+from clew.derived import Derived
+from clew.server.views import n_texts, shown_entities
+from clew.types import ENTITY_TYPES, Step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import Evidence, EvidenceGraph, Snapshot, Subgraph, TripleLayer
+
+MOST_NODES = 5_000
+_SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
+_EDGES_PER_NODE = 4  # that are drawn, in the mean
+_MOST_RELATIONS = 5  # told of one edge
+
+
+# -- of an index ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnEntity:
+    """An entity, and where it is drawn."""
+
+    id: str
+    name: str
+    type: str
+    n_texts: int
+    x: float  # -1 to 1
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnLink:
+    """Two entities that texts mention together, or that a triple names."""
+
+    source: str
+    target: str
+    n_texts: int  # that mention both
+    relations: tuple[str, ...]  # of triples, from either to the other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnIndex:
+    """The entities of most texts, and the strongest links between them."""
+
+    nodes: tuple[DrawnEntity, ...]
+    edges: tuple[DrawnLink, ...]
+    n_entities: int  # in all
+
+
+def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
+    """Return the graph of the `limit` entities of most texts, those first.
+
+    A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
+    """
+    drawn = snapshot.get(_DRAWN, next(size for size in _SIZES if size >= limit))
+    if limit >= len(drawn.nodes):
+        return drawn
+    nodes = drawn.nodes[:limit]
+    keys = {node.id for node in nodes}
+    edges = tuple(edge for edge in drawn.edges if keys >= {edge.source, edge.target})
+    return DrawnIndex(nodes=nodes, edges=edges, n_entities=drawn.n_entities)
+
+
+def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
+    rows = shown_entities(snapshot)[:limit]
+    together, relations = _together(snapshot, rows), _relations(snapshot, rows)
+    weights = coo_array(together + _as_graph(relations, len(rows)))
+    upper = weights.row < weights.col
+    a, b, weight = (each[upper] for each in (weights.row, weights.col, weights.data))
+    kept = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
+    a, b, weight = a[kept], b[kept], weight[kept]
+    graph = csr_array(
+        (np.r_[weight, weight], (np.r_[a, b], np.r_[b, a])), shape=(len(rows), len(rows))
+    )
+    places = force_layout(graph).tolist()
+    layer, counts = snapshot.layer("entity"), n_texts(snapshot)[rows].tolist()
+    keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
+    types = layer.columns["type"][rows].tolist()
+    both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
+    return DrawnIndex(
+        nodes=tuple(
+            DrawnEntity(id=key, name=name, type=ENTITY_TYPES[kind], n_texts=n, x=x, y=y)
+            for key, name, kind, n, (x, y) in zip(keys, names, types, counts, places, strict=True)
+        ),
+        edges=tuple(
+            DrawnLink(
+                source=keys[i],
+                target=keys[j],
+                n_texts=int(n),
+                relations=tuple(relations.get((i, j), ())[:_MOST_RELATIONS]),
+            )
+            for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
+        ),
+        n_entities=len(shown_entities(snapshot)),
+    )
+
+
+_DRAWN = Derived("the graph of an index as it is drawn", _drawn)
+
+
+def _together(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
+    """Return in how many texts each two of some entities stand."""
+    mentions = snapshot.linked("entity", "unit").rows(rows)
+    ones = csr_array(
+        (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
+    )
+    found = csr_array(ones @ ones.T)
+    found.setdiag(0)
+    found.eliminate_zeros()
+    return found
+
+
+def _relations(snapshot: Snapshot, rows: NDArray[np.int64]) -> dict[tuple[int, int], list[str]]:
+    """Return the distinct relations between two of some entities, by their places, a < b."""
+    layer = cast("TripleLayer", snapshot.layer("triple"))
+    place = np.full(len(snapshot.layer("entity")), -1)
+    place[rows] = np.arange(len(rows))
+    subjects, objects = (place[layer.columns[end]] for end in ("subject", "object"))
+    triples = np.flatnonzero((subjects >= 0) & (objects >= 0) & (subjects != objects))
+    found: dict[tuple[int, int], list[str]] = {}
+    ends = np.sort(np.stack([subjects[triples], objects[triples]], axis=1), axis=1).tolist()
+    for (a, b), relation in zip(ends, layer.relations(triples.tolist()), strict=True):
+        known = found.setdefault((a, b), [])
+        if relation not in known:
+            known.append(relation)
+    return found
+
+
+def _as_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
+    pairs = np.array([*relations], dtype=np.int64).reshape(-1, 2)
+    weights = np.array([len(each) for each in relations.values()], dtype=np.float64)
+    a, b = pairs.T
+    return csr_array((np.r_[weights, weights], (np.r_[a, b], np.r_[b, a])), shape=(n, n))
+
+
+# -- of a question --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadNode:
+    """A row that a method came by, why, and where it is drawn: the question stands on the left."""
+
+    key: str  # of this graph: the layer and the id
+    layer: str
+    id: str
+    text: str
+    reason: str
+    score: float | None
+    document_id: str
+    start: int
+    end: int
+    rank: int | None  # of a chunk that is a hit, from 1
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEdge:
+    """A step from one node to the next, or what joins two in the graph of triples."""
+
+    source: str
+    target: str
+    kind: str  # "step", "fact", "contains" or "synonym"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnThread:
+    """What a method found for a question, as a graph."""
+
+    query: str
+    method: str
+    where: str
+    support: float | None
+    nodes: tuple[ThreadNode, ...]
+    edges: tuple[ThreadEdge, ...]
+    notes: tuple[str, ...]
+
+
+_QUERY = "query"
+
+
+def evidence_graph(evidence: Evidence) -> DrawnThread:
+    """Return the threads of evidence, and its graph where it has one, with places."""
+    steps: dict[str, Step] = {}
+    edges: dict[tuple[str, str], ThreadEdge] = {}
+    for one in _found_steps(evidence):
+        key = _key(one)
+        if key not in steps or (one.reason and not steps[key].reason):
+            steps[key] = one
+    for edge in _found_edges(evidence):
+        if edge.source in steps and edge.target in steps and edge.source != edge.target:
+            edges.setdefault((edge.source, edge.target), edge)
+    keys = list(steps)
+    numbers = {key: number for number, key in enumerate(keys)}
+    pairs = [(numbers[a], numbers[b]) for a, b in edges]
+    starts = [number for key, number in numbers.items() if steps[key].layer == _QUERY]
+    places = column_layout(len(keys), pairs, starts).tolist()
+    ranks = {hit.chunk_id: rank for rank, hit in enumerate(evidence.hits, 1)}
+    return DrawnThread(
+        query=evidence.query,
+        method=evidence.method,
+        where=evidence.where,
+        support=evidence.support,
+        nodes=tuple(
+            ThreadNode(
+                key=key,
+                layer=one.layer,
+                id=one.id,
+                text=one.text,
+                reason=one.reason,
+                score=one.score,
+                document_id=one.document_id,
+                start=one.start,
+                end=one.end,
+                rank=ranks.get(one.id) if one.layer == "chunk" else None,
+                x=x,
+                y=y,
+            )
+            for (key, one), (x, y) in zip(steps.items(), places, strict=True)
+        ),
+        edges=tuple(edges.values()),
+        notes=evidence.notes,
+    )
+
+
+def _key(step: Step) -> str:
+    return step.layer if step.layer == _QUERY else f"{step.layer}:{step.id}"
+
+
+def _found_steps(evidence: Evidence) -> Iterator[Step]:
+    yield Step(layer=_QUERY, id=_QUERY, text=evidence.query)
+    for path in evidence.paths:
+        yield from path.steps
+    yield from evidence.seeds
+    if (graph := evidence.graph) is not None:
+        for group in graph.groups:
+            yield from group.anchors
+        yield from graph.entities
+        if graph.subgraph is not None:
+            yield from graph.subgraph.nodes
+    for hit in evidence.hits:
+        yield Step(
+            layer="chunk",
+            id=hit.chunk_id,
+            text=hit.text,
+            score=hit.score,
+            document_id=hit.document_id,
+            start=hit.start,
+            end=hit.end,
+        )
+
+
+def _found_edges(evidence: Evidence) -> Iterator[ThreadEdge]:
+    for path in evidence.paths:
+        keys = [_key(each) for each in path.steps]
+        keys = keys if keys[:1] == [_QUERY] else [_QUERY, *keys]
+        yield from map(_edge, keys, keys[1:])
+    for seed in evidence.seeds:
+        yield _edge(_QUERY, _key(seed))
+    if evidence.graph is not None:
+        yield from _stated_edges(evidence.graph)
+        if evidence.graph.subgraph is not None:
+            yield from _subgraph_edges(evidence.graph.subgraph)
+
+
+def _stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
+    for group in graph.groups:
+        for anchor in group.anchors:
+            yield _edge(_QUERY, _key(anchor), "step", group.concept)
+    for fact in graph.facts:
+        subject, target = f"entity:{fact.subject}", f"entity:{fact.object}"
+        yield _edge(subject, target, "fact", fact.text)
+        for chunk in fact.chunk_ids:
+            yield _edge(subject, f"chunk:{chunk}", "contains")
+
+
+def _subgraph_edges(found: Subgraph) -> Iterator[ThreadEdge]:
+    keys = {each.id: _key(each) for each in found.nodes}
+    for terminal in found.terminals:
+        yield _edge(_QUERY, _key(terminal))
+    for each in found.edges:
+        yield _edge(keys[each.a], keys[each.b], each.kind)
+
+
+def _edge(source: str, target: str, kind: str = "step", text: str = "") -> ThreadEdge:
+    return ThreadEdge(source=source, target=target, kind=kind, text=text)

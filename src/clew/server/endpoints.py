@@ -1,0 +1,301 @@
+"""What a route of the REST interface is: a value, from which routes and their description come."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
+
+import anyio
+from anyio import from_thread
+from anyio.lowlevel import current_token
+from anyio.to_thread import run_sync
+from pydantic import BaseModel, ValidationError
+from starlette.responses import JSONResponse, Response
+
+from clew.display import plain
+from clew.errors import ClewError
+from clew.server.callers import Caller
+from clew.server.errors import Refusal, not_found, refusal_of, too_large
+from clew.server.scoped import ScopedIndex
+from clew.server.views import Listed
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from clew.models.budget import Budget
+    from clew.server.hub import Hub
+
+P = ParamSpec("P")
+T = TypeVar("T")
+B = TypeVar("B", bound=BaseModel)
+
+_MOST_DIGITS = 20
+_MOST_LISTED, _LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
+_LARGE = 1 << 16  # bytes of JSON that are read in a thread
+
+Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What one caller has of a server, however it is asked."""
+
+    hub: Hub
+    caller: Caller
+    budget: Budget | None = field(default=None, kw_only=True)  # None: one for each request
+
+    def names(self) -> list[str]:
+        """Return the names of the indexes that the caller sees, in order."""
+        return [name for name in self.hub.indexes.folders() if self.caller.sees(name)]
+
+    def opened(
+        self,
+        name: str,
+        scope: Scope = "read",
+        *,
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> ScopedIndex:
+        """Return an index as the caller sees it. Raises a refusal, 404, where it sees none.
+
+        What models bill through it is bounded by `tokens` and `usd`, and by the key.
+        """
+        if not self.caller.sees(name):
+            raise not_found(f"there is no index {name!r:.80} here")
+        opened = self.hub.indexes.get(name)
+        self.caller.check(scope)
+        budget = self.budget
+        if budget is None:
+            budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
+        writer = partial(self.hub.indexes.writer, name)
+        return ScopedIndex(name, opened, self.caller, budget, writer)
+
+    def refusal(self, error: ClewError) -> Refusal:
+        """Return an error as it is told: who is no admin is told no paths of the server."""
+        found = refusal_of(error)
+        if isinstance(error, Refusal) or self.caller.may("admin"):
+            return found
+        return Refusal(found.status, found.code, self.hub.indexes.without_paths(str(found)))
+
+    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
+        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Seat):
+    """One request on its way: who sent it, and what the server has."""
+
+    request: Request
+
+    def path(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def query(self, name: str, default: str = "") -> str:
+        """Return a parameter behind the question mark."""
+        return self.request.query_params.get(name, default)
+
+    def number(self, name: str, default: int, *, most: int) -> int:
+        """Return a parameter that is a whole number of at least 0, and at most `most`."""
+        text = self.query(name)
+        if not text:
+            return default
+        is_whole = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+        if not is_whole or int(text) > most:
+            raise Refusal(
+                400, "invalid_input", f"{name} is a number from 0 to {most}, not {text!r:.40}"
+            )
+        return int(text)
+
+    def part(self) -> Part:
+        """Return which part of a list is asked for."""
+        return {
+            "offset": self.number("offset", 0, most=10**9),
+            "limit": self.number("limit", _LISTED, most=_MOST_LISTED),
+        }
+
+    def listed(self, items: Sequence[T]) -> Listed[T]:
+        """Return the part of a list that is asked for."""
+        part = self.part()
+        chosen = items[part["offset"] : part["offset"] + part["limit"]]
+        return Listed(items=tuple(chosen), total=len(items))
+
+    def index(
+        self,
+        scope: Scope = "read",
+        *,
+        name: str = "",
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> ScopedIndex:
+        """Return the index that the path names, as the caller sees it; 404 where it sees none.
+
+        What models bill for this request is bounded by `tokens` and `usd`, and by the key.
+        """
+        return self.opened(name or self.path("index"), scope, tokens=tokens, usd=usd)
+
+    async def body(self, kind: type[B], *, most: int | None = None) -> B:
+        """Return the JSON that was sent. Raises a refusal, 400, that names what is wrong."""
+        content = await self.raw(most)
+        if len(content) > _LARGE:
+            return await run_sync(parsed, kind, content)
+        return parsed(kind, content)
+
+    async def raw(self, most: int | None = None) -> bytes:
+        """Return the bytes that were sent. Raises a refusal, 413, for too many."""
+        most, parts, size = most or self.hub.settings.body_bytes, [], 0
+        told = self.request.headers.get("content-length", "")
+        if told.isascii() and told.isdigit() and int(told[:20]) > most:
+            raise too_large(f"a request has at most {most:,} bytes")
+        async for part in self.request.stream():
+            size += len(part)
+            if size > most:
+                raise too_large(f"a request has at most {most:,} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+
+def call_of(request: Request, scope: Scope = "read") -> Call:
+    """Return a request with who sent it. Raises a refusal for one that may not be done."""
+    hub: Hub = request.app.state.hub
+    caller = hub.door.caller(request) if scope else Caller()
+    if scope:
+        caller.check(scope)
+    return Call(hub, caller, request=request)
+
+
+def door(
+    handle: Callable[[Call], Awaitable[Response]], told: Callable[[Refusal, Request], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers requests by `handle`, and tells errors in a form of its own."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            call = call_of(request)
+            try:
+                return await handle(call)
+            except ClewError as error:
+                return told(call.refusal(error), request)
+        except ClewError as error:
+            return told(refusal_of(error), request)
+
+    return answered
+
+
+def parsed(kind: type[B], content: bytes, *, at: str = "") -> B:
+    """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where.
+
+    `at` is where the JSON stands in what was sent.
+    """
+    try:
+        return kind.model_validate_json(content or b"{}")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join([*([at] if at else []), *map(str, first["loc"])]) or "the body"
+        raise Refusal(400, "invalid_input", f"{place}: {first['msg']}") from None
+
+
+class Part(TypedDict):
+    """A part of a list."""
+
+    offset: int
+    limit: int
+
+
+Handler = Callable[[Call], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestEndpoint:
+    """A route, with what its description needs. A handler's value is sent as JSON."""
+
+    method: str
+    path: str  # below /api/v1, as Starlette has it
+    call: Handler
+    scope: Scope
+    summary: str
+    group: str
+    body: type[BaseModel] | None = None
+    reply: object = None  # a type; None: any JSON
+    status: int = 200
+    parameters: Mapping[str, str] = field(default_factory=dict)  # behind the question mark
+    named: Mapping[str, str] = field(default_factory=dict)  # what the parts of the path are
+    lists: bool = False  # takes an offset and a limit
+    downloads: bool = False  # answers with a file
+    streams: bool = False  # answers as text/event-stream where that is asked for
+    upload: str = ""  # takes files as multipart/form-data, too: what they are called
+
+
+def reply_of(found: object, status: int = 200) -> Response:
+    """Return what a handler gave as a response."""
+    if isinstance(found, Response):
+        return found
+    if found is None:
+        return Response(status_code=204)
+    return JSONResponse(plain(found), status_code=status)
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON, in one line; halves of characters become question marks."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()
+
+
+def sent(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a value as a response."""
+    return Response(as_json(value), status, headers, media_type="application/json")
+
+
+def refused(refusal: Refusal) -> JSONResponse:
+    """Return a refusal as a response."""
+    body = {"error": {"code": refusal.code, "message": str(refusal)}}
+    return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
+
+
+# -- server-sent events -----------------------------------------------------------------------
+
+
+def event(kind: str, data: object, number: int | None = None) -> bytes:
+    """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
+    head = "" if number is None else f"id: {number}\n"
+    return f"{head}event: {kind}\ndata: {as_json(plain(data))}\n\n".encode()
+
+
+async def told(
+    hub: Hub, work: Callable[[Callable[[str, object], None]], None]
+) -> AsyncIterator[tuple[str, object]]:
+    """Yield what a thread tells while it works: `work` gets the function to tell by.
+
+    It works on to its end where nobody listens any more: what an LLM answers is kept. What it
+    raises is raised here.
+    """
+    send, receive = anyio.create_memory_object_stream[tuple[str, object]](math.inf)
+    token = current_token()
+
+    def put(kind: str, data: object) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens
+            send.send_nowait((kind, data))
+
+    def tell(kind: str, data: object) -> None:
+        from_thread.run_sync(put, kind, data, token=token)
+
+    async def worker() -> None:
+        try:
+            await run_sync(partial(work, tell), limiter=hub.threads)
+        except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
+            put("", error)
+        finally:
+            send.close()
+
+    hub.background.start_soon(worker)
+    async with receive:
+        async for kind, data in receive:
+            if isinstance(data, BaseException):
+                raise data
+            yield kind, data

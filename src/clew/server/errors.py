@@ -1,0 +1,82 @@
+"""What went wrong as an HTTP status, a code that stays the same, and one sentence."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from clew import errors
+from clew.errors import ClewError
+
+# A subclass stands before its parent.
+_STATUS: tuple[tuple[type[ClewError], int, str], ...] = (
+    (errors.UnknownMethod, HTTPStatus.BAD_REQUEST, "unknown_method"),
+    (errors.UnreadableSource, HTTPStatus.UNPROCESSABLE_ENTITY, "unreadable_source"),
+    (errors.InputError, HTTPStatus.BAD_REQUEST, "invalid_input"),
+    (errors.MissingExtra, HTTPStatus.NOT_IMPLEMENTED, "missing_extra"),
+    (errors.MissingLayer, HTTPStatus.CONFLICT, "missing_layer"),
+    (errors.NotAnIndex, HTTPStatus.NOT_FOUND, "not_an_index"),
+    (errors.IndexLocked, HTTPStatus.CONFLICT, "index_locked"),
+    (errors.RecipeMismatch, HTTPStatus.CONFLICT, "recipe_mismatch"),
+    (errors.DamagedIndex, HTTPStatus.INTERNAL_SERVER_ERROR, "damaged_index"),
+    (errors.StoreError, HTTPStatus.INTERNAL_SERVER_ERROR, "store_error"),
+    (errors.BudgetSpent, HTTPStatus.PAYMENT_REQUIRED, "budget_spent"),
+    (errors.ModelError, HTTPStatus.BAD_GATEWAY, "model_error"),
+)
+
+
+class Refusal(ClewError):
+    """A request that is not done; the message is for whoever sent it."""
+
+    def __init__(
+        self, status: int, code: str, sentence: str, headers: dict[str, str] | None = None
+    ) -> None:
+        self.status = int(status)
+        self.code = code
+        self.headers = headers or {}
+        super().__init__(sentence)
+
+
+def refusal_of(error: ClewError) -> Refusal:
+    """Return how an error is told over HTTP."""
+    if isinstance(error, Refusal):
+        return error
+    for kind, status, code in _STATUS:
+        if isinstance(error, kind):
+            return Refusal(status, code, str(error))
+    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "error", str(error))
+
+
+def not_found(what: str) -> Refusal:
+    """Return the refusal for what is not there, or not there for the caller."""
+    return Refusal(HTTPStatus.NOT_FOUND, "not_found", what)
+
+
+def forbidden(why: str) -> Refusal:
+    """Return the refusal for what the caller may not do."""
+    return Refusal(HTTPStatus.FORBIDDEN, "forbidden", why)
+
+
+def no_key(why: str) -> Refusal:
+    """Return the refusal for a request without a key that is known."""
+    return Refusal(
+        HTTPStatus.UNAUTHORIZED, "unauthorized", why, {"WWW-Authenticate": 'Bearer realm="clew"'}
+    )
+
+
+def too_large(why: str) -> Refusal:
+    """Return the refusal for more bytes than are taken."""
+    return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", why)
+
+
+def no_space(error: OSError) -> Refusal:
+    """Return the refusal for what cannot be written."""
+    why = error.strerror or str(error)
+    sentence = f"the server cannot write what was sent ({why}): tell whoever runs it"
+    return Refusal(HTTPStatus.INSUFFICIENT_STORAGE, "no_space", sentence)
+
+
+def too_many(why: str, wait_s: int) -> Refusal:
+    """Return the refusal for a key that sends too many requests."""
+    return Refusal(
+        HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", why, {"Retry-After": str(wait_s)}
+    )

@@ -1,0 +1,96 @@
+"""What stands before every route: hosts, origins, headers, and how many connections there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from clew.server.endpoints import refused
+from clew.server.errors import Refusal, forbidden
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from clew.server.settings import ServerSettings
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+
+class Guard:
+    """Refuses requests that a browser was led to send, and those beyond what is served at once.
+
+    A page of another site may neither reach a server on this machine under a name of its own (the
+    Host header), nor use what is open to this machine or to a session (Origin, Sec-Fetch-Site).
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app = app
+        self._settings = settings
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Content-Security-Policy", _NOTHING)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refused(refusal)(scope, receive, with_headers)
+            return
+        self._under_way += 1
+        try:
+            await self._app(scope, receive, with_headers)
+        finally:
+            self._under_way -= 1
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        headers = Headers(scope=scope)
+        if _host(f"//{headers.get('host', '')}") not in self._settings.allowed_hosts:
+            return forbidden("this server is not called by that name: see --allow-host")
+        if _is_led(scope["method"], headers):
+            return forbidden("a page of another site may not use this server")
+        if self._under_way >= self._settings.connections:
+            return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
+        return None
+
+
+def _is_led(method: str, headers: Headers) -> bool:
+    """Say whether a browser sends a request for a page of another site, a port beside ours too.
+
+    A link may lead here: it shows a page, and changes nothing.
+    """
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != headers.get("host"):
+        return True
+    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        return False
+    return method != "GET" or headers.get("sec-fetch-mode") != "navigate"
+
+
+def _host(address: str) -> str:
+    """Return the host of an address as `allowed_hosts` has it, "" where there is none."""
+    try:
+        name = urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+    return f"[{name}]" if ":" in name else name

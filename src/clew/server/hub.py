@@ -1,0 +1,77 @@
+"""What the routes of one server share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.to_thread import run_sync
+
+from clew.api import open_index
+from clew.server.alive import Alive
+from clew.server.books import Books
+from clew.server.callers import Door
+from clew.server.indexes import Indexes
+from clew.server.jobs.driver import Jobs
+from clew.server.keys import Keys
+from clew.server.spending import KeySpending
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from clew.api import Index
+    from clew.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A server's settings, books and indexes, and where its work is done."""
+
+    settings: ServerSettings
+    books: Books
+    keys: Keys
+    spending: KeySpending
+    indexes: Indexes
+    jobs: Jobs
+    door: Door
+    threads: anyio.CapacityLimiter
+    background: TaskGroup  # of what goes on when its request is gone
+
+
+@asynccontextmanager
+async def opened(
+    settings: ServerSettings, opener: Callable[..., Index] = open_index
+) -> AsyncIterator[Hub]:
+    """Open what a server needs, and close it when the block ends."""
+    books = Books(settings.home)
+    alive = Alive(settings.home)
+    indexes = Indexes(settings, books, opener)
+    jobs = Jobs(settings, books, indexes)
+    try:
+        indexes.check()
+        spending, keys = KeySpending(books, alive), Keys(books)
+        spending.sweep()
+        async with anyio.create_task_group() as background:
+            background.start_soon(jobs.drive)
+            yield Hub(
+                settings=settings,
+                books=books,
+                keys=keys,
+                spending=spending,
+                indexes=indexes,
+                jobs=jobs,
+                door=Door(settings, keys),
+                threads=anyio.CapacityLimiter(settings.threads),
+                background=background,
+            )
+            background.cancel_scope.cancel()
+        if settings.stop_jobs:
+            await run_sync(jobs.stop)
+    finally:
+        jobs.close()
+        indexes.close()
+        alive.end()
+        books.close()

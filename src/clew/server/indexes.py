@@ -1,0 +1,168 @@
+"""The indexes of a server: those that it was started with, and those made at run time."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.api import open_index
+from clew.errors import InputError, NotAnIndex
+from clew.server.errors import Refusal, not_found
+from clew.server.jobs.queue import JobQueue
+from clew.server.settings import check_name
+from clew.store import opening
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from clew.api import Index
+    from clew.index import Settings
+    from clew.loading import Specs
+    from clew.server.books import Books
+    from clew.server.settings import ServerSettings
+
+
+class Indexes:
+    """Opened indexes by name; any number of threads may use them."""
+
+    def __init__(
+        self, settings: ServerSettings, books: Books, opener: Callable[..., Index] = open_index
+    ) -> None:
+        self._opener = opener
+        self._settings = settings
+        self._books = books
+        self._open: dict[str, Index] = {}
+        self._lock = threading.Lock()
+
+    def folders(self) -> dict[str, Path]:
+        """Return the folder of each index, by name."""
+        own = self._books.rows("SELECT name, folder FROM own_index ORDER BY name")
+        made = {name: self._settings.home / folder for name, folder in own}
+        return dict(sorted({**made, **self._settings.indexes}.items()))
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of an index. Raises a refusal, 404, where there is none."""
+        found = self.folders().get(name)
+        if found is None:
+            raise not_found(f"there is no index {name!r:.80} here")
+        return found
+
+    def get(self, name: str) -> Index:
+        """Return an index, opened. Raises a refusal, 404, where there is none."""
+        with self._lock:
+            folder = self.folder(name)
+            found = self._open.get(name)
+            if found is None or found.folder != folder:
+                found = self._open[name] = self._opened(folder)
+            return found
+
+    @contextmanager
+    def writer(self, name: str) -> Iterator[Index]:
+        """Give an index that is open for one write, after which its lock is free for a job again.
+
+        The index that questions read never writes: it would hold that lock as long as it is open.
+        """
+        with self._opened(self.folder(name)) as index:
+            yield index
+
+    def _opened(
+        self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
+    ) -> Index:
+        return self._opener(
+            folder,
+            specs=specs or self._settings.specs,
+            settings=settings,
+            prices=self._settings.prices,
+        )
+
+    def make(
+        self, name: str, settings: Settings | None = None, *, embedder: str | None = None
+    ) -> None:
+        """Make an empty index in the server's home. Raises InputError where there is one.
+
+        What it is built with is on disk then, for jobs of other processes.
+        """
+        check_name(name)
+        specs = self._settings.specs
+        if embedder is not None:
+            specs = replace(specs, embedder=embedder)
+        folder = Path("indexes", f"{name}.clew")
+        with self._lock:
+            if name in self.folders():
+                raise InputError(f"there is an index {name!r} already: take another name")
+            with self._books.writing() as connection:
+                connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
+        place = self._settings.home / folder
+        try:
+            with self._opened(place, specs=specs, settings=settings) as index:
+                index.add([], changed=[])
+        except BaseException:
+            self._forget(name)
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def _forget(self, name: str) -> None:
+        with self._books.writing() as connection:
+            connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
+
+    def drop(self, name: str) -> None:
+        """Delete an index that was made here, with its files.
+
+        Jobs that wait for it are cancelled. Raises InputError for one that the server was started
+        with, a refusal, 409, while a job of it runs, and IndexLocked while another process writes.
+        """
+        if name in self._settings.indexes:
+            raise InputError(
+                f"the index {name!r} was named when the server was started: it is not the server's"
+                f" to delete"
+            )
+        with self._lock:
+            folder = self.folder(name)
+            if not JobQueue(self._books).end_all(folder.resolve()):
+                raise Refusal(
+                    HTTPStatus.CONFLICT,
+                    "index_locked",
+                    f"a job of the index {name!r} is running: cancel it first",
+                )
+            if opening.exists(folder):
+                store = opening.open_store(folder)
+                try:
+                    store.lock()
+                finally:
+                    store.close()
+            opened = self._open.pop(name, None)
+            self._forget(name)
+        if opened is not None:
+            opened.close()
+        for each in (folder, self.files(name)):
+            shutil.rmtree(each, ignore_errors=True)
+
+    def without_paths(self, text: str) -> str:
+        """Return a text that names indexes and not their folders, for who is no admin."""
+        for name, folder in self.folders().items():
+            for path in {str(folder), str(folder.resolve())}:
+                text = text.replace(path, name)
+        return text.replace(str(self._settings.home), "the server's home")
+
+    def files(self, name: str) -> Path:
+        """Return the folder of the files that were uploaded into an index."""
+        return self._settings.home.resolve() / "files" / check_name(name)
+
+    def check(self) -> None:
+        """Raise NotAnIndex for a folder that was named and holds no index."""
+        for name, folder in self._settings.indexes.items():
+            if not opening.exists(folder):
+                raise NotAnIndex(
+                    f"{folder} holds no index to serve as {name!r}: make it with 'clew index'"
+                )
+
+    def close(self) -> None:
+        with self._lock:
+            for each in self._open.values():
+                each.close()
+            self._open.clear()

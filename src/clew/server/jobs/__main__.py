@@ -1,0 +1,13 @@
+"""`python -m clew.server.jobs HOME ID ATTEMPT`: the process of a job, as a server starts it."""
+
+import logging
+import sys
+from pathlib import Path
+
+from clew.server.jobs.process import run
+
+if __name__ == "__main__":
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

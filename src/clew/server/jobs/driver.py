@@ -1,0 +1,252 @@
+"""Who starts the processes of jobs and looks after them: one server of a home at a time.
+
+What a server had started goes on when it dies, and the next one looks after it: which processes
+live is known by locks that the system frees when they die.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+from clew.errors import ClewError
+from clew.private import make_folder, open_file
+from clew.server.errors import no_space, not_found
+from clew.server.jobs.lock import holding
+from clew.server.jobs.places import LOCK, folder_of, log_of
+from clew.server.jobs.queue import RUNNING, Job, JobQueue
+
+if TYPE_CHECKING:
+    from clew.server.books import Books
+    from clew.server.indexes import Indexes
+    from clew.server.settings import ServerSettings
+
+_IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
+_BUSY_S = 0.2
+_START_S = 15.0  # for a process to take its lock
+_STOP_S = 10.0  # for jobs to end with the server
+_TIDY_S = 3600.0
+_LEFT_S = 24 * 3600.0  # then what a request left behind is deleted
+_MOST_DEATHS = 3  # of a job's processes, after which it is begun again
+_LOCK = "driver.lock"
+_log = logging.getLogger(__name__)
+
+# Processes that go on when their server has ended. Python would complain of one that is let go of.
+_LEFT: list[subprocess.Popen[bytes]] = []
+
+
+class Jobs:
+    """The jobs of a server: its routes put them in, `drive` brings them to their end."""
+
+    def __init__(self, settings: ServerSettings, books: Books, indexes: Indexes) -> None:
+        self.queue = JobQueue(books)
+        self._settings = settings
+        self._indexes = indexes
+        self._home = books.home
+        self._changed = anyio.Event()
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._asked: dict[str, float] = {}  # when jobs that are cancelled were asked to end
+        self._tidy_at = 0.0
+        self._driving = ExitStack()
+        self._is_driver = False
+
+    # -- what routes ask for ------------------------------------------------------------------
+
+    def submit(
+        self,
+        name: str,
+        kind: str,
+        options: Mapping[str, Any],
+        *,
+        key: str = "",
+        prepare: Callable[[Path], None] | None = None,
+    ) -> Job:
+        """Put a job into the queue; `prepare` writes what it needs into its folder before."""
+        run = self._run(name)
+        if run is None:
+            raise not_found(f"there is no index {name!r:.80} here")
+        job_id = self.queue.new_id()
+        folder = folder_of(self._home, job_id)
+        try:
+            make_folder(folder)
+            if prepare is not None:
+                prepare(folder)
+            place = Path(run["folder"])
+            return self.queue.add(
+                job_id, name=name, folder=place, kind=kind, key=key, options=options, run=run
+            )
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise no_space(error) from error
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def wake(self) -> None:
+        """Let the queue be looked at now; called in the event loop."""
+        self._changed.set()
+
+    def _run(self, name: str) -> Mapping[str, Any] | None:
+        """Return what the process of a job opens an index with, None where there is none."""
+        folder = self._indexes.folders().get(name)
+        if folder is None:
+            return None
+        return {
+            "folder": str(folder.resolve()),
+            "specs": asdict(self._settings.specs),
+            "prices": None if self._settings.prices is None else dict(self._settings.prices),
+        }
+
+    # -- the driver ---------------------------------------------------------------------------
+
+    async def drive(self) -> None:
+        """Look after the jobs until this is cancelled."""
+        while True:
+            self._changed = anyio.Event()
+            is_busy = False
+            try:
+                is_busy = await run_sync(self.step)
+            except (ClewError, OSError):  # such as a full disk: the next look may go well
+                _log.exception("jobs cannot be looked after")
+            with anyio.move_on_after(_BUSY_S if is_busy else _IDLE_S):
+                await self._changed.wait()
+
+    def step(self) -> bool:
+        """Do what is to be done now; say whether more will be soon."""
+        self._reap()
+        if not self._is_driver:
+            make_folder(self._home / "jobs")
+            self._is_driver = self._driving.enter_context(holding(self._home / "jobs" / _LOCK))
+            if not self._is_driver:
+                self._driving.close()
+                return False
+        if time.monotonic() >= self._tidy_at:
+            self._tidy_at = time.monotonic() + _TIDY_S
+            self._tidy()
+        for job in self.queue.running():
+            self._look_after(job)
+        while (claimed := self.queue.claim(self._settings.jobs, self._run)) is not None:
+            self._start(claimed)
+        return bool(self.queue.running())
+
+    def _tidy(self) -> None:
+        """Delete the oldest jobs, and what requests left behind that never came to their end."""
+        for each in self.queue.forget_old():
+            shutil.rmtree(folder_of(self._home, each), ignore_errors=True)
+        staged = (self._home / "uploads").glob("*")
+        jobs = (each for each in (self._home / "jobs").iterdir() if each.is_dir())
+        lost = (each for each in jobs if self.queue.get(each.name) is None)
+        for folder in (*staged, *lost):
+            if time.time() - folder.stat().st_mtime > _LEFT_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _start(self, job: Job) -> None:
+        folder = folder_of(self._home, job.id)
+        command = [sys.executable, "-P", "-m", "clew.server.jobs"]
+        try:
+            make_folder(folder)
+            with open_file(log_of(self._home, job.id, job.attempt)) as log:
+                self._children[job.id] = subprocess.Popen(  # noqa: S603 -- ourselves
+                    [*command, str(self._home.resolve()), job.id, str(job.attempt)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=folder,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            reason = f"its process could not be started ({error.strerror})"
+            self.queue.died(job, reason, _MOST_DEATHS)
+
+    def _reap(self) -> None:
+        """Take note of processes that have ended, so that the system can forget them."""
+        for each in [each for each in _LEFT if each.poll() is not None]:
+            _LEFT.remove(each)
+        for job_id, child in list(self._children.items()):
+            if child.poll() is not None:
+                job = self.queue.get(job_id)
+                if job is None or job.state != RUNNING:
+                    del self._children[job_id]
+
+    def _look_after(self, job: Job) -> None:
+        """Find out whether the process of a job has died; end one that is cancelled."""
+        child = self._children.get(job.id)
+        if child is None and not job.entered and time.time() - self._began(job) < _START_S:
+            return  # another server has just started its process, which will take the lock
+        if child is None or child.poll() is not None:
+            with holding(folder_of(self._home, job.id) / LOCK) as is_free:
+                if is_free:
+                    self._asked.pop(job.id, None)
+                    self._children.pop(job.id, None)
+                    self.queue.died(job, _how(child), _MOST_DEATHS)
+                    return
+        if job.cancelled is not None and job.pid is not None:
+            self._end(job.id, job.pid)
+
+    def _began(self, job: Job) -> float:
+        """Return when the process of a job was started, as its log says."""
+        with suppress(OSError):
+            return log_of(self._home, job.id, job.attempt).stat().st_mtime
+        return 0.0
+
+    def _end(self, job_id: str, pid: int) -> None:
+        """Ask the process of a job to end; end it at once where it was asked long before."""
+        now = time.monotonic()
+        if job_id not in self._asked:
+            self._asked[job_id] = now
+            _signal(pid, signal.SIGTERM, whole=False)
+        elif now - self._asked[job_id] > self._settings.job_grace_s:
+            _signal(pid, signal.SIGKILL, whole=True)
+
+    # -- the end of a server ------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End what runs, behind what it has at hand; a server that starts later goes on with it."""
+        if not self._is_driver:
+            return
+        asked: set[int] = set()
+        until = time.monotonic() + _STOP_S
+        while (jobs := self.queue.running()) and time.monotonic() < until:
+            for pid in {job.pid for job in jobs if job.pid is not None} - asked:
+                asked.add(pid)
+                _signal(pid, signal.SIGTERM, whole=False)
+            time.sleep(_BUSY_S / 4)
+            self._reap()
+
+    def close(self) -> None:
+        """Let go of the queue; what runs goes on."""
+        _LEFT.extend(each for each in self._children.values() if each.poll() is None)
+        self._children.clear()
+        self._driving.close()
+        self._is_driver = False
+
+
+def _signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
+    """Send a signal to a process whose lock is held, or to all of its session."""
+    with suppress(ProcessLookupError, PermissionError):
+        if whole and hasattr(os, "killpg"):
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)
+
+
+def _how(child: subprocess.Popen[bytes] | None) -> str:
+    """Return how a process ended, as far as that is known."""
+    if child is None:
+        return "its process is gone"
+    if child.returncode < 0:
+        return f"its process was ended by {signal.Signals(-child.returncode).name}"
+    return f"its process ended with status {child.returncode}"

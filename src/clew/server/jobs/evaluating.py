@@ -1,0 +1,76 @@
+"""An evaluation as a job: questions that were uploaded, asked of an index as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from clew.evaluate import Scoring, Setting
+from clew.evaluate.measure import Protocol, measure
+from clew.filters import as_filter
+from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from clew.api import Index
+    from clew.models.budget import Budget
+    from clew.server.jobs.options import EvaluateOptions
+
+
+def protocol(options: EvaluateOptions) -> Protocol:
+    """Return what an evaluation measures."""
+    return Protocol(
+        settings=tuple(Setting(name) for name in options.methods),
+        common=options.parameters,
+        scoring=Scoring(
+            ks=tuple(options.ks),
+            context_tokens=options.context_tokens,
+            answer_tokens=options.answer_tokens,
+            seed=options.seed,
+        ),
+        answers=options.answers,
+        where=as_filter(options.where),
+    )
+
+
+def evaluated(
+    index: Index,
+    options: EvaluateOptions,
+    folder: Path,
+    budget: Budget,
+    on_progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """Measure, and write the report into the job's folder; return what is told of it.
+
+    What a process that died had measured is not asked again, unless the index has changed since.
+    """
+    from clew.evaluate.datasets import load_questions
+
+    [questions] = folder.glob(f"{QUESTIONS}.*")
+    dataset = load_questions(
+        questions,
+        index.documents(),
+        name=options.name,
+        split=options.split,
+        limit=options.limit,
+        sample=options.sample,
+        seed=options.seed,
+    )
+    runs = folder / RUNS / str(index.snapshot().generation)
+    report = measure(
+        index, dataset, protocol(options), folder=runs, budget=budget, on_progress=on_progress
+    )
+    found = report.to_json(with_rows=True)
+    new = folder / f"{REPORT}.new"
+    new.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8", errors="replace")
+    new.replace(folder / REPORT)
+    headline = found["headline"]
+    return {
+        "headline": headline,
+        "n_questions": found["dataset"]["questions"],
+        "methods": {
+            label: each["metrics"].get(headline) for label, each in found["methods"].items()
+        },
+    }

@@ -1,0 +1,27 @@
+"""A lock on a file that the system frees when its process dies, however it dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew import sqlite
+
+
+@contextmanager
+def holding(path: Path, wait: float = 0.0) -> Iterator[bool]:
+    """Hold a lock for the length of the block, and say whether it is held.
+
+    Its file stays: one that is deleted while another process opens it would be two locks.
+    """
+    connection = sqlite.connect(path, wait=wait)
+    try:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite.Error:
+            yield False
+        else:
+            yield True
+    finally:
+        connection.close()

@@ -1,0 +1,131 @@
+"""What may be asked of each kind of job, checked before a job waits for its turn."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from clew import methods as retrieval
+from clew.errors import InputError
+from clew.filters import as_filter
+from clew.index.choose import NOTE, Wanted, wished
+from clew.server.bodies import Body
+from clew.store import opening
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_Share = Field(None, ge=0, le=1)
+_Name = Field("", max_length=200)
+_EXTRACTION = (
+    "units", "value", "triples", "core", "core_by", "entities", "entity_threshold", "entity_words",
+)  # fmt: skip
+Number = str | int | float | bool
+
+
+class CompactOptions(Body):
+    """Nothing can be said of a compaction."""
+
+
+class PaidOptions(Body):
+    """What a job may spend at the most, beside what its key may."""
+
+    budget_tokens: int | None = Field(None, ge=0)
+    budget_usd: float | None = Field(None, ge=0)
+
+
+class ExtractOptions(PaidOptions):
+    """What is extracted from chunks, as the options of `clew index` say; left out: as before."""
+
+    units: float | None = _Share
+    value: Literal["bleu", "cos", "random"] | None = None
+    triples: Literal["none", "llm", "parse", "cooccurrence"] | None = None
+    core: float | None = _Share
+    core_by: Literal["pagerank", "random"] | None = None
+    entities: Literal["llm", "statistical"] | None = None
+    entity_threshold: float | None = Field(None, ge=0, lt=1)
+    entity_words: int | None = Field(None, ge=1)
+    again: bool = False  # ask once more where a reply was of no use
+    methods: list[str] | None = Field(None, max_length=50)  # that the index is made for
+
+    def extraction(self) -> dict[str, Any]:
+        """Return what `Index.add` is told of the extraction."""
+        given = {name: getattr(self, name) for name in _EXTRACTION}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class IndexOptions(ExtractOptions):
+    """How uploaded files and given documents are indexed."""
+
+    exclude: list[str] = Field(default_factory=list, max_length=100)
+    prune: bool = True  # of a whole folder: documents whose file is gone go
+    text_column: str = _Name
+    title_column: str = _Name
+    id_column: str = _Name
+
+
+class RemoveOptions(Body):
+    """Which documents are removed: by ids, folders of ids or patterns, and by a filter."""
+
+    documents: list[str] = Field(default_factory=list, max_length=10_000)
+    where: str = Field("", max_length=2_000)
+
+
+class EvaluateOptions(PaidOptions):
+    """Which methods are measured, and how."""
+
+    name: str = Field("questions", min_length=1, max_length=200)
+    methods: list[str] = Field(
+        default_factory=lambda: [retrieval.DEFAULT, "dense", "bm25"], min_length=1, max_length=20
+    )
+    parameters: dict[str, dict[str, Number]] = Field(default_factory=dict)  # by method
+    ks: list[int] = Field(default_factory=lambda: [2, 5, 10], min_length=1, max_length=10)
+    context_tokens: int = Field(4_000, ge=1, le=1_000_000)
+    answers: bool = False
+    answer_tokens: int = Field(512, ge=1, le=100_000)
+    where: str = Field("", max_length=2_000)
+    split: str | None = Field(None, max_length=200)
+    limit: int | None = Field(None, ge=1)
+    sample: int | None = Field(None, ge=1)
+    seed: int = 0
+
+
+KINDS: Mapping[str, type[Body]] = {
+    "index": IndexOptions,
+    "extract": ExtractOptions,
+    "remove": RemoveOptions,
+    "compact": CompactOptions,
+    "evaluate": EvaluateOptions,
+}
+
+
+def check(options: Body, folder: Path, *, has_llm: bool) -> None:
+    """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
+    if isinstance(options, EvaluateOptions):
+        _check_evaluation(options)
+    if isinstance(options, ExtractOptions):
+        _check_extraction(options, folder, has_llm=has_llm)
+    if isinstance(options, RemoveOptions):
+        chosen = options.documents or as_filter(options.where) is not None
+        if not chosen:
+            raise InputError("name the documents to remove, by ids, patterns or a filter")
+
+
+def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -> None:
+    for each in options.methods or ():
+        retrieval.load(each)
+    with closing(opening.open_store(folder)) as store:
+        kept = store.note(NOTE)
+    wanted = wished(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
+    if wanted.needs_llm(Wanted.from_plain(kept)) and not has_llm:
+        raise InputError("this extraction needs an LLM, and the server was started without --llm")
+
+
+def _check_evaluation(options: EvaluateOptions) -> None:
+    from clew.evaluate.measure import check as check_protocol
+    from clew.server.jobs.evaluating import protocol
+
+    check_protocol(protocol(options))

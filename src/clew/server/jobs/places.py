@@ -1,0 +1,23 @@
+"""Where a job keeps what it needs: the files of its folder in the home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+LOCK = "running.lock"  # held by the process of the job
+FILES = "files.json"  # names of the files that were uploaded with it
+DOCUMENTS = "documents.jsonl"  # that were given as texts
+REMOVED = "remove.json"  # the documents and files that it removes
+QUESTIONS = "questions"  # of an evaluation, with the suffix that says their format
+RUNS = "runs"  # what an evaluation measured
+REPORT = "report.json"  # what it reports
+
+
+def folder_of(home: Path, job_id: str) -> Path:
+    """Return the folder of a job."""
+    return home / "jobs" / job_id
+
+
+def log_of(home: Path, job_id: str, attempt: int) -> Path:
+    """Return the file to which the process of an attempt writes."""
+    return folder_of(home, job_id) / f"log-{attempt}.txt"

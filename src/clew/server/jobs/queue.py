@@ -1,0 +1,402 @@
+"""Jobs as rows: what was asked for, what became of it, and what was told meanwhile.
+
+Any number of servers and jobs on one home use the rows; each change of a state is one transaction,
+together with the event that tells of it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew import sqlite
+from clew.models.budget import Bill
+
+if TYPE_CHECKING:
+    from clew.server.books import Books
+    from clew.sqlite import Connection
+
+QUEUED, RUNNING, INTERRUPTED = "queued", "running", "interrupted"
+DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
+STATES = (QUEUED, RUNNING, INTERRUPTED, DONE, FAILED, CANCELLED)
+ENDED = frozenset({DONE, FAILED, CANCELLED})
+_WAITING = (QUEUED, INTERRUPTED)
+_COLUMNS = (
+    "number, id, name, folder, kind, key, options, state, made, began, ended, attempt, deaths,"
+    " entered, pid, cancelled, run, tokens, usd, unpriced, progress, result"
+)
+_KEPT = 1_000  # jobs that ended; older ones are forgotten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpent:
+    """What a job spent so far, with what it has set aside; dollars are None without a price."""
+
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as callers are shown it; times are seconds since 1970."""
+
+    id: str
+    index: str
+    kind: str
+    options: Mapping[str, Any]
+    state: str
+    cancelling: bool
+    made: float
+    began: float | None
+    ended: float | None
+    attempt: int
+    spent: JobSpent
+    progress: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as its row has it."""
+
+    number: int
+    id: str
+    name: str  # of the index
+    folder: str
+    kind: str
+    key: str  # the id of the key that asked, "" for none
+    options: Mapping[str, Any]
+    state: str
+    made: float
+    began: float | None
+    ended: float | None
+    attempt: int
+    deaths: int
+    entered: bool
+    pid: int | None
+    cancelled: float | None  # when that was asked for
+    run: Mapping[str, Any]  # what the process of this attempt opens the index with
+    spent: Bill
+    progress: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ENDED
+
+    def view(self) -> JobView:
+        """Return what callers are shown of a job."""
+        return JobView(
+            id=self.id,
+            index=self.name,
+            kind=self.kind,
+            options=self.options,
+            state=self.state,
+            cancelling=self.cancelled is not None and not self.has_ended,
+            made=self.made,
+            began=self.began,
+            ended=self.ended,
+            attempt=self.attempt,
+            spent=JobSpent(
+                tokens=self.spent.tokens, usd=self.spent.usd if self.spent.priced else None
+            ),
+            progress=self.progress,
+            result=self.result,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent:
+    """Something that a job told; numbers of one job's events ascend from 1."""
+
+    number: int
+    at: float
+    kind: str
+    data: Mapping[str, Any]
+
+
+class JobQueue:
+    """The jobs of a home."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    @staticmethod
+    def new_id() -> str:
+        """Return an id for a job that is about to be added."""
+        return secrets.token_hex(8)
+
+    def add(
+        self,
+        job_id: str,
+        *,
+        name: str,
+        folder: Path,
+        kind: str,
+        key: str,
+        options: Mapping[str, Any],
+        run: Mapping[str, Any],
+    ) -> Job:
+        """Put a job behind those that wait."""
+        texts = (str(folder), kind, key, json.dumps(options), QUEUED)
+        row = (job_id, name, *texts, time.time(), json.dumps(run))
+        with self._books.writing() as connection:
+            connection.execute(
+                """INSERT INTO job (id, name, folder, kind, key, options, state, made, run)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                row,
+            )
+            _tell(connection, job_id, QUEUED, {"kind": kind})
+        found = self.get(job_id)
+        assert found is not None  # noqa: S101 -- it was just written
+        return found
+
+    def get(self, job_id: str) -> Job | None:
+        """Return the job of an id, None where there is none."""
+        found = self._jobs("WHERE id = ?", (job_id,))
+        return found[0] if found else None
+
+    def running(self) -> list[Job]:
+        """Return the jobs of which a process runs, or did."""
+        return self._jobs("WHERE state = ? ORDER BY number", (RUNNING,))
+
+    def listed(
+        self,
+        names: Collection[str] | None,
+        *,
+        kind: str = "",
+        state: str = "",
+        offset: int = 0,
+        limit: int = 100,
+    ) -> tuple[list[Job], int]:
+        """Return jobs of some indexes, or of all, the newest first; and how many there are."""
+        where, values = ["1"], list[Any]()
+        if names is not None:
+            where.append(f"name IN ({', '.join('?' * len(names))})")
+            values += sorted(names)
+        for column, value in (("kind", kind), ("state", state)):
+            if value:
+                where.append(f"{column} = ?")
+                values.append(value)
+        condition = f"WHERE {' AND '.join(where)}"
+        [(total,)] = self._books.rows(f"SELECT count(*) FROM job {condition}", values)  # noqa: S608 -- of ours
+        ordered = f"{condition} ORDER BY number DESC LIMIT ? OFFSET ?"
+        return self._jobs(ordered, [*values, limit, offset]), int(total)
+
+    def _jobs(self, condition: str, values: Sequence[Any]) -> list[Job]:
+        question = f"SELECT {_COLUMNS} FROM job {condition}"  # noqa: S608 -- of ours
+        return [_job(row) for row in self._books.rows(question, values)]
+
+    # -- what is told -------------------------------------------------------------------------
+
+    def tell(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Write down an event."""
+        with self._books.writing() as connection:
+            _tell(connection, job_id, kind, data)
+
+    def tell_progress(self, job_id: str, progress: Mapping[str, Any]) -> None:
+        """Write down how far a job is, as an event and as what it was told last."""
+        with self._books.writing() as connection:
+            _tell(connection, job_id, "progress", progress)
+            question = "UPDATE job SET progress = ? WHERE id = ?"
+            connection.execute(question, (json.dumps(progress), job_id))
+
+    def events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
+        """Return the events of a job that have higher numbers than `after`, in their order."""
+        question = """SELECT number, at, kind, data FROM event WHERE job = ? AND number > ?
+            ORDER BY number LIMIT ?"""
+        return [
+            JobEvent(number=number, at=at, kind=kind, data=json.loads(data))
+            for number, at, kind, data in self._books.rows(question, (job_id, after, limit))
+        ]
+
+    # -- from state to state ------------------------------------------------------------------
+
+    def claim(self, most: int, run: Callable[[str], Mapping[str, Any] | None]) -> Job | None:
+        """Let the first job begin that may: below `most` at a time, one of an index, in order.
+
+        `run` says for the name of an index what it is opened with now, None where that is what it
+        was when the job came.
+        """
+        question = "SELECT DISTINCT name FROM job WHERE state IN (?, ?)"
+        runs = {name: run(name) for (name,) in self._books.rows(question, _WAITING)}
+        with self._books.writing() as connection:
+            found = _next(connection, most)
+            if found is None:
+                return None
+            job_id, name = found
+            if runs.get(name) is not None:
+                question = "UPDATE job SET run = ? WHERE id = ?"
+                connection.execute(question, (json.dumps(runs[name]), job_id))
+            connection.execute(
+                """UPDATE job SET state = ?, attempt = attempt + 1, entered = 0, pid = NULL,
+                began = coalesce(began, ?), result = NULL WHERE id = ?""",
+                (RUNNING, time.time(), job_id),
+            )
+            [(attempt,)] = sqlite.rows(
+                connection, "SELECT attempt FROM job WHERE id = ?", (job_id,)
+            )
+            _tell(connection, job_id, RUNNING, {"attempt": attempt})
+        return self.get(job_id)
+
+    def enter(self, job_id: str, attempt: int, pid: int) -> Job | None:
+        """Note that the process of an attempt runs; None where that is not wanted any more."""
+        with self._books.writing() as connection:
+            connection.execute(
+                """UPDATE job SET entered = 1, pid = ? WHERE id = ? AND attempt = ?
+                AND state = ? AND entered = 0""",
+                (pid, job_id, attempt, RUNNING),
+            )
+            if not connection.changes():
+                return None
+        return self.get(job_id)
+
+    def end(self, job: Job, state: str, result: Mapping[str, Any]) -> None:
+        """Write down how a running job ended, or that it was interrupted."""
+        with self._books.writing() as connection:
+            _end(connection, job, state, result)
+
+    def is_cancelled(self, job_id: str) -> bool:
+        """Say whether somebody asked for the end of a job."""
+        found = self._books.rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
+        return bool(found) and found[0][0] is not None
+
+    def cancel(self, job_id: str) -> Job | None:
+        """Ask for the end of a job: one that waits ends now, one that runs as soon as it can."""
+        with self._books.writing() as connection:
+            connection.execute(
+                """UPDATE job SET cancelled = ? WHERE id = ? AND cancelled IS NULL
+                AND state IN (?, ?, ?)""",
+                (time.time(), job_id, RUNNING, *_WAITING),
+            )
+            if connection.changes():
+                question = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608 -- of ours
+                job = _job(sqlite.rows(connection, question, (job_id,))[0])
+                if job.state in _WAITING:
+                    _end(connection, job, CANCELLED, {})
+                else:
+                    _tell(connection, job_id, "cancelling", {})
+        return self.get(job_id)
+
+    def died(self, job: Job, reason: str, most_deaths: int) -> None:
+        """Write down that the process of a job ended without a word: it is begun again, or not.
+
+        `job` is the row as it was looked at; nothing is done where it has changed since.
+        """
+        with self._books.writing() as connection:
+            connection.execute(
+                """UPDATE job SET deaths = deaths + 1
+                WHERE id = ? AND state = ? AND attempt = ?""",
+                (job.id, RUNNING, job.attempt),
+            )
+            if not connection.changes():
+                return
+            [(cancelled,)] = sqlite.rows(
+                connection, "SELECT cancelled FROM job WHERE id = ?", (job.id,)
+            )
+            told = {"reason": reason}
+            if cancelled is not None:
+                _end(connection, job, CANCELLED, {})
+            elif job.deaths + 1 > most_deaths:
+                sentence = (
+                    f"{reason}, for the {job.deaths + 1}th time: what was committed is kept, and"
+                    f" the server's log of the job {job.id} says more"
+                )
+                error = {"code": "interrupted", "message": sentence}
+                _end(connection, job, FAILED, {"error": error})
+            else:
+                _end(connection, job, INTERRUPTED, told)
+
+    def add_spent(self, job_id: str, more: Bill) -> None:
+        """Add to what a job spent or has set aside; what it did not spend is taken off again."""
+        with self._books.writing() as connection:
+            connection.execute(
+                """UPDATE job SET tokens = tokens + ?, usd = usd + ?, unpriced = max(unpriced, ?)
+                WHERE id = ?""",
+                (more.tokens, more.usd, 0 if more.priced else 1, job_id),
+            )
+
+    # -- what goes ----------------------------------------------------------------------------
+
+    def end_all(self, folder: Path) -> bool:
+        """Cancel what waits for an index that goes; say whether no job of it runs."""
+        question = "SELECT id FROM job WHERE folder = ? AND state IN (?, ?)"
+        for (job_id,) in self._books.rows(question, (str(folder), *_WAITING)):
+            self.cancel(job_id)
+        question = "SELECT 1 FROM job WHERE folder = ? AND state = ?"
+        return not self._books.rows(question, (str(folder), RUNNING))
+
+    def forget_old(self) -> list[str]:
+        """Delete the oldest jobs that ended, but for so many; return their ids."""
+        question = """SELECT id FROM job WHERE state IN (?, ?, ?) ORDER BY number DESC
+            LIMIT -1 OFFSET ?"""
+        old = [row[0] for row in self._books.rows(question, (*sorted(ENDED), _KEPT))]
+        with self._books.writing() as connection:
+            for each in old:
+                connection.execute("DELETE FROM event WHERE job = ?", (each,))
+                connection.execute("DELETE FROM job WHERE id = ?", (each,))
+        return old
+
+
+def _next(connection: Connection, most: int) -> tuple[str, str] | None:
+    """Return the id and the index of the job that may begin, None where none may."""
+    question = "SELECT folder FROM job WHERE state = ?"
+    busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING,))}
+    if len(busy) >= most:
+        return None
+    question = "SELECT id, name, folder FROM job WHERE state IN (?, ?) ORDER BY number"
+    for job_id, name, folder in sqlite.rows(connection, question, _WAITING):
+        if folder not in busy:
+            return job_id, name
+    return None
+
+
+def _tell(connection: Connection, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
+    connection.execute(
+        """INSERT INTO event SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM event
+        WHERE job = ?1""",
+        (job_id, time.time(), kind, json.dumps(data)),
+    )
+
+
+def _end(connection: Connection, job: Job, state: str, result: Mapping[str, Any]) -> None:
+    ended = time.time() if state in ENDED else None
+    connection.execute(
+        "UPDATE job SET state = ?, ended = ?, pid = NULL, entered = 0, result = ? WHERE id = ?",
+        (state, ended, json.dumps(result), job.id),
+    )
+    _tell(connection, job.id, state, result)
+
+
+def _job(row: sqlite.Row) -> Job:
+    (
+        number, job_id, name, folder, kind, key, options, state, made, began, ended, attempt,
+        deaths, entered, pid, cancelled, run, tokens, usd, unpriced, progress, result,
+    ) = row  # fmt: skip
+    return Job(
+        number=number,
+        id=job_id,
+        name=name,
+        folder=folder,
+        kind=kind,
+        key=key,
+        options=json.loads(options),
+        state=state,
+        made=made,
+        began=began,
+        ended=ended,
+        attempt=attempt,
+        deaths=deaths,
+        entered=bool(entered),
+        pid=pid,
+        cancelled=cancelled,
+        run=json.loads(run) if run else {},
+        spent=Bill(tokens, usd, not unpriced),
+        progress=json.loads(progress) if progress else None,
+        result=json.loads(result) if result else None,
+    )

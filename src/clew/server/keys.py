@@ -1,0 +1,181 @@
+"""Keys: who may do what, with which indexes and documents, how often, and for how much.
+
+A key is shown once, when it is made; the home keeps its SHA-256. Its 256 bits are random, so no
+slow hash is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import InputError
+from clew.filters import as_filter
+from clew.server.settings import check_name
+
+if TYPE_CHECKING:
+    from clew.server.books import Books
+
+SCOPES = ("read", "write", "admin")  # each may do what those before it may
+CITATIONS = ("annotations", "open-webui", "markdown", "none")
+_PREFIX = "clew"
+SESSION_S = 30 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyOptions:
+    """What the holder of a key may do."""
+
+    scope: str = "read"
+    indexes: tuple[str, ...] = ()  # their names; none: all
+    where: str = ""  # a filter; no other documents are ever seen
+    requests_per_minute: int | None = None
+    tokens: int | None = None  # in all; those that models take, not those of requests
+    tokens_per_day: int | None = None
+    usd: float | None = None
+    usd_per_day: float | None = None
+    citations: str = "annotations"  # how OpenAI-compatible answers cite
+
+    def __post_init__(self) -> None:
+        if self.scope not in SCOPES:
+            raise InputError(f"a key's scope is one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
+        if self.citations not in CITATIONS:
+            known = ", ".join(CITATIONS)
+            raise InputError(f"citations are one of {known}, not {self.citations!r:.40}")
+        for name in self.indexes:
+            check_name(name)
+        if as_filter(self.where) is not None and self.scope != "read":
+            raise InputError("a key with a filter can only read: what it wrote could not be seen")
+        for name in ("requests_per_minute", "tokens", "tokens_per_day", "usd", "usd_per_day"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise InputError(f"{name} of a key is a number of at least 0, not {value!r:.40}")
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> KeyOptions:
+        """Return options from JSON; those of a newer version are an error."""
+        known = {each.name for each in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise InputError(f"a key has no option {name!r:.40}: take of {', '.join(known)}")
+        return cls(**{**values, "indexes": tuple(values.get("indexes", ()))})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key as the home knows it."""
+
+    id: str
+    name: str
+    options: KeyOptions
+    made: float
+    revoked: float | None = None
+    digest: bytes = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what may be shown of a key."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "made": self.made,
+            "revoked": self.revoked,
+            **asdict(self.options),
+        }
+
+
+class Keys:
+    """The keys of a home."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    def add(self, name: str, options: KeyOptions) -> tuple[Key, str]:
+        """Make a key; return it and its text, which nobody can show again."""
+        key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+        text = f"{_PREFIX}_{key_id}_{secret}"
+        key = Key(id=key_id, name=name, options=options, made=time.time(), digest=_digest(text))
+        row = (key_id, name, key.digest, json.dumps(asdict(options)), key.made, None)
+        with self._books.writing() as connection:
+            connection.execute("INSERT INTO key VALUES (?, ?, ?, ?, ?, ?)", row)
+        return key, text
+
+    def all(self) -> list[Key]:
+        """Return all keys, those that were revoked among them, the oldest first."""
+        return [_key(row) for row in self._books.rows("SELECT * FROM key ORDER BY made, id")]
+
+    def any(self) -> bool:
+        """Say whether a key was ever made: then nothing is open to those without one."""
+        return bool(self._books.rows("SELECT 1 FROM key LIMIT 1"))
+
+    def revoke(self, key_id: str) -> Key:
+        """End a key. Raises InputError where there is none of that id or name."""
+        found = [k for k in self.all() if key_id in (k.id, k.name) and k.revoked is None]
+        if not found:
+            raise InputError(f"there is no key {key_id!r:.60}: see 'clew keys list'")
+        if len(found) > 1:
+            raise InputError(f"several keys are called {key_id!r:.60}: name one by its id")
+        with self._books.writing() as connection:
+            connection.execute(
+                "UPDATE key SET revoked = ? WHERE id = ?", (time.time(), found[0].id)
+            )
+            connection.execute("DELETE FROM session WHERE key = ?", (found[0].id,))
+        return found[0]
+
+    def find(self, text: str) -> Key | None:
+        """Return the key of a text, None where it is none or was revoked."""
+        parts = text.split("_", 2)
+        if len(parts) != 3 or parts[0] != _PREFIX:
+            return None
+        key = self.by_id(parts[1])
+        if key is None or not hmac.compare_digest(key.digest, _digest(text)):
+            return None
+        return key
+
+    def by_id(self, key_id: str) -> Key | None:
+        """Return the key of an id, None where there is none or it was revoked."""
+        rows = self._books.rows("SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,))
+        return _key(rows[0]) if rows else None
+
+    # -- sessions of the page -----------------------------------------------------------------
+
+    def begin_session(self, key: Key) -> str:
+        """Return the text of a cookie that stands for a key for thirty days."""
+        text = secrets.token_urlsafe(32)
+        now = time.time()
+        with self._books.writing() as connection:
+            connection.execute("DELETE FROM session WHERE ends < ?", (now,))
+            row = (_digest(text), key.id, now + SESSION_S)
+            connection.execute("INSERT INTO session VALUES (?, ?, ?)", row)
+        return text
+
+    def of_session(self, text: str) -> Key | None:
+        """Return the key that a cookie stands for, None where it stands for none any more."""
+        question = "SELECT key FROM session WHERE digest = ? AND ends > ?"
+        rows = self._books.rows(question, (_digest(text), time.time()))
+        return self.by_id(rows[0][0]) if rows else None
+
+    def end_session(self, text: str) -> None:
+        with self._books.writing() as connection:
+            connection.execute("DELETE FROM session WHERE digest = ?", (_digest(text),))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _key(row: tuple[Any, ...]) -> Key:
+    key_id, name, digest, options, made, revoked = row
+    return Key(
+        id=key_id,
+        name=name,
+        options=KeyOptions.from_plain(json.loads(options)),
+        made=made,
+        revoked=revoked,
+        digest=bytes(digest),
+    )

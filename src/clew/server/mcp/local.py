@@ -1,0 +1,46 @@
+"""`clew mcp`: the tools for the program that started this one, over folders of indexes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from clew.api import open_index
+from clew.server import hub as hubs
+from clew.server.callers import Caller
+from clew.server.endpoints import Seat
+from clew.server.mcp.protocol import over_stdio
+from clew.server.mcp.tools import Place
+from clew.server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from clew.api import Index
+    from clew.loading import Specs
+    from clew.models.budget import Budget
+    from clew.models.prices import Price
+
+
+def serve(
+    indexes: Mapping[str, Path],
+    *,
+    specs: Specs,
+    prices: Mapping[str, Price],
+    budget: Budget | None,
+    opener: Callable[..., Index] = open_index,
+) -> None:
+    """Serve by standard input and output until the input ends. Raises NotAnIndex.
+
+    Nothing of a server is needed or kept: its home is a folder that is deleted at the end.
+    """
+    with tempfile.TemporaryDirectory(prefix="clew-mcp-") as home:
+        settings = ServerSettings(home=Path(home), indexes=indexes, specs=specs, prices=prices)
+
+        async def run() -> None:
+            async with hubs.opened(settings, opener) as hub:
+                await over_stdio(Place(Seat(hub, Caller(), budget=budget)))
+
+        anyio.run(run)

@@ -1,0 +1,137 @@
+"""The Model Context Protocol, spoken: what is imported late."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from clew import __version__
+from clew.errors import ClewError
+from clew.server.endpoints import as_json
+from clew.server.mcp.tools import INSTRUCTIONS, PLACE, TOOLS, McpTool, Place
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from clew.server.settings import ServerSettings
+
+    Context = ServerRequestContext[Any, Any]
+
+_BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
+
+
+def server_of(place_of: Callable[[Context], Place]) -> Server[Any]:
+    """Return a server of the protocol; `place_of` says who calls."""
+
+    async def list_tools(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(map(_described, TOOLS)))
+
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return await _called(place_of(context), params.name, params.arguments or {})
+
+    return Server(
+        "clew",
+        title="Clew",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def over_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
+    """Return what answers requests over HTTP, each by itself, in whose scope a place is."""
+    server = server_of(lambda context: context.request.scope[PLACE])  # type: ignore[union-attr]
+    names = sorted(settings.allowed_hosts)
+    hosts = [f"{name}{port}" for name in names for port in ("", ":*")]
+    return StreamableHTTPSessionManager(
+        server,
+        stateless=True,
+        max_request_body_size=settings.body_bytes,
+        security_settings=TransportSecuritySettings(
+            allowed_hosts=hosts,
+            allowed_origins=[
+                f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts
+            ],
+        ),
+    )
+
+
+async def over_stdio(place: Place) -> None:
+    """Serve whoever started this process, by its standard input and output, until that ends."""
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+    server = server_of(lambda _: place)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def _described(tool: McpTool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=_schema(tool.given.model_json_schema()),
+        output_schema=_schema(tool.reply.model_json_schema(mode="serialization")),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _schema(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without the sentences that explain classes to programmers."""
+    kept = {name: value for name, value in found.items() if name not in {"description", "title"}}
+    if "$defs" in kept:
+        kept["$defs"] = {name: _schema(each) for name, each in kept["$defs"].items()}
+    return kept
+
+
+async def _called(place: Place, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {name!r:.80}")
+    try:
+        given = tool.given.model_validate(arguments)
+        reply = await place.seat.run(tool.call, place, given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return _failed(f"{'.'.join(map(str, first['loc'])) or name}: {first['msg']}")
+    except ClewError as error:
+        return _failed(str(place.seat.refusal(error)))
+    found = reply.model_dump(mode="json")
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=as_json(found))], structured_content=found
+    )
+
+
+def _failed(sentence: str) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=sentence)], is_error=True
+    )
+
+
+async def running(
+    manager: StreamableHTTPSessionManager, *, task_status: anyio.abc.TaskStatus[None]
+) -> None:
+    """Keep what answers over HTTP at work until the server stops."""
+    async with manager.run():
+        task_status.started()
+        await anyio.sleep_forever()

@@ -1,0 +1,63 @@
+"""`/mcp`, and `/mcp/INDEX`: the tools over HTTP, for whoever has a key."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.routing import Route
+
+from clew.server.addresses import base_of
+from clew.server.endpoints import call_of
+from clew.server.mcp.tools import Place
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from clew.server.hub import Hub
+
+_PROTOCOL = "clew.server.mcp.protocol"
+
+
+class McpDoor:
+    """Answers over HTTP; what it needs for that is imported when it is first asked."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._lock = anyio.Lock()
+        self._manager: Any = None
+
+    async def manager(self) -> Any:  # noqa: ANN401 -- of a package that is imported late
+        """Return what speaks the protocol."""
+        async with self._lock:
+            if self._manager is None:
+                protocol = await run_sync(import_module, _PROTOCOL)
+                manager = protocol.over_http(self._hub.settings)
+                await self._hub.background.start(protocol.running, manager)
+                self._manager = manager
+        return self._manager
+
+
+class _Mcp:
+    """The ASGI application behind the routes: who asks is looked at before anything is read."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        call = call_of(request)
+        state = request.app.state
+        if not hasattr(state, "mcp"):
+            state.mcp = McpDoor(call.hub)
+        manager = await state.mcp.manager()
+        index = request.path_params.get("index", "")
+        if index:
+            call.opened(index)
+        base = base_of(request, call.hub.settings)
+        await manager.handle_request(
+            {**scope, "clew.place": Place(call, base, index)}, receive, send
+        )
+
+
+ROUTES = tuple(Route(path, _Mcp(), methods=["POST"]) for path in ("/mcp", "/mcp/{index}"))

@@ -1,0 +1,52 @@
+"""`/openwebui/search`: indexes as what Open WebUI calls web search."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.routing import Route
+
+from clew.server import across
+from clew.server.addresses import base_of, document_address
+from clew.server.endpoints import Call, door, refused, sent
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+_MOST = 100
+
+
+class WebSearchBody(BaseModel):
+    """What Open WebUI sends."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    query: str = Field(max_length=20_000)
+    count: int = Field(default=5, ge=1)
+
+
+async def search(call: Call) -> Response:
+    """Return passages of the index that the path names, or of all that the caller sees."""
+    body = await call.body(WebSearchBody)
+    index = call.request.path_params.get("index") or call.query("index")
+    most = min(body.count, _MOST)
+    found = await call.run(partial(across.search, call, body.query, most=most, index=index))
+    base = base_of(call.request, call.hub.settings)
+    return sent(
+        [
+            {
+                "link": document_address(base, name, hit.document_id, hit.start, hit.end),
+                "title": hit.head or hit.document_id,
+                "snippet": hit.text,
+            }
+            for name, hit in ((each.index, each.hit) for each in found)
+        ]
+    )
+
+
+ROUTES = tuple(
+    Route(path, door(search, lambda refusal, _: refused(refusal)), methods=["POST"])
+    for path in ("/openwebui/search", "/openwebui/search/{index}")
+)

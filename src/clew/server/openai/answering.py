@@ -1,0 +1,224 @@
+"""A question of a client, and its answer in events: pieces of the text, and then all of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import StreamingResponse
+
+from clew.errors import ClewError, InputError
+from clew.server.addresses import base_of
+from clew.server.endpoints import told
+from clew.server.openai.citing import Reference, composed, spoken
+from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
+from clew.server.openai.models import index_of
+from clew.server.openai.tasks import question_in, task_reply
+from clew.server.openai.writing import ToldText
+from clew.server.rest.asking import LONGEST
+from clew.types import Exchange
+
+if TYPE_CHECKING:
+    from clew.server.endpoints import Call
+    from clew.types import Answer, Evidence, Usage
+
+_ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
+_IGNORED = frozenset({"system", "developer", "tool", "function"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatQuestion:
+    """What a client asks, of which model, and how the answer is to come."""
+
+    model: str
+    question: str
+    task: str | None = None  # what is answered where no question was asked
+    history: tuple[Exchange, ...] = ()
+    options: ClewOptions = field(default_factory=ClewOptions)
+    citations: str = "annotations"
+    stop: tuple[str, ...] = ()
+    most_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldAnswer:
+    """A whole answer, as the client is told it."""
+
+    text: str
+    reason: str  # why it ended: "stop", or "length"
+    references: tuple[Reference, ...] = ()
+    answer: Answer | None = None  # None: to a task, for which nothing was asked
+
+    @property
+    def usage(self) -> Usage | None:
+        return None if self.answer is None else self.answer.usage
+
+    def about(self) -> dict[str, Any]:
+        """Return what Clew says of the answer beyond the interface of OpenAI."""
+        if self.answer is None:
+            return {"kind": "task"}
+        evidence, usage = self.answer.evidence, self.answer.usage
+        return {
+            "kind": self.answer.kind,
+            "method": evidence.method,
+            "query": evidence.query,
+            "support": evidence.support,
+            "notes": list(evidence.notes),
+            "unsupported": list(self.answer.unsupported),
+            "cost_usd": usage.cost_usd,
+            "recorded_calls": usage.recorded_calls,
+            "seconds": round(usage.total_seconds, 3),
+        }
+
+
+def asked_of(
+    call: Call,
+    messages: Sequence[ChatMessage],
+    *,
+    model: str,
+    options: ClewOptions,
+    stop: str | Sequence[str] | None = None,
+    most_tokens: int | None = None,
+) -> ChatQuestion:
+    """Return what a conversation asks. Raises InputError where it does not end with a question."""
+    turns = [
+        (each.role, text_of(each))
+        for each in messages
+        if each.type == "message" and each.role not in _IGNORED
+    ]
+    if not turns or turns[-1][0] != "user" or not turns[-1][1].strip():
+        raise InputError("the last message is to be the user's, with a question in it")
+    task, question = task_reply(turns[-1][1]), question_in(turns[-1][1])
+    if task is None and len(question) > LONGEST:
+        raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
+    return ChatQuestion(
+        model=model,
+        question=question,
+        task=task,
+        history=tuple(_exchanges(turns[:-1])),
+        options=options,
+        citations=citations_of(call, options),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
+        most_tokens=most_tokens,
+    )
+
+
+def _exchanges(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
+    """Return each question that was answered, with its answer."""
+    return [
+        Exchange(question_in(text).strip(), spoken(after))
+        for (role, text), (role_after, after) in pairwise(turns)
+        if role == "user" and role_after == "assistant" and text.strip()
+    ]
+
+
+async def whole(call: Call, asked: ChatQuestion) -> ToldAnswer:
+    """Return the answer when it is whole."""
+    async for each in events(call, asked):
+        if isinstance(each, ToldAnswer):
+            return each
+    raise AssertionError  # the last event is always the whole answer
+
+
+async def streamed(
+    call: Call,
+    asked: ChatQuestion,
+    lines: Callable[[AsyncIterator[str | Evidence | ToldAnswer]], AsyncIterator[bytes]],
+) -> StreamingResponse:
+    """Return an answer that is sent as it comes, as the lines that are made of its events.
+
+    What goes wrong before there is anything to tell is raised here, and so gets its status.
+    """
+    found = events(call, asked)
+    first = await anext(found)
+
+    async def all_of() -> AsyncIterator[str | Evidence | ToldAnswer]:
+        yield first
+        try:
+            async for each in found:
+                yield each
+        except ClewError as error:
+            raise call.refusal(error) from error
+
+    # Proxies are told to pass on what comes as it comes.
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(lines(all_of()), media_type="text/event-stream", headers=headers)
+
+
+async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:
+    """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
+    index, method = index_of(call, asked.model)
+    written = ToldText(asked.stop, asked.most_tokens)
+    if asked.task is not None:
+        yield written.put(asked.task) + written.end()
+        yield ToldAnswer(text=written.text, reason=written.reason or "stop")
+        return
+    options = asked.options
+    scoped = call.opened(index, tokens=options.budget_tokens, usd=options.budget_usd)
+
+    given = {**options.given(), "history": asked.history}
+    if method is not None:
+        given["method"] = method
+
+    def work(tell: Callable[[str, object], None]) -> None:
+        answer = scoped.ask(
+            asked.question,
+            on_evidence=partial(tell, "evidence"),
+            on_text=partial(tell, "text"),
+            **given,
+        )
+        tell("answer", answer)
+
+    said = _Said()
+    answer: Answer | None = None
+    async for kind, data in told(call.hub, work):
+        if kind == "answer":
+            answer = data  # type: ignore[assignment]  # as `work` tells it
+        elif kind == "evidence":
+            yield data  # type: ignore[misc]  # the same
+        elif piece := written.put(said.add(data)):  # type: ignore[arg-type]  # the same
+            yield piece
+    if answer is None:
+        raise AssertionError  # `work` tells it or raises
+    form = composed(
+        answer,
+        said.all if answer.kind == "generated" else "",
+        index=index,
+        base=base_of(call.request, call.hub.settings),
+        form=asked.citations,
+    )
+    held = said.held if answer.kind == "generated" else ""
+    if piece := written.put(held + form.rest) + written.end():
+        yield piece
+    yield ToldAnswer(
+        text=written.text,
+        reason=written.reason or "stop",
+        references=form.references,
+        answer=answer,
+    )
+
+
+class _Said:
+    """The pieces of a text of which the last one is held back.
+
+    What no LLM writes comes in one piece, and is told in another form when the answer is known.
+    """
+
+    def __init__(self) -> None:
+        self.held = ""
+        self.all = ""  # that counts
+        self._is_told = False
+
+    def add(self, piece: str | None) -> str:
+        """Return what is told now that another piece is there; None begins anew."""
+        if piece is None:
+            was_told, self._is_told = self._is_told, False
+            self.held = self.all = ""
+            return _ANEW if was_told else ""
+        before, self.held = self.held, piece
+        self.all += piece
+        self._is_told = self._is_told or bool(before)
+        return before

@@ -1,0 +1,175 @@
+"""`/v1/chat/completions`: an answer as a message of an assistant."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from clew.errors import ClewError, InputError
+from clew.server.endpoints import as_json, sent
+from clew.server.errors import refusal_of
+from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
+from clew.server.openai.citing import marked, source_event
+from clew.server.openai.forms import (
+    ChatMessage,
+    ClewOptions,
+    Loose,
+    TextFormat,
+    error_of,
+    route,
+)
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.server.endpoints import Call
+    from clew.types import Evidence, Usage
+
+
+class StreamOptions(Loose):
+    """What a stream is to have besides."""
+
+    include_usage: bool | None = None
+
+
+class ChatBody(Loose):
+    """What clients send; what else they send is passed over."""
+
+    model: str = Field(max_length=200)
+    messages: list[ChatMessage] = Field(max_length=10_000)
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: int | None = None
+    stop: str | list[str] | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    response_format: TextFormat | None = None
+    clew: ClewOptions = Field(default_factory=ClewOptions)
+
+
+async def complete(call: Call) -> Response:
+    """Answer the last message of the user."""
+    body = await call.body(ChatBody)
+    if body.n not in {None, 1}:
+        raise InputError(f"there is one answer to a question, not {body.n}: leave out n")
+    if body.response_format is not None and body.response_format.type != "text":
+        raise InputError("answers are texts: leave out response_format")
+    asked = asked_of(
+        call,
+        body.messages,
+        model=body.model,
+        options=body.clew,
+        stop=body.stop,
+        most_tokens=body.max_completion_tokens or body.max_tokens,
+    )
+    head = _Head(model=body.model)
+    if not body.stream:
+        return sent(_completion(head, await whole(call, asked), asked))
+    has_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
+    return await streamed(call, asked, lambda found: _lines(head, asked, found, usage=has_usage))
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What all chunks of one answer share."""
+
+    model: str
+    id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def chunk(self, delta: dict[str, Any], **more: object) -> dict[str, Any]:
+        reason = more.pop("finish_reason", None)
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return {**self.of("chat.completion.chunk"), "choices": [choice], **more}
+
+    def of(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+def _completion(head: _Head, told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": told.text, "refusal": None}
+    if asked.citations in {"annotations", "open-webui"}:
+        message["annotations"] = _annotations(told)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": told.reason}
+    return {
+        **head.of("chat.completion"),
+        "choices": [choice],
+        "usage": _usage(told.usage),
+        "clew": told.about(),
+    }
+
+
+async def _lines(
+    head: _Head,
+    asked: ChatQuestion,
+    found: AsyncIterator[str | Evidence | ToldAnswer],
+    *,
+    usage: bool,
+) -> AsyncIterator[bytes]:
+    """Yield a chunk for each event, as a line; an error ends them."""
+    yield _line(head.chunk({"role": "assistant", "content": ""}))
+    try:
+        async for each in found:
+            for chunk in _chunks(head, asked, each):
+                yield _line(chunk)
+            if usage and isinstance(each, ToldAnswer):
+                last = head.of("chat.completion.chunk")
+                yield _line({**last, "choices": [], "usage": _usage(each.usage)})
+    except ClewError as error:
+        yield _line(error_of(refusal_of(error)))
+        return
+    yield b"data: [DONE]\n\n"
+
+
+def _chunks(
+    head: _Head, asked: ChatQuestion, event: str | Evidence | ToldAnswer
+) -> Iterator[dict[str, Any]]:
+    is_open_webui = asked.citations == "open-webui"
+    if isinstance(event, str):
+        yield head.chunk({"content": event})
+    elif not isinstance(event, ToldAnswer):
+        if is_open_webui:
+            yield head.chunk({}, event=_status(event))
+    else:
+        if is_open_webui:
+            for reference in event.references:
+                yield head.chunk({}, event=source_event(reference))
+        elif asked.citations == "annotations" and event.references:
+            yield head.chunk({"annotations": _annotations(event)})
+        yield head.chunk({}, finish_reason=event.reason, clew=event.about())
+
+
+def _line(chunk: dict[str, Any]) -> bytes:
+    return f"data: {as_json(chunk)}\n\n".encode()
+
+
+def _status(evidence: Evidence) -> dict[str, Any]:
+    n = len({hit.document_id for hit in evidence.hits})
+    said = f"Found passages of {n} document{'s' * (n != 1)}"
+    return {"type": "status", "data": {"description": said, "done": True}}
+
+
+def _annotations(told: ToldAnswer) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "url": each.url, "title": each.title, "start_index": start, "end_index": end,
+            },
+        }
+        for each, start, end in marked(told.references, told.text)
+    ]  # fmt: skip
+
+
+def _usage(usage: Usage | None) -> dict[str, Any]:
+    given = 0 if usage is None else usage.prompt_tokens
+    made = 0 if usage is None else usage.completion_tokens
+    return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+
+
+ROUTES = (route("/v1/chat/completions", complete, "POST"),)

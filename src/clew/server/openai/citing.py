@@ -1,0 +1,159 @@
+"""An answer as a text for a chat, with its citations in the form that the other side shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.server.addresses import document_address
+
+if TYPE_CHECKING:
+    from clew.types import Answer, Citation, Passage
+
+NEAREST = 3  # passages that are told where nothing answers
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
+REFUSAL = "Nothing in these documents answers this, as far as can be told."
+_SOURCES = "\n\n**Sources**\n\n"
+_MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What one number in an answer stands for."""
+
+    number: int  # from 1, in the order in which they are told
+    title: str
+    url: str
+    quote: str
+    start: int
+    end: int
+    place: str = ""  # section and pages
+
+    @property
+    def mark(self) -> str:
+        return f"[{self.number}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What follows the text that was told already, and what its numbers stand for."""
+
+    rest: str
+    references: tuple[Reference, ...]
+
+
+def composed(answer: Answer, told: str, *, index: str, base: str, form: str) -> Composed:
+    """Return what is left to tell of an answer of which `told` was told as it came.
+
+    `form` is one of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of
+    documents are escaped, so that it shows them as they are.
+    """
+    cited = [_reference(n, each, answer, index, base) for n, each in enumerate(answer.citations, 1)]
+    shown = _escaped if form in {"markdown", "open-webui"} else _in_one_line
+    marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
+    if answer.kind == "refused":
+        nearest = answer.context.passages[:NEAREST]
+        cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, 1)]
+        marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
+        rest = REFUSAL
+        if cited:
+            rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
+    elif answer.kind == "quoted":
+        rest = "\n\n".join(f"“{shown(each.quote)}”{marks[each]}" for each in cited)
+    else:
+        rest = answer.text.removeprefix(told)
+        if not (told or rest):
+            rest = "; ".join(answer.evidence.notes) or "Nothing was found."
+        rest += "".join(marks.values()).replace("] [", "][")
+    if answer.unsupported:
+        rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
+    if form == "markdown" and cited:
+        rest += _SOURCES + "\n".join(map(_line, cited))
+    return Composed(rest, () if form == "none" else tuple(cited))
+
+
+def spoken(text: str) -> str:
+    r"""Return an answer of an earlier turn without the marks and sources that were added to it.
+
+    >>> spoken("In Larvik. [1][2]\n\n**Sources**\n\n1. [Fram](http://x)")
+    'In Larvik.'
+    """
+    return _MARKS.sub("", text.partition(_SOURCES)[0]).strip()
+
+
+def marked(references: Sequence[Reference], text: str) -> Iterator[tuple[Reference, int, int]]:
+    """Yield each reference with the characters of a text at which its mark stands.
+
+    Those whose marks were cut off are left out. A text may have such a mark of its own, so they
+    are looked for from the end.
+    """
+    end = len(text)
+    found = []
+    for each in reversed(references):
+        place = text.rfind(each.mark, 0, end)
+        if place >= 0:
+            found.append((each, place, place + len(each.mark)))
+            end = place
+    yield from reversed(found)
+
+
+def source_event(each: Reference) -> dict[str, Any]:
+    """Return a reference as Open WebUI shows sources; its numbers count distinct ones."""
+    about = {"source": each.url, "name": each.title, "start": each.start, "end": each.end}
+    return {
+        "type": "source",
+        "data": {
+            "source": {"name": each.title, "id": each.url, "url": each.url},
+            "document": [each.quote],
+            "metadata": [about],
+        },
+    }
+
+
+def _reference(number: int, citation: Citation, answer: Answer, index: str, base: str) -> Reference:
+    titles = {each.number: each.title for each in answer.context.passages}
+    return Reference(
+        number=number,
+        title=titles.get(citation.number) or citation.document_id,
+        url=document_address(base, index, citation.document_id, citation.start, citation.end),
+        quote=citation.quote,
+        start=citation.start,
+        end=citation.end,
+        place=_place(citation),
+    )
+
+
+def _of_passage(number: int, passage: Passage, index: str, base: str) -> Reference:
+    return Reference(
+        number=number,
+        title=passage.title or passage.document_id,
+        url=document_address(base, index, passage.document_id, passage.start, passage.end),
+        quote=passage.text,
+        start=passage.start,
+        end=passage.end,
+        place=_place(passage),
+    )
+
+
+def _place(where: Citation | Passage) -> str:
+    if where.page is None:
+        return where.section
+    last = where.last_page
+    pages = f"p. {where.page}" if last in {None, where.page} else f"pp. {where.page}-{last}"
+    return f"{where.section}, {pages}" if where.section else pages
+
+
+def _line(each: Reference) -> str:
+    place = f", {_escaped(each.place)}" if each.place else ""
+    return f"{each.number}. [{_escaped(each.title)}](<{each.url}>){place}: “{_escaped(each.quote)}”"
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _escaped(text: str) -> str:
+    """Return a text of a document as Markdown that shows it as it is."""
+    return _SPECIAL.sub(r"\\\1", _in_one_line(text))

@@ -1,0 +1,110 @@
+"""What requests and errors look like here: those that are read, and those that are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.routing import Route
+
+from clew import support
+from clew.errors import InputError
+from clew.server.endpoints import Call, door, sent
+from clew.server.keys import CITATIONS
+from clew.server.rest.asking import AskedBody
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from clew.server.errors import Refusal
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+}
+
+
+class Loose(BaseModel):
+    """A part of a request of which clients send more than is known here: that is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class MessagePart(Loose):
+    """A part of a message."""
+
+    type: str = "text"
+    text: str | None = None
+
+
+class ChatMessage(Loose):
+    """One message of a conversation, or another item between them."""
+
+    type: str = "message"
+    role: str = ""
+    content: str | list[MessagePart] | None = None
+
+
+class TextFormat(Loose):
+    """In what form an answer is wanted."""
+
+    type: str = "text"
+
+
+class ClewOptions(AskedBody):
+    """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
+
+    citations: str | None = None
+    exact: bool = False
+    min_support: float = Field(default=support.THRESHOLD, ge=0, le=1)
+
+    def given(self) -> dict[str, Any]:
+        return {**super().given(), "exact": self.exact, "min_support": self.min_support}
+
+
+def citations_of(call: Call, options: ClewOptions) -> str:
+    """Return how an answer cites: as the request says, or its header, or its key."""
+    key = call.caller.key
+    usual = CITATIONS[0] if key is None else key.options.citations
+    chosen = options.citations or call.request.headers.get("x-clew-citations") or usual
+    if chosen not in CITATIONS:
+        raise InputError(f"citations are one of {', '.join(CITATIONS)}, not {chosen!r:.40}")
+    return chosen
+
+
+def text_of(message: ChatMessage) -> str:
+    """Return the text of a message. Raises InputError for a part that is none."""
+    if message.content is None or isinstance(message.content, str):
+        return message.content or ""
+    for part in message.content:
+        if part.type not in {"text", "input_text", "output_text", "refusal"}:
+            raise InputError(
+                f"messages are texts here, and one has a part of the type {part.type!r:.40}:"
+                f" leave it out"
+            )
+    return "\n".join(part.text or "" for part in message.content)
+
+
+# -- what is sent ---------------------------------------------------------------------------------
+
+
+def error_of(refusal: Refusal) -> dict[str, Any]:
+    """Return an error as OpenAI's clients read it."""
+    kind = _TYPES.get(refusal.status, "api_error")
+    return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
+
+
+def route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
+    """Return a route whose errors have OpenAI's form."""
+    return Route(path, door(handle, _told), methods=[method])
+
+
+def _told(refusal: Refusal, _request: Request) -> Response:
+    return sent(error_of(refusal), refusal.status, refusal.headers)

@@ -1,0 +1,59 @@
+"""`/v1/models`: the indexes that a caller sees, as models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew import methods
+from clew.server.across import split_method
+from clew.server.endpoints import sent
+from clew.server.errors import Refusal
+from clew.server.openai.forms import route
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.server.endpoints import Call
+
+PREFIX = "clew/"
+
+
+def index_of(call: Call, model: str) -> tuple[str, str | None]:
+    """Return the index of a model, and the method by which it is asked where one is named.
+
+    Raises a refusal, 404, for a model that the caller does not see, and UnknownMethod.
+    """
+    index, method = split_method(model.removeprefix(PREFIX))
+    names = call.names()
+    if index not in names:
+        told = ", ".join(f"{PREFIX}{name}" for name in names) or "none"
+        raise Refusal(
+            404, "model_not_found", f"there is no model {model!r:.80} here: take of {told:.400}"
+        )
+    if method is not None:
+        methods.load(method)
+    return index, method
+
+
+async def list_models(call: Call) -> Response:
+    """Return a model for each index."""
+    data = [_model(f"{PREFIX}{name}") for name in call.names()]
+    return sent({"object": "list", "data": data})
+
+
+async def show_model(call: Call) -> Response:
+    """Return one model."""
+    name = call.path("model")
+    index_of(call, name)
+    return sent(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    # When an index was made is not everybody's to know, and clients want a number.
+    return {"id": name, "object": "model", "created": 0, "owned_by": "clew"}
+
+
+ROUTES = (
+    route("/v1/models", list_models, "GET"),
+    route("/v1/models/{model:path}", show_model, "GET"),
+)

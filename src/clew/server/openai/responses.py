@@ -1,0 +1,216 @@
+"""`/v1/responses`: an answer as the newer interface of OpenAI has it, which LangChain reads too."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from clew.errors import ClewError, InputError
+from clew.server.endpoints import as_json, sent
+from clew.server.errors import refusal_of
+from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
+from clew.server.openai.citing import marked
+from clew.server.openai.forms import (
+    ChatMessage,
+    ClewOptions,
+    Loose,
+    TextFormat,
+    route,
+)
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.server.endpoints import Call
+    from clew.types import Evidence, Usage
+
+_MESSAGES = frozenset({"message", "function_call", "function_call_output", "reasoning"})
+
+
+class TextOptions(Loose):
+    """In what form the text of an answer is wanted."""
+
+    format: TextFormat = Field(default_factory=TextFormat)
+
+
+class ResponsesBody(Loose):
+    """What clients send; what else they send is passed over."""
+
+    model: str = Field(max_length=200)
+    input: str | list[ChatMessage] = Field(max_length=1_000_000)
+    stream: bool | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    previous_response_id: str | None = None
+    conversation: object = None
+    background: bool | None = None
+    text: TextOptions = Field(default_factory=TextOptions)
+    clew: ClewOptions = Field(default_factory=ClewOptions)
+
+
+async def respond(call: Call) -> Response:
+    """Answer the last message of the user."""
+    body = await call.body(ResponsesBody)
+    asked = asked_of(
+        call,
+        _messages(body),
+        model=body.model,
+        options=body.clew,
+        most_tokens=body.max_output_tokens,
+    )
+    head = _Response(model=body.model, most_tokens=body.max_output_tokens)
+    if not body.stream:
+        return sent(head.completed(await whole(call, asked), asked))
+    return await streamed(call, asked, lambda found: _events(head, asked, found))
+
+
+def _messages(body: ResponsesBody) -> list[ChatMessage]:
+    if body.previous_response_id is not None or body.conversation is not None:
+        raise InputError("no conversations are kept here: send the earlier turns as input")
+    if body.background:
+        raise InputError("answers are not kept here: leave out background")
+    if body.text.format.type != "text":
+        raise InputError("answers are texts: leave out text.format")
+    if isinstance(body.input, str):
+        return [ChatMessage(role="user", content=body.input)]
+    for each in body.input:
+        if each.type not in _MESSAGES:
+            raise InputError(
+                f"an input of the type {each.type!r:.40} is not read here: leave it out"
+            )
+    return body.input
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """One response: what stays the same of it from its first event to its last."""
+
+    model: str
+    most_tokens: int | None
+    id: str = field(default_factory=lambda: f"resp_{secrets.token_hex(16)}")
+    item: str = field(default_factory=lambda: f"msg_{secrets.token_hex(16)}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def of(self, status: str, **more: object) -> dict[str, Any]:
+        """Return the response as an object."""
+        return {
+            "id": self.id,
+            "object": "response",
+            "created_at": self.created,
+            "status": status,
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "max_output_tokens": self.most_tokens,
+            "metadata": {},
+            "model": self.model,
+            "output": [],
+            "parallel_tool_calls": False,
+            "previous_response_id": None,
+            "store": False,
+            "temperature": None,
+            "text": {"format": {"type": "text"}},
+            "tool_choice": "none",
+            "tools": [],
+            "top_p": None,
+            "usage": None,
+            **more,
+        }
+
+    def completed(self, told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
+        """Return the response with the whole answer."""
+        status = "incomplete" if told.reason == "length" else "completed"
+        why = {"reason": "max_output_tokens"} if status == "incomplete" else None
+        return self.of(
+            status,
+            incomplete_details=why,
+            output=[self.message(status, [_part(told, asked)])],
+            usage=_usage(told.usage),
+            clew=told.about(),
+        )
+
+    def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the one item of its output."""
+        return {
+            "id": self.item,
+            "type": "message",
+            "status": status,
+            "role": "assistant",
+            "content": content,
+        }
+
+
+async def _events(
+    head: _Response, asked: ChatQuestion, found: AsyncIterator[str | Evidence | ToldAnswer]
+) -> AsyncIterator[bytes]:
+    numbers = count()
+    place = {"output_index": 0, "item_id": head.item}
+
+    def event(kind: str, **data: object) -> bytes:
+        text = as_json({"type": kind, "sequence_number": next(numbers), **data})
+        return f"event: {kind}\ndata: {text}\n\n".encode()
+
+    begun = head.of("in_progress")
+    empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+    in_content = {**place, "content_index": 0}
+    yield event("response.created", response=begun)
+    yield event("response.in_progress", response=begun)
+    yield event("response.output_item.added", output_index=0, item=head.message("in_progress", []))
+    yield event("response.content_part.added", **in_content, part=empty)
+    told = ToldAnswer(text="", reason="stop")
+    try:
+        async for each in found:
+            if isinstance(each, str):
+                yield event("response.output_text.delta", **in_content, delta=each, logprobs=[])
+            elif isinstance(each, ToldAnswer):
+                told = each
+    except ClewError as error:
+        refusal = refusal_of(error)
+        yield event("error", code=refusal.code, message=str(refusal), param=None)
+        failed = {"code": "server_error", "message": str(refusal)}
+        yield event("response.failed", response=head.of("failed", error=failed))
+        return
+    response = head.completed(told, asked)
+    [item] = response["output"]
+    [part] = item["content"]
+    for n, annotation in enumerate(part["annotations"]):
+        yield event(
+            "response.output_text.annotation.added",
+            **in_content,
+            annotation_index=n,
+            annotation=annotation,
+        )
+    yield event("response.output_text.done", **in_content, text=told.text, logprobs=[])
+    yield event("response.content_part.done", **in_content, part=part)
+    yield event("response.output_item.done", output_index=0, item=item)
+    yield event(f"response.{response['status']}", response=response)
+
+
+def _part(told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
+    cited = [
+        {"type": "url_citation", "url": e.url, "title": e.title, "start_index": a, "end_index": b}
+        for e, a, b in marked(told.references, told.text)
+    ]
+    shown = cited if asked.citations in {"annotations", "open-webui"} else []
+    return {"type": "output_text", "text": told.text, "annotations": shown, "logprobs": []}
+
+
+def _usage(usage: Usage | None) -> dict[str, Any]:
+    given = 0 if usage is None else usage.prompt_tokens
+    made = 0 if usage is None else usage.completion_tokens
+    return {
+        "input_tokens": given,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": made,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": given + made,
+    }
+
+
+ROUTES = (route("/v1/responses", respond, "POST"),)

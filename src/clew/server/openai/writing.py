@@ -1,0 +1,63 @@
+"""A text on its way to a client, which may want it to end early."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clew.text import tokens
+
+
+class ToldText:
+    """What a client is told of a text that comes in pieces, and why it ended.
+
+    It ends before the `stop` text that is whole first, and at `most` tokens.
+    """
+
+    def __init__(self, stop: Sequence[str] = (), most: int | None = None) -> None:
+        self.text = ""  # what was told
+        self.reason = ""  # "stop" or "length" where it ended early
+        self._stop = [each for each in stop if each]
+        self._most = most
+        self._held = ""  # may be the beginning of a text at which to stop
+        self._bound = 0  # tokens at the most
+
+    def put(self, piece: str) -> str:
+        """Return what is told of a further piece."""
+        if self.reason:
+            return ""
+        found = self._held + piece
+        ends = [
+            (place + len(each), place) for each in self._stop if (place := found.find(each)) >= 0
+        ]
+        if ends:
+            told, self._held, ended = found[: min(ends)[1]], "", "stop"
+        else:
+            keep = max((_begins(found, each) for each in self._stop), default=0)
+            told, self._held, ended = found[: len(found) - keep], found[len(found) - keep :], ""
+        return self._told(told, ended)
+
+    def end(self) -> str:
+        """Return what was held back to the end."""
+        if self.reason:
+            return ""
+        told, self._held = self._held, ""
+        return self._told(told, "")
+
+    def _told(self, piece: str, ended: str) -> str:
+        if self._most is not None:
+            # The tokens of pieces are at least as many as those of the whole, which are counted
+            # where it comes to that.
+            self._bound += tokens.count(piece)
+            if self._bound > self._most:
+                whole = tokens.truncate(self.text + piece, self._most)
+                if len(whole) < len(self.text + piece):
+                    piece, ended = whole[len(self.text) :], "length"
+        self.text += piece
+        self.reason = ended
+        return piece
+
+
+def _begins(text: str, stop: str) -> int:
+    """Return how many characters at the end of a text begin another one."""
+    longest = min(len(text), len(stop) - 1)
+    return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)

@@ -1,0 +1,262 @@
+"""Read multipart/form-data as it comes: files go to disk, fields are small, and all is bounded.
+
+Nothing is held in memory but what is at hand, and what exceeds a bound is refused where it does.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, BinaryIO
+
+import anyio
+from anyio.to_thread import run_sync
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from clew.errors import InputError
+from clew.private import make_folder, open_file
+from clew.server.errors import Refusal, no_space, too_large
+from clew.server.files import safe_name
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+    from starlette.requests import Request
+
+    from clew.server.settings import ServerSettings
+
+_HEADER_BYTES = 4_096  # of one part
+_FIELD_BYTES = 1 << 16
+_FIELDS = 20
+_EVERY = 1 << 20  # bytes that are written together
+_QUIET_S = 60.0  # in which a client sends nothing, before it is given up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadBounds:
+    """What one request may bring."""
+
+    files: int
+    bytes: int  # of all files and fields together
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """A file that came: its name, as it is safe, and where it lies until it is taken."""
+
+    name: str
+    path: Path
+
+
+@dataclass(slots=True)
+class UploadForm:
+    """What a request brought."""
+
+    files: list[UploadedFile] = field(default_factory=list)
+    fields: dict[str, str] = field(default_factory=dict)
+
+    def json(self, name: str) -> bytes:
+        """Return a field that holds JSON, an empty object where it was not sent."""
+        return self.fields.get(name, "{}").encode("utf-8", "replace")
+
+
+def is_form(request: Request) -> bool:
+    """Say whether a request is multipart/form-data."""
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    return kind.strip().casefold() == "multipart/form-data"
+
+
+@asynccontextmanager
+async def uploaded(
+    request: Request, settings: ServerSettings, *, of: str
+) -> AsyncIterator[UploadForm]:
+    """Give the form of a request; what was not taken of its files is deleted behind the block."""
+    folder = settings.home / "uploads" / secrets.token_hex(8)
+    bounds = UploadBounds(files=settings.upload_files, bytes=settings.upload_bytes)
+    try:
+        yield await received(request, folder, bounds, of)
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+async def received(
+    request: Request, folder: Path, bounds: UploadBounds, of: str = "files"
+) -> UploadForm:
+    """Read a form; its files, all of which are called `of`, go below `folder`.
+
+    Raises a refusal for more than the bounds allow (413), for a name that is not safe and for
+    what is no form (400), and where the disk is full (507).
+    """
+    told = request.headers.get("content-length", "")
+    if told.isascii() and told.isdigit() and int(told[:20]) > bounds.bytes:
+        raise too_large(f"a request of this kind has at most {bounds.bytes:,} bytes")
+    _, options = parse_options_header(request.headers.get("content-type", ""))
+    boundary = options.get(b"boundary")
+    if not boundary:
+        raise _bad("its Content-Type names no boundary")
+    await run_sync(make_folder, folder)
+    reader = _Reader(folder, bounds, of)
+    try:
+        parser = MultipartParser(boundary, reader.callbacks())
+        async for piece in _large(request.stream()):
+            await run_sync(reader.feed, parser, piece)
+        await run_sync(reader.finish, parser)
+    except FormParserError as error:
+        raise _bad(str(error)) from None
+    except OSError as error:
+        raise no_space(error) from error
+    finally:
+        reader.close()
+    return reader.form
+
+
+async def _large(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Put the pieces of a stream together, so that a thread is asked for less often."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        try:
+            with anyio.fail_after(_QUIET_S):
+                piece = await anext(stream, None)
+        except TimeoutError:
+            raise Refusal(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "timeout",
+                f"nothing was sent for {_QUIET_S:.0f} seconds",
+            ) from None
+        if piece is None:
+            break
+        parts.append(piece)
+        size += len(piece)
+        if size >= _EVERY:
+            yield b"".join(parts)
+            parts, size = [], 0
+    yield b"".join(parts)
+
+
+def _bad(why: str) -> Refusal:
+    return Refusal(HTTPStatus.BAD_REQUEST, "invalid_input", f"this form cannot be read: {why}")
+
+
+class _Reader:
+    """What the parser calls; all of it in one thread at a time."""
+
+    def __init__(self, folder: Path, bounds: UploadBounds, of: str) -> None:
+        self.form = UploadForm()
+        self._folder = folder
+        self._bounds = bounds
+        self._of = of
+        self._size = 0
+        self._has_ended = False
+        self._names: set[str] = set()
+        self._file: BinaryIO | None = None
+        self._begin()
+
+    def callbacks(self) -> MultipartCallbacks:
+        return {
+            "on_part_begin": self._begin,
+            "on_header_field": self._header_name,
+            "on_header_value": self._header_value,
+            "on_header_end": self._header_end,
+            "on_headers_finished": self._headers_finished,
+            "on_part_data": self._data,
+            "on_part_end": self._part_end,
+            "on_end": self._end,
+        }
+
+    def feed(self, parser: MultipartParser, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._bounds.bytes:
+            raise too_large(f"a request of this kind has at most {self._bounds.bytes:,} bytes")
+        parser.write(piece)
+
+    def finish(self, parser: MultipartParser) -> None:
+        parser.finalize()
+        if not self._has_ended:
+            raise _bad("it ends before its last part does")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _begin(self) -> None:
+        self._name = self._value = b""
+        self._n_header = 0
+        self._disposition = b""
+        self._field = ""
+        self._content: list[bytes] = []
+        self._n_content = 0
+
+    def _header_name(self, data: bytes, start: int, end: int) -> None:
+        self._count_header(end - start)
+        self._name += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._count_header(end - start)
+        self._value += data[start:end]
+
+    def _count_header(self, n: int) -> None:
+        self._n_header += n
+        if self._n_header > _HEADER_BYTES:
+            raise too_large(f"the headers of a part have at most {_HEADER_BYTES:,} bytes")
+
+    def _header_end(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._name = self._value = b""
+
+    def _headers_finished(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        self._field = options.get(b"name", b"").decode("utf-8", "replace")
+        if b"filename" in options:
+            self._open(options[b"filename"])
+        elif len(self.form.fields) >= _FIELDS:
+            raise too_large(f"a form has at most {_FIELDS} fields")
+
+    def _open(self, filename: bytes) -> None:
+        if self._field != self._of:
+            raise _bad(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
+        if len(self.form.files) >= self._bounds.files:
+            raise too_large(f"a request has at most {self._bounds.files:,} files")
+        try:
+            name = safe_name(filename.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise _bad("the name of a file is not in UTF-8") from None
+        if name in self._names:
+            raise InputError(f"two files of this request are called {name!r}")
+        self._names.add(name)
+        path = self._folder / f"{len(self.form.files):06d}"
+        self._file = open_file(path)
+        self.form.files.append(UploadedFile(name, path))
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        if self._file is not None:
+            self._file.write(memoryview(data)[start:end])
+            return
+        self._n_content += end - start
+        if self._n_content > _FIELD_BYTES:
+            raise too_large(f"the field {self._field!r:.60} has at most {_FIELD_BYTES:,} bytes")
+        self._content.append(data[start:end])
+
+    def _part_end(self) -> None:
+        if self._file is not None:
+            self.close()
+        else:
+            self.form.fields[self._field] = b"".join(self._content).decode("utf-8", "replace")
+
+    def _end(self) -> None:
+        self._has_ended = True
+
+
+def as_lines(documents: list[dict[str, object]]) -> bytes:
+    """Return documents as JSON lines; half surrogate pairs become U+FFFD."""
+    lines = (json.dumps(each, ensure_ascii=False) for each in documents)
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")

@@ -1,0 +1,130 @@
+"""What the server is, who asks, how an index can be asked, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from clew import __version__, methods
+from clew.describe import describe_method
+from clew.server.endpoints import Call, RestEndpoint
+from clew.server.views import Listed
+from clew.types import Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboutServer:
+    """The server's version, and what the caller may do and has spent."""
+
+    version: str
+    caller: str
+    scope: str
+    key: Mapping[str, Any] | None  # None: no key is needed here
+    spent: Mapping[str, int | float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterView:
+    """A parameter of a method."""
+
+    name: str
+    default: Scalar
+    choices: tuple[str, ...]
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodView:
+    """A method of retrieval, as `clew methods --json` has it."""
+
+    name: str
+    summary: str
+    description: str
+    group: str
+    default: bool
+    layers: tuple[str, ...]
+    parameters: tuple[ParameterView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentLine:
+    """What was billed under a key on a day."""
+
+    key: str  # its id, "" for what needed none
+    name: str
+    day: str
+    tokens: int
+    usd: float
+    unpriced_tokens: int
+    requests: int
+
+
+async def about(call: Call) -> AboutServer:
+    """Return the server's version, and what the caller may do."""
+    key = call.caller.key
+    return AboutServer(
+        version=__version__,
+        caller=call.caller.name,
+        scope=call.caller.scope,
+        key=None if key is None else _own(key.to_dict()),
+        spent=None if key is None else call.hub.spending.total(key.id),
+    )
+
+
+def _own(key: dict[str, Any]) -> dict[str, Any]:
+    """Return a key without its filter: it would tell what its holder does not see."""
+    return {name: value for name, value in key.items() if name != "where"}
+
+
+async def list_methods(call: Call) -> Listed[MethodView]:
+    """Return the methods by which an index can be asked."""
+    return call.listed(await call.run(lambda: [_method(name) for name in methods.names()]))
+
+
+@cache
+def _method(name: str) -> MethodView:
+    found = describe_method(name)
+    parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
+    return MethodView(**found, parameters=parameters)
+
+
+async def spent(call: Call) -> Listed[SpentLine]:
+    """Return what was billed, by key and day: to an admin of all, to others of their own key."""
+    asked = call.query("key") or None
+    if not call.caller.is_keeper:
+        asked = call.caller.key.id if call.caller.key is not None else None
+    names = {each.id: each.name for each in call.hub.keys.all()}
+    lines = await call.run(call.hub.spending.by_day, asked)
+    return call.listed([SpentLine(name=names.get(line["key"], ""), **line) for line in lines])
+
+
+async def description(_call: Call) -> dict[str, Any]:
+    """Return the description of all routes, as OpenAPI 3.1 has it."""
+    from clew.server.openapi import described
+
+    return described()
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="GET", path="", call=about, scope="read", group="server",
+        summary="What this server is, and what you may do", reply=AboutServer,
+    ),
+    RestEndpoint(
+        method="GET", path="/methods", call=list_methods, scope="read", group="server",
+        summary="List the methods of retrieval with their parameters",
+        reply=Listed[MethodView], lists=True,
+    ),
+    RestEndpoint(
+        method="GET", path="/spend", call=spent, scope="read", group="server",
+        summary="What models billed, by key and day",
+        reply=Listed[SpentLine], lists=True,
+        parameters={"key": "the id of a key; only an admin sees those of others"},
+    ),
+    RestEndpoint(
+        method="GET", path="/openapi.json", call=description, scope="", group="server",
+        summary="This description",
+    ),
+)  # fmt: skip

@@ -1,0 +1,157 @@
+"""Keys, which only an admin sees, and sessions, by which a page uses one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+
+from clew.display import plain
+from clew.errors import InputError
+from clew.server.bodies import Body
+from clew.server.callers import COOKIE, Caller
+from clew.server.endpoints import Call, RestEndpoint
+from clew.server.errors import forbidden, no_key, not_found
+from clew.server.keys import SESSION_S, Key, KeyOptions
+from clew.server.rest.about import AboutServer, about
+from clew.server.views import Listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyView:
+    """A key as an admin sees it. Its text is shown once, when it is made."""
+
+    id: str
+    name: str
+    made: float  # seconds since 1970
+    revoked: float | None
+    scope: str
+    indexes: tuple[str, ...]
+    where: str
+    requests_per_minute: int | None
+    tokens: int | None
+    tokens_per_day: int | None
+    usd: float | None
+    usd_per_day: float | None
+    citations: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key that was made, and its text, which nobody can show again."""
+
+    key: KeyView
+    text: str
+
+
+class KeyBody(Body):
+    """A new key: its name, and what its holder may do."""
+
+    name: str = Field(min_length=1, max_length=100)
+    scope: str = "read"
+    indexes: list[str] = Field(default_factory=list, max_length=1_000, description="none: all")
+    where: str = Field("", max_length=10_000, description="a filter; no others are ever seen")
+    requests_per_minute: int | None = Field(None, ge=0)
+    tokens: int | None = Field(None, ge=0)
+    tokens_per_day: int | None = Field(None, ge=0)
+    usd: float | None = Field(None, ge=0)
+    usd_per_day: float | None = Field(None, ge=0)
+    citations: str = "annotations"
+
+    def options(self) -> KeyOptions:
+        """Return what the holder may do. Raises InputError for what no key may."""
+        return KeyOptions.from_plain(self.model_dump(exclude={"name"}))
+
+
+class SessionBody(Body):
+    """The text of a key."""
+
+    key: str = Field(max_length=200)
+
+
+async def list_keys(call: Call) -> Listed[KeyView]:
+    """Return all keys, the oldest first."""
+    _check_keeper(call)
+    return call.listed([_view(key) for key in call.hub.keys.all()])
+
+
+async def add(call: Call) -> NewKey:
+    """Make a key. From the first one on, the server lets nobody in without."""
+    _check_keeper(call)
+    body = await call.body(KeyBody)
+    key, text = call.hub.keys.add(body.name, body.options())
+    return NewKey(key=_view(key), text=text)
+
+
+async def revoke(call: Call) -> KeyView:
+    """End a key and its sessions."""
+    _check_keeper(call)
+    try:
+        key = call.hub.keys.revoke(call.path("id"))
+    except InputError as error:
+        raise not_found(str(error)) from None
+    return next(_view(each) for each in call.hub.keys.all() if each.id == key.id)
+
+
+def _check_keeper(call: Call) -> None:
+    if not call.caller.is_keeper:
+        raise forbidden("keys are kept by an admin of all indexes, and your key is for some")
+
+
+def _view(key: Key) -> KeyView:
+    return KeyView(**key.to_dict())
+
+
+async def begin_session(call: Call) -> Response:
+    """Give a browser a cookie that stands for a key, which the page itself cannot read."""
+    body = await call.body(SessionBody)
+    key = call.hub.keys.find(body.key.strip())
+    if key is None:
+        raise no_key("this key is not known here, or was revoked")
+    text = call.hub.keys.begin_session(key)
+    told = await about(Call(call.hub, Caller(key, by_cookie=True), request=call.request))
+    reply = JSONResponse(plain(told), status_code=201)
+    reply.set_cookie(
+        COOKIE,
+        text,
+        max_age=int(SESSION_S),
+        httponly=True,
+        samesite="strict",
+        secure=call.request.url.scheme == "https",
+    )
+    return reply
+
+
+async def end_session(call: Call) -> Response:
+    """End the session of the cookie that was sent."""
+    cookie = call.request.cookies.get(COOKIE)
+    if cookie:
+        call.hub.keys.end_session(cookie)
+    reply = Response(status_code=204)
+    reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return reply
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="GET", path="/keys", call=list_keys, scope="admin", group="keys",
+        summary="List the keys", reply=Listed[KeyView], lists=True,
+    ),
+    RestEndpoint(
+        method="POST", path="/keys", call=add, scope="admin", group="keys",
+        summary="Make a key", body=KeyBody, reply=NewKey, status=201,
+    ),
+    RestEndpoint(
+        method="DELETE", path="/keys/{id}", call=revoke, scope="admin", group="keys",
+        summary="Revoke a key", reply=KeyView, named={"id": "the id of a key, or its name"},
+    ),
+    RestEndpoint(
+        method="POST", path="/session", call=begin_session, scope="", group="keys",
+        summary="Begin a session of a page", body=SessionBody, reply=AboutServer, status=201,
+    ),
+    RestEndpoint(
+        method="DELETE", path="/session", call=end_session, scope="", group="keys",
+        summary="End the session of a page", status=204,
+    ),
+)  # fmt: skip

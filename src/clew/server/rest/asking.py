@@ -1,0 +1,206 @@
+"""Search, questions with their answers, whole or as they come, labels of texts, and plans."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+from starlette.responses import StreamingResponse
+
+from clew import support
+from clew.api import Index
+from clew.classify import Classified
+from clew.errors import ClewError, InputError
+from clew.index.plan import Plan
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint, event, told
+from clew.server.rest.indexes import INDEX
+from clew.types import Answer, Document, Evidence, Exchange
+
+if TYPE_CHECKING:
+    from clew.server.scoped import ScopedIndex
+
+Number = str | int | float | bool | None
+
+LONGEST = 20_000  # characters of a question or a text
+_TURNS = 100
+# Arguments that no parameter of a method may stand for.
+ARGUMENTS = frozenset(
+    name
+    for each in (Index.search, Index.ask, Index.classify)
+    for name in signature(each).parameters
+)
+
+
+class AskedBody(Body):
+    """What questions and texts to classify have in common."""
+
+    method: str | None = Field(
+        default=None, max_length=100, description="as GET /methods lists them"
+    )
+    where: str | None = Field(default=None, max_length=10_000, description="a filter of documents")
+    context_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    parameters: dict[str, Number] = Field(
+        default_factory=dict, description="of the method, as GET /methods lists them"
+    )
+    budget_tokens: int | None = Field(
+        default=None, ge=0, description="that models may take for this"
+    )
+    budget_usd: float | None = Field(default=None, ge=0)
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments of `Index.search`, `ask` and `classify`.
+
+        Raises InputError for a parameter that is an argument.
+        """
+        for name in self.parameters:
+            if name in ARGUMENTS:
+                raise InputError(f"no method has a parameter {name!r:.40}: see GET /methods")
+        optional = {"method": self.method, "context_tokens": self.context_tokens}
+        return {
+            "where": self.where,
+            **{name: value for name, value in optional.items() if value is not None},
+            **self.parameters,
+        }
+
+
+class PastTurn(Body):
+    """A question that was asked before, and what it was answered."""
+
+    question: str = Field(max_length=LONGEST)
+    answer: str = Field(max_length=200_000)
+
+
+class SearchBody(AskedBody):
+    """What to search for, and how."""
+
+    query: str = Field(max_length=LONGEST)
+    history: list[PastTurn] = Field(
+        default_factory=list, max_length=_TURNS, description="the conversation so far, oldest first"
+    )
+    exact: bool = False
+
+    def given(self) -> dict[str, Any]:
+        history = [Exchange(turn.question, turn.answer) for turn in self.history]
+        return {**super().given(), "history": history, "exact": self.exact}
+
+
+class AskBody(SearchBody):
+    """A question, and whether its answer is wanted as it comes."""
+
+    query: str = Field(alias="question", max_length=LONGEST)
+    min_support: float = Field(support.THRESHOLD, ge=0, le=1)
+    stream: bool = False
+
+    def given(self) -> dict[str, Any]:
+        return {**super().given(), "min_support": self.min_support}
+
+
+class ClassifyBody(AskedBody):
+    """A text that gets one of the labels of the index."""
+
+    text: str = Field(max_length=LONGEST)
+    label: str = Field("label", max_length=200, description="the field that labels stand in")
+    name_weight: float | None = Field(default=None, ge=0, le=1)
+
+    def given(self) -> dict[str, Any]:
+        return {**super().given(), "label": self.label, "name_weight": self.name_weight}
+
+
+class PlannedDocument(Body):
+    """A document that a plan is made for."""
+
+    id: str = Field(min_length=1, max_length=1_000)
+    text: str
+    title: str = ""
+
+
+class PlanBody(Body):
+    """What to plan the extraction by an LLM for."""
+
+    documents: list[PlannedDocument] | None = Field(
+        default=None, description="none: those of the index"
+    )
+    core: float | None = Field(
+        default=None, ge=0, le=1, description="the share of chunks that it reads"
+    )
+
+
+async def search(call: Call) -> Evidence:
+    """Return the chunks that a method finds, and why."""
+    body = await call.body(SearchBody)
+    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    return await call.run(index.search, body.query, **body.given())
+
+
+async def ask(call: Call) -> Answer | StreamingResponse:
+    """Return the answer with its citations; as events where that is asked for."""
+    body = await call.body(AskBody)
+    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    given = body.given()
+    if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
+        await call.run(index.snapshot, body.where)  # what is refused has a status of its own
+        events = _events(call, index, body.query, given)
+        return StreamingResponse(events, media_type="text/event-stream")
+    return await call.run(index.ask, body.query, **given)
+
+
+async def _events(
+    call: Call, index: ScopedIndex, question: str, given: dict[str, Any]
+) -> AsyncIterator[bytes]:
+    def work(tell: Callable[[str, object], None]) -> None:
+        answer = index.ask(
+            question,
+            on_evidence=lambda evidence: tell("evidence", evidence),
+            on_text=lambda piece: tell("text", {"text": piece}),
+            **given,
+        )
+        tell("answer", answer)
+
+    try:
+        async for kind, data in told(call.hub, work):
+            yield event(kind, data)
+    except ClewError as error:
+        refusal = call.refusal(error)
+        yield event("error", {"code": refusal.code, "message": str(refusal)})
+
+
+async def classify(call: Call) -> Classified:
+    """Return the label of a text, and what spoke for it."""
+    body = await call.body(ClassifyBody)
+    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    return await call.run(index.classify, body.text, **body.given())
+
+
+async def plan(call: Call) -> Plan:
+    """Return what the extraction by an LLM would cost; nothing is spent."""
+    body = await call.body(PlanBody)
+    documents = None
+    if body.documents is not None:
+        documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]
+    given = {} if body.core is None else {"core": body.core}
+    return await call.run(call.index().plan, documents, **given)
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/search", call=search, scope="read", group="asking",
+        summary="Search", body=SearchBody, reply=Evidence, named=INDEX,
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/ask", call=ask, scope="read", group="asking",
+        summary="Ask a question; its answer whole, or as events while it comes", body=AskBody,
+        reply=Answer, streams=True, named=INDEX,
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/classify", call=classify, scope="read",
+        group="asking", summary="Give a text one of the labels of the index", body=ClassifyBody,
+        reply=Classified, named=INDEX,
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/plan", call=plan, scope="read", group="asking",
+        summary="What an extraction by an LLM would cost", body=PlanBody, reply=Plan, named=INDEX,
+    ),
+)  # fmt: skip

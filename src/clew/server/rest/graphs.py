@@ -1,0 +1,141 @@
+"""The graph of an index and of a question, entities, names that stand for others, and any row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from clew.errors import InputError
+from clew.server.bodies import Body
+from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
+from clew.server.endpoints import Call, RestEndpoint
+from clew.server.rest.asking import SearchBody
+from clew.server.rest.indexes import INDEX
+from clew.server.views import EntityLine, EntityView, Listed
+
+_NODES = 1_000  # drawn where nothing is said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedAlias:
+    """Two names that may be of one thing."""
+
+    name: str
+    into: str
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasView:
+    """Which names stand for others, by their keys, and which may."""
+
+    merged: Mapping[str, str]
+    names: Mapping[str, str]  # the keys of `merged` as they are first written
+    proposed: tuple[ProposedAlias, ...]
+
+
+class AliasBody(Body):
+    """A name that is to stand for another one."""
+
+    name: str = Field(max_length=1_000)
+    into: str = Field(max_length=1_000)
+
+
+async def index_graph(call: Call) -> DrawnIndex:
+    """Return the entities of most texts and what joins them, with places."""
+    limit = call.number("limit", _NODES, most=MOST_NODES)
+    return await call.run(call.index().graph, limit)
+
+
+async def question_graph(call: Call) -> DrawnThread:
+    """Return what a method finds for a question as a graph, with reasons and places."""
+    body = await call.body(SearchBody)
+    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    return evidence_graph(await call.run(index.search, body.query, **body.given()))
+
+
+async def entities(call: Call) -> Listed[EntityLine]:
+    """Return some of the entities, those of most texts first."""
+    return await call.run(call.index().entities, call.query("find"), **call.part())
+
+
+async def entity(call: Call) -> EntityView:
+    """Return an entity with its neighbours and some of its texts."""
+    return await call.run(call.index().entity, call.path("name"), **call.part())
+
+
+async def aliases(call: Call) -> AliasView:
+    """Return which names stand for others, and which may."""
+    return _aliases(await call.run(call.index().aliases))
+
+
+async def merge(call: Call) -> AliasView:
+    """Let a name stand for another one."""
+    body, index = await call.body(AliasBody), call.index("write")
+    await call.run(index.merge, body.name, body.into)
+    return _aliases(await call.run(index.aliases))
+
+
+async def unmerge(call: Call) -> AliasView:
+    """Let a name stand for itself again."""
+    index, name = call.index("write"), call.query("name")
+    if not name:
+        raise InputError("name the entity that is to stand for itself again: ?name=NAME")
+    await call.run(index.unmerge, name)
+    return _aliases(await call.run(index.aliases))
+
+
+def _aliases(found: Mapping[str, Any]) -> AliasView:
+    proposed = tuple(ProposedAlias(**each) for each in found["proposed"])
+    return AliasView(merged=found["merged"], names=found["names"], proposed=proposed)
+
+
+async def row(call: Call) -> dict[str, Any]:
+    """Return a row with its neighbours, as `clew show ID --json` does."""
+    return await call.run(call.index().row, call.path("id"))
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/graph", call=index_graph, scope="read",
+        group="graph", summary="The graph of an index, with places", reply=DrawnIndex,
+        named=INDEX, parameters={"limit": f"entities that are drawn, at most {MOST_NODES:,}"},
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/graph", call=question_graph, scope="read",
+        group="graph", summary="The threads and the graph of a question, with places",
+        body=SearchBody, reply=DrawnThread, named=INDEX,
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/entities", call=entities, scope="read",
+        group="graph", summary="Find entities", reply=Listed[EntityLine], lists=True, named=INDEX,
+        parameters={"find": "a part of a name"},
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/entities/{name:path}", call=entity, scope="read",
+        group="graph", summary="An entity with its neighbours and texts", reply=EntityView,
+        lists=True, named={**INDEX, "name": "a name or an id"},
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/aliases", call=aliases, scope="read", group="graph",
+        summary="Names that stand for others, and names that may", reply=AliasView, named=INDEX,
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/aliases", call=merge, scope="write", group="graph",
+        summary="Let a name stand for another one", body=AliasBody, reply=AliasView, named=INDEX,
+    ),
+    RestEndpoint(
+        method="DELETE", path="/indexes/{index}/aliases", call=unmerge, scope="write",
+        group="graph", summary="Let a name stand for itself again", reply=AliasView, named=INDEX,
+        parameters={"name": "the name"},
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/rows/{id:path}", call=row, scope="read",
+        group="graph", summary="Any row with its neighbours, as 'clew show ID --json' has it",
+        reply=dict[str, Any], named={**INDEX, "id": "the id of a row, or a name"},
+    ),
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""Indexes: which there are, what each holds and cost, and new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from clew.errors import StoreError
+from clew.index import Settings
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint
+from clew.server.errors import Refusal, forbidden
+from clew.server.views import IndexView, Listed
+from clew.text.chunking import Chunking
+from clew.types import Usage
+
+if TYPE_CHECKING:
+    from clew.server.scoped import ScopedIndex
+
+INDEX = {"index": "the name of an index"}
+_OWN_EMBEDDERS = ("minilm", "minilm-float32")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexLine:
+    """An index in a list."""
+
+    name: str
+    n_documents: int
+    n_chunks: int
+    problem: str  # why it cannot be read, "" where it can
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """What one write of an index cost."""
+
+    kind: str
+    before: int  # the generation before it
+    generation: int
+    usage: Usage
+
+
+class IndexBody(Body):
+    """A new index: its name, and how it is built."""
+
+    name: str = Field(max_length=64)
+    chunk_size: int | None = Field(None, ge=16, le=8_192, description="tokens of a chunk")
+    chunk_overlap: int | None = Field(None, ge=0, le=4_096)
+    embedder: str | None = Field(
+        None, max_length=200, description="as the command line has it; others than Clew's own"
+        " need a key of the scope 'admin'",
+    )  # fmt: skip
+
+    def settings(self) -> Settings:
+        """Return how the index is built."""
+        default = Chunking()
+        size = default.size if self.chunk_size is None else self.chunk_size
+        overlap = min(default.overlap, size // 2)
+        return Settings(
+            chunking=Chunking(
+                size=size, overlap=overlap if self.chunk_overlap is None else self.chunk_overlap
+            )
+        )
+
+
+async def list_indexes(call: Call) -> Listed[IndexLine]:
+    """Return the indexes that the caller may use."""
+    names = [name for name in call.hub.indexes.folders() if call.caller.sees(name)]
+    part = call.listed(names)
+    lines = [await call.run(_line, call, call.index(name=name)) for name in part.items]
+    return Listed(items=tuple(lines), total=part.total)
+
+
+def _line(call: Call, index: ScopedIndex) -> IndexLine:
+    try:
+        snapshot = index.snapshot()
+    except (StoreError, Refusal) as error:
+        problem = str(call.refusal(error))
+        return IndexLine(name=index.name, n_documents=0, n_chunks=0, problem=problem)
+    return IndexLine(
+        name=index.name,
+        n_documents=len(snapshot.layer("document")),
+        n_chunks=len(snapshot.layer("chunk")),
+        problem="",
+    )
+
+
+async def make(call: Call) -> IndexView:
+    """Make an empty index in the server's home."""
+    body = await call.body(IndexBody)
+    if not call.caller.sees(body.name):
+        raise forbidden("your key is for some indexes, and this is none of them")
+    if body.embedder not in (None, *_OWN_EMBEDDERS):
+        call.caller.check("admin")  # it may name an address, or a folder of the server
+    await call.run(call.hub.indexes.make, body.name, body.settings(), embedder=body.embedder)
+    return await call.run(call.index(name=body.name).describe)
+
+
+async def describe(call: Call) -> IndexView:
+    """Return what an index holds, and how it was built."""
+    return await call.run(call.index().describe)
+
+
+async def drop(call: Call) -> None:
+    """Delete an index that was made here, with its files."""
+    index = call.index("admin")
+    await call.run(call.hub.indexes.drop, index.name)
+
+
+async def costs(call: Call) -> Listed[CostLine]:
+    """Return what each write of an index cost, the newest first."""
+    found = await call.run(call.index().costs)
+    return call.listed(
+        [
+            CostLine(kind=c.kind, before=c.before, generation=c.generation, usage=c.usage)
+            for c in reversed(found)
+        ]
+    )
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="GET", path="/indexes", call=list_indexes, scope="read", group="indexes",
+        summary="List the indexes", reply=Listed[IndexLine], lists=True,
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes", call=make, scope="write", group="indexes",
+        summary="Make an empty index", body=IndexBody, reply=IndexView, status=201,
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}", call=describe, scope="read", group="indexes",
+        summary="What an index holds", reply=IndexView, named=INDEX,
+    ),
+    RestEndpoint(
+        method="DELETE", path="/indexes/{index}", call=drop, scope="admin", group="indexes",
+        summary="Delete an index that was made here", status=204, named=INDEX,
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/spend", call=costs, scope="read", group="indexes",
+        summary="What each write cost, the newest first", reply=Listed[CostLine], lists=True,
+        named=INDEX,
+    ),
+)  # fmt: skip

@@ -1,0 +1,294 @@
+"""Jobs: put in, looked at, followed as events, cancelled; and evaluations, which are jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+from anyio.to_thread import run_sync
+from pydantic import Field, JsonValue
+from starlette.responses import Response, StreamingResponse
+
+from clew.server import receiving
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint, event, parsed, reply_of
+from clew.server.errors import Refusal, not_found
+from clew.server.jobs.options import KINDS, EvaluateOptions, check
+from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
+from clew.server.jobs.queue import STATES, Job, JobView
+from clew.server.rest.indexes import INDEX
+from clew.server.views import Listed
+
+_LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
+_QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
+_LONGEST_WAIT = 60
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
+WAIT = {"wait": f"seconds to wait for the end of the job, at most {_LONGEST_WAIT}"}
+_JOB = {"id": "the id of a job"}
+
+
+class JobBody(Body):
+    """What is to be done, and how."""
+
+    kind: Literal["index", "extract", "remove", "compact"]
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class QuestionBody(Body):
+    """A question with what is known of its answer."""
+
+    id: str = Field(min_length=1, max_length=1_000)
+    question: str = Field(min_length=1, max_length=20_000)
+    answers: list[str] = Field(default_factory=list)
+    supporting_ids: list[str] = Field(default_factory=list)
+    type: str = ""
+    hop_count: int | None = Field(None, ge=0)
+    split: str | None = None
+    evidence: list[str] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationView(JobView):
+    """An evaluation: a job with its report, once it is done."""
+
+    report: Mapping[str, Any] | None
+
+
+class EvaluationBody(EvaluateOptions):
+    """Questions, and what is measured on them."""
+
+    questions: list[QuestionBody] = Field(min_length=1, max_length=10_000)
+
+
+# -- putting in -----------------------------------------------------------------------------------
+
+
+async def submitted(
+    call: Call,
+    name: str,
+    kind: str,
+    options: Body,
+    prepare: Callable[[Path], None] | None = None,
+) -> Response:
+    """Check and queue a job of an index; answer with it, at its end where that is waited for."""
+    seconds = call.number("wait", 0, most=_LONGEST_WAIT)
+    jobs, key = call.hub.jobs, call.caller.key
+
+    def put_in() -> Job:
+        hub = call.hub
+        has_llm = hub.settings.specs.llm is not None
+        check(options, hub.indexes.folder(name), has_llm=has_llm)
+        plain = options.model_dump(mode="json", exclude_unset=True, exclude={"questions"})
+        key_id = "" if key is None else key.id
+        return jobs.submit(name, kind, plain, key=key_id, prepare=prepare)
+
+    job = await call.run(put_in)
+    jobs.wake()
+    with anyio.move_on_after(seconds):
+        while seconds and not job.has_ended:
+            await anyio.sleep(_LOOK_S / 2)
+            job = await _get(call, job.id)
+    return reply_of(job.view(), 200 if job.has_ended else 202)
+
+
+async def add_job(call: Call) -> Response:
+    """Queue a job."""
+    name = call.index("write").name
+    body = await call.body(JobBody)
+    options = parsed(KINDS[body.kind], json.dumps(body.options).encode(), at="options")
+    return await submitted(call, name, body.kind, options)
+
+
+# -- looking --------------------------------------------------------------------------------------
+
+
+async def list_jobs(call: Call) -> Listed[JobView]:
+    """Return the jobs of the indexes that the caller may see, the newest first."""
+    state, kind = call.query("state"), call.query("kind")
+    if state and state not in STATES:
+        known = ", ".join(STATES)
+        raise Refusal(400, "invalid_input", f"a job's state is one of {known}, not {state!r:.40}")
+    names = _visible(call)
+    if wanted := call.query("index"):
+        names = {wanted} if names is None or wanted in names else set()
+    return await _listed(call, names, kind, state)
+
+
+async def _listed(
+    call: Call, names: set[str] | None, kind: str, state: str = ""
+) -> Listed[JobView]:
+    ask = partial(call.hub.jobs.queue.listed, names, kind=kind, state=state, **call.part())
+    found, total = await run_sync(ask)
+    return Listed(items=tuple(job.view() for job in found), total=total)
+
+
+def _visible(call: Call) -> set[str] | None:
+    """Return the indexes whose jobs the caller may see; None: all, those that are gone, too."""
+    if call.caller.where:
+        return set()
+    key = call.caller.key
+    return None if key is None or not key.options.indexes else set(key.options.indexes)
+
+
+async def _get(call: Call, job_id: str) -> Job:
+    """Return a job that the caller may see. Raises a refusal, 404, for any other."""
+    job = await run_sync(call.hub.jobs.queue.get, job_id)
+    names = _visible(call)
+    if job is None or (names is not None and job.name not in names):
+        raise not_found(f"there is no job {job_id!r:.80} here")
+    return job
+
+
+async def get_job(call: Call) -> JobView:
+    """Return a job, with how far it is."""
+    return (await _get(call, call.path("id"))).view()
+
+
+async def cancel_job(call: Call) -> JobView:
+    """End a job: one that waits at once, one that runs behind what it has at hand."""
+    job = await _get(call, call.path("id"))
+    if not job.has_ended:
+        await run_sync(call.hub.jobs.queue.cancel, job.id)
+        call.hub.jobs.wake()
+    return (await _get(call, job.id)).view()
+
+
+async def job_events(call: Call) -> StreamingResponse:
+    """Stream what a job tells, from its beginning or behind the event that Last-Event-ID names."""
+    job = await _get(call, call.path("id"))
+    last = call.request.headers.get("last-event-id", "") or call.query("after", "0")
+    if not (last.isascii() and last.isdigit()) or len(last) > 15:
+        raise Refusal(400, "invalid_input", f"Last-Event-ID is a number, not {last!r:.40}")
+    return StreamingResponse(_told(call, job.id, int(last)), media_type="text/event-stream")
+
+
+async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
+    queue = call.hub.jobs.queue
+    quiet_since = anyio.current_time()
+    while True:
+        job = await run_sync(queue.get, job_id)  # first: what it told before its end is all there
+        found = await run_sync(queue.events, job_id, last)
+        for each in found:
+            last = each.number
+            yield event(each.kind, {"at": each.at, **each.data}, each.number)
+        if found:
+            quiet_since = anyio.current_time()
+        elif job is None or job.has_ended:
+            return
+        else:
+            if anyio.current_time() - quiet_since >= _QUIET_S:
+                yield b": still here\n\n"
+                quiet_since = anyio.current_time()
+            await anyio.sleep(_LOOK_S)
+
+
+# -- evaluations ----------------------------------------------------------------------------------
+
+
+async def add_evaluation(call: Call) -> Response:
+    """Queue an evaluation: questions as JSON, or as a file in a format of `clew eval`."""
+    name = call.index("write").name
+    if not receiving.is_form(call.request):
+        body = await call.body(EvaluationBody, most=call.hub.settings.text_bytes)
+        lines = receiving.as_lines([each.model_dump(exclude_none=True) for each in body.questions])
+        write = partial(_write, f"{QUESTIONS}.jsonl", lines)
+        return await submitted(call, name, "evaluate", body, write)
+    async with receiving.uploaded(call.request, call.hub.settings, of="questions") as form:
+        if not form.files:
+            raise Refusal(400, "invalid_input", "send the questions as a file called 'questions'")
+        options = parsed(EvaluateOptions, form.json("options"), at="options")
+        suffix = Path(form.files[0].name).suffix.lower()
+        if suffix not in _SUFFIXES:
+            known = ", ".join(_SUFFIXES)
+            raise Refusal(400, "invalid_input", f"questions are a file {known}, not {suffix!r:.40}")
+        staged = form.files[0].path
+        return await submitted(
+            call, name, "evaluate", options, lambda folder: _move(staged, folder, suffix)
+        )
+
+
+def _write(name: str, content: bytes, folder: Path) -> None:
+    (folder / name).write_bytes(content)
+
+
+def _move(staged: Path, folder: Path, suffix: str) -> None:
+    staged.replace(folder / f"{QUESTIONS}{suffix}")
+
+
+async def list_evaluations(call: Call) -> Listed[JobView]:
+    """Return the evaluations of an index, the newest first."""
+    index = call.index()
+    index.check_whole("evaluations are")
+    return await _listed(call, {index.name}, "evaluate")
+
+
+async def get_evaluation(call: Call) -> EvaluationView:
+    """Return an evaluation, with its report once it is done."""
+    index = call.index()
+    index.check_whole("evaluations are")
+    job = await _get(call, call.path("id"))
+    if job.kind != "evaluate" or job.name != index.name:
+        raise not_found(f"there is no evaluation {job.id!r:.80} of this index")
+    report = await call.run(_report, folder_of(call.hub.books.home, job.id))
+    if report is not None and call.query("rows") not in {"true", "1"}:
+        report = {key: value for key, value in report.items() if key != "rows"}
+    view = job.view()
+    return EvaluationView(**{f.name: getattr(view, f.name) for f in fields(view)}, report=report)
+
+
+def _report(folder: Path) -> Mapping[str, Any] | None:
+    try:
+        text = (folder / REPORT).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    found: Mapping[str, Any] = json.loads(text)
+    return found
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="GET", path="/jobs", call=list_jobs, scope="read", group="jobs",
+        summary="List the jobs, the newest first", reply=Listed[JobView], lists=True,
+        parameters={"index": "only of this index", "state": "only in this state",
+                    "kind": "only of this kind"},
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/jobs", call=add_job, scope="write", group="jobs",
+        summary="Index uploaded files again, extract, remove or compact", body=JobBody,
+        reply=JobView, status=202, parameters=WAIT, named=INDEX,
+    ),
+    RestEndpoint(
+        method="GET", path="/jobs/{id}", call=get_job, scope="read", group="jobs",
+        summary="Look at a job", reply=JobView, named=_JOB,
+    ),
+    RestEndpoint(
+        method="DELETE", path="/jobs/{id}", call=cancel_job, scope="write", group="jobs",
+        summary="Cancel a job; what it committed stays", reply=JobView, named=_JOB,
+    ),
+    RestEndpoint(
+        method="GET", path="/jobs/{id}/events", call=job_events, scope="read", group="jobs",
+        summary="Follow a job", streams=True, named=_JOB,
+        parameters={"after": "number of the last event that is known already"},
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/evaluations", call=add_evaluation, scope="write",
+        group="evaluations", summary="Measure methods on questions", body=EvaluationBody,
+        reply=JobView, status=202, upload="questions", parameters=WAIT, named=INDEX,
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/evaluations", call=list_evaluations, scope="read",
+        group="evaluations", summary="List the evaluations of an index", reply=Listed[JobView],
+        lists=True, named=INDEX,
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/evaluations/{id}", call=get_evaluation, scope="read",
+        group="evaluations", summary="Look at an evaluation and its report", reply=EvaluationView,
+        parameters={"rows": "true: with what was measured on each question"},
+        named={**INDEX, **_JOB},
+    ),
+)  # fmt: skip

@@ -1,0 +1,130 @@
+"""Documents that are brought: files, or texts as JSON; and files that are taken away again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, JsonValue
+from starlette.responses import FileResponse, Response
+
+from clew.errors import InputError
+from clew.server import files, receiving
+from clew.server.bodies import Body
+from clew.server.endpoints import Call, RestEndpoint, parsed
+from clew.server.errors import Refusal, not_found
+from clew.server.jobs.options import IndexOptions
+from clew.server.jobs.places import DOCUMENTS, FILES
+from clew.server.jobs.queue import JobView
+from clew.server.rest.documents import DOCUMENT
+from clew.server.rest.indexes import INDEX
+from clew.server.rest.jobs import WAIT, submitted
+
+if TYPE_CHECKING:
+    from clew.server.receiving import UploadedFile
+    from clew.server.scoped import ScopedIndex
+
+_ID = Field(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]+$")
+
+
+class DocumentBody(Body):
+    """A document as a text."""
+
+    id: str = _ID
+    text: str
+    title: str = Field("", max_length=1_000)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+def _usual() -> IndexOptions:
+    return IndexOptions.model_validate({})
+
+
+class DocumentsBody(Body):
+    """Documents as texts, and how they are indexed."""
+
+    documents: list[DocumentBody] = Field(min_length=1)
+    options: IndexOptions = Field(default_factory=_usual)
+
+
+async def add_documents(call: Call) -> Response:
+    """Take files or texts, and queue the job that indexes them."""
+    name = call.index("write").name
+    if not receiving.is_form(call.request):
+        return await _add_texts(call, name)
+    async with receiving.uploaded(call.request, call.hub.settings, of="files") as form:
+        options = parsed(IndexOptions, form.json("options"), at="options")
+        if not form.files:
+            raise Refusal(400, "invalid_input", "send at least one file, called 'files'")
+        folder = call.hub.indexes.files(name)
+        return await submitted(call, name, "index", options, partial(_take, form.files, folder))
+
+
+def _take(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
+    """Move files to their names, and note in the folder of the job which they are."""
+    names = [each.name for each in parts]
+    files.check_places(names, uploads)  # all of them, before one replaces another
+    for each in parts:
+        files.put(each.path, uploads, each.name)
+    (folder / FILES).write_text(json.dumps(names), encoding="utf-8")
+
+
+async def _add_texts(call: Call, name: str) -> Response:
+    body = await call.body(DocumentsBody, most=call.hub.settings.text_bytes)
+    ids = [each.id for each in body.documents]
+    if len(set(ids)) < len(ids):
+        [(twice, _)] = Counter(ids).most_common(1)
+        raise InputError(f"two documents have the id {twice!r:.200}: ids must differ")
+    lines = receiving.as_lines([each.model_dump() for each in body.documents])
+    uploads = call.hub.indexes.files(name)
+
+    def write(folder: Path) -> None:
+        taken = files.taken(ids, uploads, name)
+        if taken is not None:
+            raise InputError(
+                f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
+                f" that document first"
+            )
+        (folder / DOCUMENTS).write_bytes(lines)
+
+    return await submitted(call, name, "index", body.options, write)
+
+
+async def download(call: Call) -> Response:
+    """Return the uploaded file of a document, else its text; both to be saved, never shown."""
+    index = call.index()
+    return await call.run(_download, index, call.hub.indexes.files(index.name), call.path("id"))
+
+
+def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
+    document = files.document_of(index.snapshot(), document_id)
+    if document is None:
+        raise not_found(f"there is no document {document_id!r:.200} here")
+    found = files.origin(document, uploads)
+    # Who sees some documents gets no file: it may hold others, or be a newer one than was indexed.
+    if found is not None and not index.is_bound:
+        path, _ = found
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+    name = document_id.rpartition("/")[2] or "document"
+    return Response(
+        document.text.encode("utf-8", "replace"),
+        media_type="text/plain; charset=utf-8",
+        headers={"Content-Disposition": files.attachment(f"{name}.txt")},
+    )
+
+
+ENDPOINTS = (
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/documents", call=add_documents, scope="write",
+        group="documents", summary="Add files or texts", body=DocumentsBody, status=202,
+        reply=JobView, upload="files", parameters=WAIT, named=INDEX,
+    ),
+    RestEndpoint(
+        method="GET", path="/indexes/{index}/files/{id:path}", call=download, scope="read",
+        group="documents", summary="Download a document's file, or its text", downloads=True,
+        named=DOCUMENT,
+    ),
+)  # fmt: skip

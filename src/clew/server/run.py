@@ -1,0 +1,96 @@
+"""Listen, serve, and stop gracefully."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from clew.errors import InputError
+from clew.server.app import application
+from clew.server.books import Books
+from clew.server.indexes import Indexes
+from clew.server.keys import Keys
+
+if TYPE_CHECKING:
+    from clew.server.settings import ServerSettings
+
+_GRACE_S = 30  # for what is under way when the server is asked to stop
+_HEADER_BYTES = 65_536
+_WAITING = 2_048  # connections that the system holds before they are taken
+_log = logging.getLogger(__name__)
+
+
+def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
+    """Serve until the process is asked to stop; `on_ready` is told the address.
+
+    Raises InputError for an address that cannot be had, and as `check_open` does.
+    """
+    check_open(settings)
+    listening = _bound(settings.host, settings.port)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{host}:{listening.getsockname()[1]}"
+    config = uvicorn.Config(
+        application(settings),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_GRACE_S,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        backlog=_WAITING,
+    )
+    server = _Server(config, lambda: on_ready(address))
+    with listening:
+        server.run(sockets=[listening])
+    if not server.started:
+        raise InputError("the server could not start: see the log")
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+
+def check_open(settings: ServerSettings) -> None:
+    """Raise InputError where anybody could use the server without a key.
+
+    Also raises StoreError for a home that cannot be used, and NotAnIndex for a folder without one.
+    """
+    books = Books(settings.home)
+    try:
+        Indexes(settings, books).check()
+        is_reached = not settings.is_local or settings.hosts or settings.proxies
+        if is_reached and not Keys(books).any():
+            raise InputError(
+                f"others may reach {settings.host}, and no key was made: make one first, with"
+                f" 'clew keys add NAME'"
+            )
+    finally:
+        books.close()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"{host}:{port} cannot be listened on ({error.strerror or error}): take another --port"
+        ) from error
+    listening.set_inheritable(False)
+    return listening

@@ -1,0 +1,294 @@
+"""An index as one caller sees it: the one way by which routes come to documents.
+
+A key may be bound to a filter. Then every function here works on the documents that fulfil it, as
+if the index held no others, and there is no function that gives the whole index. Where documents
+came from is a path of the server's machine: who is no admin gets their ids in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.describe import describe_aliases, describe_row
+from clew.errors import InputError
+from clew.filters import Filter, as_filter, match
+from clew.server import drawn, files, views
+from clew.server.errors import Refusal, forbidden, not_found
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from clew.api import Index
+    from clew.classify import Classified
+    from clew.index.plan import Plan
+    from clew.models.budget import Budget
+    from clew.models.ledger import Cost
+    from clew.server.callers import Caller
+    from clew.types import Answer, Document, Evidence, Snapshot
+
+_SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedIndex:
+    """One index, one caller, one request."""
+
+    name: str
+    index: Index  # of which routes take nothing that is not asked for through this class
+    caller: Caller
+    budget: Budget
+    writer: Callable[[], AbstractContextManager[Index]]  # the same, opened for one write
+
+    def check(self, scope: str) -> None:
+        """Raise a refusal where the caller lacks a scope."""
+        self.caller.check(scope)
+
+    @property
+    def is_bound(self) -> bool:
+        """Say whether the caller sees some of the documents only."""
+        return bool(self.caller.where)
+
+    def check_whole(self, what: str) -> None:
+        """Raise a refusal where the caller sees some documents only: `what` tells of all."""
+        if self.is_bound:
+            raise forbidden(f"{what} of the whole index, of which your key sees a part")
+
+    # -- what may be seen ---------------------------------------------------------------------
+
+    def where(self, asked: str | Filter | None = None) -> Filter | None:
+        """Return the filter of a request and the caller's own, both of which must hold.
+
+        What is asked for is tried on the caller's documents first, so that no error tells of
+        fields or values of others.
+        """
+        own, wanted = as_filter(self.caller.where), self._wanted(asked)
+        if wanted is None or own is None:
+            return own if wanted is None else wanted
+        if not len(match.rows(self.snapshot(), wanted)):
+            raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
+        return own & wanted
+
+    def _wanted(self, asked: str | Filter | None) -> Filter | None:
+        """Return the filter of a request, with its fields as the caller's documents call them."""
+        wanted = as_filter(asked)
+        if wanted is None:
+            return None
+        wanted = match.settled(self.snapshot(), wanted)
+        if _SOURCE in match.fields_of(wanted) and not self.caller.may("admin"):
+            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+        return wanted
+
+    def snapshot(self, asked: str | Filter | None = None) -> Snapshot:
+        """Return the newest generation of the documents that the caller may see."""
+        own = as_filter(self.caller.where)
+        if asked is None or not str(asked).strip():
+            if own is None:
+                return self.index.snapshot()
+            try:
+                return self.index.snapshot(own)
+            except InputError:
+                # The sentence would name the filter, which is not the caller's to know.
+                raise not_found("this index has no document that your key may see") from None
+        with self._steady():
+            return self.index.snapshot(self.where(asked))
+
+    @contextmanager
+    def _steady(self) -> Iterator[None]:
+        """Tell nothing of an error that came of a write meanwhile: it may name other documents."""
+        before = self.snapshot() if self.is_bound else None
+        try:
+            yield
+        except InputError:
+            if before is not None and self.snapshot() is not before:
+                raise Refusal(
+                    409, "index_changed", "the index was changed meanwhile: ask again"
+                ) from None
+            raise
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def search(self, query: str, *, where: str | None = None, **given: Any) -> Evidence:  # noqa: ANN401 -- as `Index.search` takes them
+        """Do as `Index.search` does."""
+        with self._steady():
+            found = self.index.search(query, where=self.where(where), budget=self.budget, **given)
+        return self._own(found, where)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        where: str | None = None,
+        on_evidence: Callable[[Evidence], None] | None = None,
+        **given: Any,  # noqa: ANN401 -- as `Index.ask` takes them
+    ) -> Answer:
+        """Do as `Index.ask` does."""
+
+        def tell(found: Evidence) -> None:
+            if on_evidence is not None:
+                on_evidence(self._own(found, where))
+
+        with self._steady():
+            found = self.index.ask(
+                question,
+                where=self.where(where),
+                budget=self.budget,
+                on_evidence=tell,
+                **given,
+            )
+        found = replace(found, evidence=self._own(found.evidence, where))
+        if self.caller.may("admin"):
+            return found
+        passages = tuple(map(_without_source, found.context.passages))
+        return replace(
+            found,
+            context=replace(found.context, passages=passages),
+            citations=tuple(map(_without_source, found.citations)),
+        )
+
+    def classify(self, text: str, *, where: str | None = None, **given: Any) -> Classified:  # noqa: ANN401 -- as `Index.classify` takes them
+        """Do as `Index.classify` does."""
+        with self._steady():
+            found = self.index.classify(text, where=self.where(where), budget=self.budget, **given)
+        return replace(found, evidence=self._own(found.evidence, where))
+
+    def _own(self, found: Evidence, where: str | None) -> Evidence:
+        """Return evidence without what is not the caller's to know.
+
+        It names the filter of the request, not the caller's own, and no paths of the server.
+        """
+        if self.is_bound:
+            found = replace(found, where=where or "")
+        if not self.caller.may("admin"):
+            found = replace(found, hits=tuple(map(_without_source, found.hits)))
+        return found
+
+    def plan(self, documents: Sequence[Document] | None, **given: Any) -> Plan:  # noqa: ANN401 -- as `Index.plan` takes them
+        """Do as `Index.plan` does, for some documents or those of the index."""
+        self.check_whole("a plan is")
+        if documents is None:
+            seen = self.snapshot()
+            documents = seen.documents(range(len(seen.document_layer)))
+        return self.index.plan(documents, budget=self.budget, **given)
+
+    # -- documents ----------------------------------------------------------------------------
+
+    def documents(
+        self, *, pattern: str = "", where: str = "", sort: str = "", offset: int, limit: int
+    ) -> views.Listed[views.DocumentLine]:
+        """Return some of the documents, which are few or none where nothing fits."""
+        seen, wanted = self.snapshot(), self._wanted(where)
+        every = np.arange(len(seen.document_layer))
+        rows = every if wanted is None else match.rows(seen, wanted)
+        chosen = views.documents(seen, rows, pattern=pattern, sort=sort)
+        lines = views.document_lines(seen, chosen[offset : offset + limit])
+        return views.Listed(items=lines, total=len(chosen))
+
+    def document(self, document_id: str) -> views.DocumentView:
+        """Return a document. Raises a refusal, 404, where there is none."""
+        found = views.document(self.snapshot(), document_id)
+        return found if self.caller.may("admin") else replace(found, source=found.id)
+
+    def row(self, name: str) -> dict[str, Any]:
+        """Describe a row as `Index.show` does. Raises a refusal, 404, where there is none."""
+        try:
+            found = describe_row(self.snapshot(), name)
+        except InputError:
+            raise not_found(f"this index has nothing called {name!r:.200}") from None
+        if _SOURCE in found and not self.caller.may("admin"):
+            found[_SOURCE] = found.get("document", found["id"])
+        return found
+
+    def remove(self, document_id: str, uploads: Path) -> files.Removal:
+        """Delete a document, and the file that it came from below the folder of uploaded ones.
+
+        Raises a refusal, 404, where there is none; InputError where that file has others, too; and
+        IndexLocked.
+        """
+        self.check("write")
+        if self.snapshot().layer("document").rows([document_id]) == [-1]:
+            raise views.no_document(document_id)
+        with self.writer() as index:
+            removal = files.removal_of(index.snapshot(), uploads, [document_id])
+            files.remove(index, uploads, removal)
+        return removal
+
+    # -- the graph ----------------------------------------------------------------------------
+
+    def graph(self, limit: int) -> drawn.DrawnIndex:
+        """Return the graph of the entities of most texts."""
+        return drawn.index_graph(self.snapshot(), limit)
+
+    def entities(self, find: str, *, offset: int, limit: int) -> views.Listed[views.EntityLine]:
+        """Return some of the entities that are found, those of most texts first."""
+        seen = self.snapshot()
+        rows = views.find_entities(seen, find)
+        lines = views.entity_lines(seen, rows[offset : offset + limit])
+        return views.Listed(items=lines, total=len(rows))
+
+    def entity(self, name: str, *, offset: int, limit: int) -> views.EntityView:
+        """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
+        return views.entity(self.snapshot(), name, offset=offset, limit=limit)
+
+    def aliases(self) -> dict[str, Any]:
+        """Return which names stand for others, and which may, as `Index.aliases` has them.
+
+        Of a part of the index only what may: those that stand for others were merged by somebody
+        who knew all documents.
+        """
+        if not self.is_bound:
+            return self.index.aliases()
+        return describe_aliases({}, self.snapshot())
+
+    def merge(self, name: str, into: str) -> None:
+        """Let a name stand for another one, as `Index.merge` does."""
+        self.check("write")
+        with self.writer() as index:
+            index.merge(name, into)
+
+    def unmerge(self, name: str) -> None:
+        """Let a name stand for itself again, as `Index.unmerge` does."""
+        self.check("write")
+        with self.writer() as index:
+            index.unmerge(name)
+
+    # -- the index ----------------------------------------------------------------------------
+
+    def describe(self) -> views.IndexView:
+        """Return what the index holds; how big it is and what it cost, to who sees all of it."""
+        seen = self.snapshot()
+        found = views.IndexView(
+            name=self.name,
+            n_documents=len(seen.layer("document")),
+            n_chunks=len(seen.layer("chunk")),
+            layers={name: len(layer) for name, layer in seen.layers.items()},
+            links={"-".join(pair): int(link.counts.sum()) for pair, link in seen.links.items()},
+            recipe=dict(seen.recipe),
+            fields=views.fields_of(seen),
+        )
+        if self.is_bound:
+            return found
+        whole = self.index.show()
+        return replace(
+            found,
+            generation=whole["generation"],
+            size_bytes=whole["size_bytes"],
+            wasted=whole["wasted"],
+            extraction=whole["extraction"],
+            cost=None if isinstance(whole["cost"], str) else whole["cost"],
+            folder=str(self.index.folder) if self.caller.may("admin") else None,
+        )
+
+    def costs(self) -> list[Cost]:
+        """Return what every write cost, the oldest first."""
+        self.check_whole("costs are")
+        return self.index.costs()
+
+
+def _without_source(found: Any) -> Any:  # noqa: ANN401 -- a hit, a passage or a citation
+    return replace(found, source=found.document_id)

@@ -1,0 +1,82 @@
+"""What a server is told when it starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.loading import Specs
+
+if TYPE_CHECKING:
+    from clew.models.prices import Price
+
+PORT = 8765
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Which indexes are served, where, and within which limits."""
+
+    home: Path  # what the server keeps: keys, jobs, uploaded files, indexes made at run time
+    indexes: Mapping[str, Path] = field(default_factory=dict)  # folders of indexes, by name
+    host: str = "127.0.0.1"
+    port: int = PORT
+    hosts: tuple[str, ...] = ()  # further names by which browsers may call the server
+    proxies: tuple[str, ...] = ()  # addresses of peers whose identity headers are believed
+    specs: Specs = field(default_factory=Specs)
+    prices: Mapping[str, Price] | None = None
+    threads: int = 4  # searches and answers at one time; others wait
+    connections: int = 1_000  # more are refused with 503
+    body_bytes: int = 1 << 20  # of a request that is no upload
+    upload_bytes: int = 1 << 28  # of all files of one upload
+    upload_files: int = 1_000
+    text_bytes: int = 1 << 24  # of the JSON in which documents are given as texts
+    jobs: int = 2  # at one time, of different indexes; others wait
+    job_grace_s: float = 20.0  # for a job that is cancelled, before it is ended at once
+    stop_jobs: bool = False  # with the server; else they go on, and the next server follows them
+
+    def __post_init__(self) -> None:
+        for name in self.indexes:
+            check_name(name)
+
+    @property
+    def is_local(self) -> bool:
+        """Say whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def allowed_hosts(self) -> frozenset[str]:
+        """The names, without a port, that a Host or Origin header may have."""
+        own = () if self.host in {"0.0.0.0", "::"} else (self.host.casefold(),)  # noqa: S104 -- told apart
+        return frozenset({*_LOCAL, *own, *(each.casefold() for each in self.hosts)})
+
+
+def check_name(name: str) -> str:
+    """Return the name of an index. Raises InputError for one that no folder can safely have."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"an index is named by at most 64 small letters, digits, - and _, not {name!r:.80}"
+        )
+    return name
+
+
+def name_of(folder: Path) -> str:
+    """Return what an index in a folder is called where nothing else is said.
+
+    >>> name_of(Path("notes/My Notes.clew"))
+    'my-notes'
+    """
+    plain = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().stem.casefold()).strip("-_")
+    return check_name(plain[:64] or "index")

@@ -1,0 +1,189 @@
+"""What keys spent, and budgets of keys that no number of requests, processes or kills exceeds.
+
+Before a request is sent to a model its worst case is written down under the key, in a transaction
+that looks at all that the key has spent and set aside. What a process had set aside that died
+counts as spent: nobody knows whether it was billed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import BudgetSpent
+from clew.models import Stopped
+from clew.models.budget import Bill, Budget, Held
+from clew.server.alive import is_alive
+from clew.sqlite import rows
+
+if TYPE_CHECKING:
+    from clew.server.alive import Alive
+    from clew.server.books import Books
+    from clew.server.keys import Key
+    from clew.sqlite import Connection
+
+NOBODY = ""  # the key of requests that need none
+
+_LOOK_S = 0.05  # how often one that waits for others looks again
+_ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
+
+
+class KeySpending:
+    """What was billed under the keys of a home, by day, and what is set aside."""
+
+    def __init__(self, books: Books, alive: Alive) -> None:
+        self.books = books
+        self._alive = alive
+
+    def budget(self, key: Key | None, *, tokens: int | None, usd: float | None) -> KeyBudget:
+        """Return the budget of one request, with bounds of its own beside those of the key."""
+        return KeyBudget(self, key, tokens=tokens, usd=usd)
+
+    def sweep(self) -> None:
+        """Count what dead processes had set aside as spent."""
+        owners = {row[0] for row in self.books.rows("SELECT DISTINCT owner FROM held")}
+        dead = [each for each in owners if not is_alive(self.books.home, each)]
+        for owner in dead:
+            question = "SELECT id, key, day, tokens, usd FROM held WHERE owner = ?"
+            with self.books.writing() as connection:
+                for number, key, day, tokens, usd in rows(connection, question, (owner,)):
+                    connection.execute("DELETE FROM held WHERE id = ?", (number,))
+                    _add(connection, key, day, Bill(tokens, usd))
+
+    def by_day(self, key: str | None = None) -> list[dict[str, Any]]:
+        """Return what was spent, of one key or of all, the newest day first."""
+        where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
+        question = f"SELECT * FROM spent{where} ORDER BY day DESC, key"  # noqa: S608 -- of ours
+        names = ("key", "day", "tokens", "usd", "unpriced_tokens", "requests")
+        return [dict(zip(names, row, strict=True)) for row in self.books.rows(question, values)]
+
+    def total(self, key: str) -> Mapping[str, Any]:
+        """Return what a key spent today and in all."""
+        with self.books.writing() as connection:
+            today, whole = _sums(connection, key, _day())
+        return {
+            "tokens_today": today.tokens,
+            "usd_today": today.usd,
+            "tokens": whole.tokens,
+            "usd": whole.usd,
+        }
+
+    def set_aside(self, key: Key | None, worst: Bill) -> int | None:
+        """Write a worst case down; return its number, None where others must be waited for.
+
+        Raises BudgetSpent where the key has no room for it, whatever others turn out to cost.
+        """
+        name, day = NOBODY if key is None else key.id, _day()
+        with self.books.writing() as connection:
+            if key is not None:
+                spent = _sums(connection, name, day)
+                if sentence := _lacking(key, spent, worst):
+                    raise BudgetSpent(sentence)
+                waiting = _sums(connection, name, day, held=True)
+                together = (spent[0] + waiting[0], spent[1] + waiting[1])
+                if _lacking(key, together, worst):
+                    return None
+            connection.execute(
+                "INSERT INTO held (key, day, tokens, usd, owner) VALUES (?, ?, ?, ?, ?)",
+                (name, day, worst.tokens, worst.usd, self._alive.name),
+            )
+            return connection.last_insert_rowid()
+
+    def put(self, number: int, billed: Bill) -> None:
+        """Put what was billed in the place of what was set aside."""
+        with self.books.writing() as connection:
+            question = "SELECT key, day FROM held WHERE id = ?"
+            for key, day in rows(connection, question, (number,)):
+                connection.execute("DELETE FROM held WHERE id = ?", (number,))
+                if billed != Bill():
+                    _add(connection, key, day, billed)
+
+
+class KeyBudget(Budget):
+    """A budget that keeps to what its key may spend, beside bounds of its own."""
+
+    def __init__(
+        self, spending: KeySpending, key: Key | None, *, tokens: int | None, usd: float | None
+    ) -> None:
+        super().__init__(tokens=tokens, usd=usd)
+        self._spending = spending
+        self._key = key
+        self._numbers: dict[Held, int] = {}
+
+    def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
+        held = super().reserve(worst, stop)
+        try:
+            self._numbers[held] = self._set_aside(worst, stop)
+        except BaseException:
+            super()._put(held, Bill())
+            raise
+        return held
+
+    def _set_aside(self, worst: Bill, stop: threading.Event | None) -> int:
+        while True:
+            try:
+                number = self._spending.set_aside(self._key, worst)
+            except BudgetSpent as error:
+                self.refused = str(error)
+                raise
+            if number is not None:
+                return number
+            if stop is not None and stop.is_set():
+                raise Stopped
+            self._spending.sweep()
+            time.sleep(_LOOK_S)
+
+    def _put(self, held: Held, spent: Bill) -> None:
+        number = self._numbers.pop(held, None)
+        if number is not None:
+            self._spending.put(number, spent)
+        super()._put(held, spent)
+
+
+def _day() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _sums(connection: Connection, key: str, day: str, *, held: bool = False) -> tuple[Bill, Bill]:
+    """Return what a key has spent, or has set aside, on a day and in all."""
+    table = "held" if held else "spent"
+    question = f"""SELECT total(tokens) FILTER (WHERE day = ?2), total(usd) FILTER (WHERE day = ?2),
+        total(tokens), total(usd) FROM {table} WHERE key = ?1"""  # noqa: S608 -- of ours
+    [(today, today_usd, whole, whole_usd)] = rows(connection, question, (key, day))
+    return Bill(int(today), today_usd), Bill(int(whole), whole_usd)
+
+
+def _lacking(key: Key, spent: tuple[Bill, Bill], worst: Bill) -> str:
+    """Return why a key has no room for a worst case, empty where it has."""
+    options, (today, whole) = key.options, spent
+    if not worst.priced and (options.usd is not None or options.usd_per_day is not None):
+        return (
+            f"the key {key.name!r} may spend so many dollars, and the price of this model is not"
+            f" known: start the server with --price"
+        )
+    bounds = (
+        (options.tokens, whole.tokens + worst.tokens, "tokens in all"),
+        (options.tokens_per_day, today.tokens + worst.tokens, "tokens a day"),
+        (options.usd, (whole.usd + worst.usd) / _ROUNDED, "dollars in all"),
+        (options.usd_per_day, (today.usd + worst.usd) / _ROUNDED, "dollars a day"),
+    )
+    for most, needed, of_what in bounds:
+        if most is not None and needed > most:
+            return (
+                f"the key {key.name!r} has a budget of {most:,g} {of_what}, which leaves no room"
+                f" for this request: ask whoever gave you the key"
+            )
+    return ""
+
+
+def _add(connection: Connection, key: str, day: str, billed: Bill) -> None:
+    unpriced = 0 if billed.priced else billed.tokens
+    connection.execute(
+        """INSERT INTO spent VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT (key, day) DO UPDATE SET
+        tokens = tokens + excluded.tokens, usd = usd + excluded.usd,
+        unpriced = unpriced + excluded.unpriced, requests = requests + 1""",
+        (key, day, billed.tokens, billed.usd, unpriced),
+    )

@@ -1,0 +1,166 @@
+"""An answer on a terminal while an LLM writes it, and conversations in a file."""
+
+import io
+import json
+import re
+import sys
+from itertools import pairwise
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.api import open_index
+from clew.cli import main
+from clew.cli.plain import wrapped
+from clew.cli.writing import Writing
+from clew.models import Turn
+from clew.testing import ScriptedChat, models
+from clew.types import Answer, Context, Evidence
+
+QUESTION = "Where was Colin Archer born?"
+REPLY = "He was a builder.\nANSWER: Colin Archer was born in Larvik [1]"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def answered(text, kind="generated"):
+    context = Context(passages=(), text="", n_tokens=0, budget_tokens=9)
+    evidence = Evidence(query="?", method="walk")
+    return Answer(
+        question="?", text=text, kind=kind, citations=(), context=context, evidence=evidence
+    )
+
+
+def written(pieces, answer):
+    """What a terminal shows of pieces and the end of an answer, and whether it is all there."""
+    out = io.StringIO()
+    with click.Context(click.Command("ask")).scope(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        writing = Writing()
+        for piece in pieces:
+            writing(piece)
+        is_written = writing.end(answer)
+    return out.getvalue(), is_written
+
+
+@given(
+    st.lists(st.sampled_from(["ice", "Larvik-on-Sea", "x" * 130, "e\u0301\u200b", "北極", "."])),
+    st.data(),
+)
+def test_what_is_written_is_what_would_be_printed(words, data):
+    """The same lines as of the whole text, however it came; what obeys no terminal is shown."""
+    text = " ".join(words)
+    places = data.draw(st.lists(st.integers(0, len(text)), max_size=9).map(sorted))
+    edges = [0, *places, len(text)]
+    pieces = [text[a:b] for a, b in pairwise(edges) if a < b]
+    out, is_written = written(pieces, answered(text))
+    assert is_written == bool(text)
+    assert out == (f"{wrapped(text)}\n\n" if text else "")
+
+
+def test_quotes_are_not_written():
+    """They come in one piece, and are shown with their heading; what came before is taken back."""
+    assert written(["Archer built her."], answered("Archer built her.", "quoted")) == ("", False)
+    out, is_written = written(["Lar", "vik is ", None, "A quote."], answered("A quote.", "quoted"))
+    assert not is_written
+    assert "A quote" not in out
+    assert re.search(r"that reply is of no use", out) is None  # no whole word was written yet
+    out, _ = written(["Larvik ", "is ", None, "A quote."], answered("A quote.", "quoted"))
+    assert out.startswith("Larvik\n")
+    assert "that reply is of no use" in out
+    out, is_written = written(["Oslo ", "is ", None, "Lar", "vik"], answered("Larvik"))
+    assert is_written
+    assert out.endswith("\nLarvik\n\n")
+
+
+@pytest.fixture
+def ask(own_index, monkeypatch):
+    """Ask on a terminal, or not, what an LLM answers with `reply`."""
+
+    def run(*options, reply=REPLY, terminal=True, llm=True):
+        def say(prompt, _turns):
+            if prompt.version.startswith("query_entities"):
+                return {"named_entities": ["Colin Archer"]}
+            return reply
+
+        def opener(folder, **_):
+            return open_index(folder, models=models(llm=ScriptedChat(say) if llm else None))
+
+        out = Terminal() if terminal else io.StringIO()
+        arguments = ["ask", QUESTION, "--index", str(own_index), "--anyway", *options]
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            with pytest.raises(SystemExit) as ended:
+                main.main([*arguments, *(["--llm", "any"] if llm else [])], obj=opener)
+        assert ended.value.code == 0
+        return re.sub(r"\d+\.\d\d s", "0 s", click.unstyle(out.getvalue()))
+
+    return run
+
+
+def without_cost(text):
+    return text.rpartition("\n\n")[0]
+
+
+@pytest.mark.parametrize("reply", [REPLY, "ANSWER: Larvik", Turn("", "the reply is empty")])
+def test_a_terminal_shows_the_same(ask, reply):
+    """The answer, and behind it what there is without a terminal, whatever the LLM says."""
+    assert without_cost(ask(reply=reply)) == without_cost(ask(reply=reply, terminal=False))
+    assert without_cost(ask(llm=False)) == without_cost(ask(llm=False, terminal=False))
+
+
+def test_json_is_json_on_a_terminal(ask):
+    """Nothing is written before it."""
+    assert json.loads(ask("--json"))["text"] == "Colin Archer was born in Larvik"
+
+
+class TestHistory:
+    """`--history FILE`: a conversation, a turn a line."""
+
+    def test_a_conversation_goes_on_in_a_file(self, clew, shared_index, tmp_path):
+        """The first question makes the file, and the second one follows from it."""
+        file = tmp_path / "talk.jsonl"
+        ask = ("ask", "--index", shared_index, "--anyway", "--history", file)
+        assert clew(*ask, "Who built the Fram?").exit_code == 0
+        found = clew(*ask, "--json", "Where was he born?")
+        turns = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        assert [turn["question"] for turn in turns] == ["Who built the Fram?", "Where was he born?"]
+        assert "Colin Archer" in turns[0]["answer"]
+        answer = json.loads(found.stdout)
+        assert answer["question"] == "Where was he born?"
+        assert answer["evidence"]["query"].startswith("Where was he born? (")
+        assert turns[1]["answer"] == answer["text"]
+
+    def test_a_refusal_is_no_turn(self, clew, shared_index, tmp_path):
+        """Nothing was said that could be leaned on."""
+        file = tmp_path / "talk.jsonl"
+        ask = ("ask", "--index", shared_index, "--threshold", "1", "--history", file)
+        assert clew(*ask, "Who built the Fram?").exit_code == 5
+        assert not file.exists()
+
+    @pytest.mark.parametrize(
+        "line", ["{", "[]", '{"question": "Who?"}', '{"question": 3, "answer": ""}']
+    )
+    def test_a_file_that_is_no_conversation(self, clew, shared_index, tmp_path, line):
+        """The line is named, and nothing is asked or written."""
+        file = tmp_path / "talk.jsonl"
+        file.write_text(f'{{"question": "Who?", "answer": "He."}}\n\n{line}\n')
+        found = clew("ask", "Who?", "--index", shared_index, "--history", file)
+        assert found.exit_code == 1
+        assert "line 3, is no turn of a conversation" in found.stderr
+        assert file.read_text().endswith(f"{line}\n")
+
+    def test_a_file_that_cannot_be_used(self, clew, shared_index, tmp_path):
+        """Bytes that are no text, and a folder that is not there."""
+        file = tmp_path / "talk.jsonl"
+        file.write_bytes(b"\xff\xfe\xfd")
+        found = clew("ask", "Who?", "--index", shared_index, "--history", file)
+        assert "cannot be read as a conversation" in found.stderr
+        ask = ("ask", "Who built the Fram?", "--index", shared_index, "--anyway")
+        found = clew(*ask, "--history", tmp_path / "none" / "talk.jsonl")
+        assert "cannot be written: No such file" in found.stderr

@@ -1,0 +1,153 @@
+"""Servers over small indexes: in process, and on a free port of this machine."""
+
+import os
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+import clew
+from clew import plugins
+from clew.loading import Specs
+from clew.server import ServerSettings, application
+from clew.server.alive import Alive
+from clew.server.books import Books
+from clew.server.indexes import Indexes
+from clew.server.keys import KeyOptions, Keys
+from clew.testing import models, small_documents
+from tests.server.served import JobHome, install
+
+BASE = "http://localhost:8765"
+opener = partial(clew.open, models=models())
+
+
+def open_small(folder, **given):
+    """Open an index as a server does, with models that need no files unless others are named."""
+    specs = given.get("specs") or clew.Specs()
+    named = None if specs.embedder else models()
+    return clew.open(folder, models=named, specs=specs, settings=given.get("settings"))
+
+
+@dataclass(frozen=True)
+class Home:
+    """A home, its settings, and a way to make keys."""
+
+    settings: ServerSettings
+
+    @property
+    def folder(self) -> Path:
+        return self.settings.home
+
+    def key(self, name="k", **options):
+        """Make a key; return the header that sends it."""
+        books = Books(self.folder)
+        try:
+            _, text = Keys(books).add(name, KeyOptions(**options))
+        finally:
+            books.close()
+        return {"Authorization": f"Bearer {text}"}
+
+    def client(self, opener=open_small, **changes):
+        """Return a client of a server over this home; a context manager."""
+        settings = replace(self.settings, **changes)
+        return TestClient(
+            application(settings, opener), base_url=BASE, raise_server_exceptions=False
+        )
+
+    @contextmanager
+    def serving(self, opener=open_small, **changes):
+        """Serve this home on a free port of this machine; give the address."""
+        app = application(replace(self.settings, **changes), opener)
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="on")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive()
+                time.sleep(0.005)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="session")
+def _small_index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "small.clew"
+    documents = [
+        replace(each, metadata={"group": "hidden" if i % 3 == 0 else "open"})
+        for i, each in enumerate(small_documents())
+    ]
+    with open_small(folder) as index:
+        index.add(documents)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path, _small_index):
+    """A home without keys that serves `small`, an index that tests only read."""
+    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": _small_index}))
+
+
+@pytest.fixture
+def own_home(tmp_path, _small_index):
+    """A home without keys that serves a copy of `small`, which the test may change."""
+    folder = shutil.copytree(_small_index, tmp_path / "small.clew")
+    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": folder}))
+
+
+@pytest.fixture
+def client(home):
+    """A client of a server without keys."""
+    with home.client() as found:
+        yield found
+
+
+@pytest.fixture
+def books(tmp_path):
+    """The books of an empty home."""
+    found = Books(tmp_path / "home")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def alive(books):
+    """This process, as one of the home's."""
+    found = Alive(books.home)
+    yield found
+    found.end()
+
+
+@pytest.fixture(scope="session")
+def _gated_package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    install(folder)
+    return folder
+
+
+@pytest.fixture
+def jobs_home(tmp_path, _gated_package, monkeypatch):
+    """A home without keys, and without indexes but `notes`, whose jobs are real processes."""
+    paths = [str(_gated_package), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.syspath_prepend(str(_gated_package))
+    plugins.registered.cache_clear()
+    specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")
+    home = JobHome(ServerSettings(home=tmp_path / "home", specs=specs, jobs=2))
+    with home.books() as books:
+        indexes = Indexes(home.settings, books)
+        indexes.make("notes")
+        indexes.close()
+    yield home
+    home.end_all()
+    plugins.registered.cache_clear()

@@ -1,0 +1,140 @@
+"""The queue: which job begins, and that no two processes do one."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.models.budget import Bill
+from clew.server.books import Books
+from clew.server.jobs import queue as queues
+from clew.server.jobs.lock import holding
+from clew.server.jobs.queue import JobQueue, JobSpent
+
+RUN = {"folder": "/f", "specs": {}, "prices": None}
+
+
+@pytest.fixture
+def queue(books):
+    return JobQueue(books)
+
+
+def add(queue, folder, n=None):
+    job_id = JobQueue.new_id() if n is None else f"{n:04d}"
+    return queue.add(
+        job_id, name=folder, folder=f"/{folder}", kind="index", key="", options={}, run=RUN
+    )
+
+
+def same(_name):
+    return None
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("add"), st.sampled_from("abc")),
+    st.tuples(st.just("claim"), st.integers(0, 3)),
+    st.tuples(st.sampled_from(["done", "died", "cancel"]), st.integers(0, 9)),
+)
+
+
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(steps=st.lists(STEPS, max_size=25))
+def test_what_begins_is_the_first_that_may(tmp_path_factory, steps):
+    """Compared with a list: below so many at a time, one of a folder, in order."""
+    books = Books(tmp_path_factory.mktemp("queue"))
+    queue, model = JobQueue(books), []  # [id, folder, state, deaths]
+    try:
+        for what, value in steps:
+            if what == "add":
+                model.append([add(queue, value, len(model)).id, value, "queued", 0])
+            elif what == "claim":
+                found = queue.claim(value, same)
+                busy = {folder for _, folder, state, _ in model if state == "running"}
+                free = [m for m in model if m[2] in {"queued", "interrupted"} and m[1] not in busy]
+                expected = free[0] if free and len(busy) < value else None
+                assert (found and found.id) == (expected and expected[0])
+                if expected:
+                    expected[2] = "running"
+            elif value < len(model):
+                change(queue, model[value], what)
+            for job_id, _, state, _ in model:
+                assert queue.get(job_id).state == state
+    finally:
+        books.close()
+
+
+def change(queue, row, what):
+    job = queue.get(row[0])
+    if what == "cancel":
+        queue.cancel(job.id)
+        row[2] = "cancelled" if row[2] in {"queued", "interrupted"} else row[2]
+        if row[2] == "running":
+            queue.end(queue.get(job.id), "cancelled", {})
+            row[2] = "cancelled"
+    elif row[2] == "running" and what == "done":
+        queue.end(job, "done", {})
+        row[2] = "done"
+    elif row[2] == "running":
+        queue.died(job, "it is gone", 1)
+        row[3] += 1
+        row[2] = "failed" if row[3] > 1 else "interrupted"
+
+
+def test_only_the_process_of_the_attempt_enters(queue):
+    """One that comes late, or twice, is not wanted: there is another one, or none is needed."""
+    job = add(queue, "a")
+    assert queue.enter(job.id, 1, 7) is None  # it waits
+    assert queue.claim(1, same).attempt == 1
+    assert queue.enter(job.id, 2, 7) is None
+    entered = queue.enter(job.id, 1, 7)
+    assert (entered.pid, entered.entered) == (7, True)
+    assert queue.enter(job.id, 1, 8) is None
+    queue.died(entered, "it is gone", 3)
+    assert queue.enter(job.id, 1, 7) is None
+    queue.died(entered, "it is gone", 3)  # of the same attempt: counted once
+    assert queue.claim(1, same).attempt == 2
+    assert queue.get(job.id).deaths == 1
+    assert queue.enter(job.id, 2, 9) is not None
+
+
+def test_a_lock_is_free_when_its_process_is_dead(tmp_path):
+    """However it died; and it is not given twice meanwhile, in this process or another."""
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom clew.server.jobs.lock import holding\n"
+        "with holding(Path(sys.argv[1])) as held:\n    print(held, flush=True)\n    time.sleep(60)"
+    )
+    path = tmp_path / "lock"
+    command = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "True\n"
+        with holding(path) as held:
+            assert not held
+        other.kill()
+    with holding(path) as held, holding(path) as again:
+        assert (held, again) == (True, False)
+
+
+def test_what_a_job_spent_holds_what_is_set_aside(queue):
+    """Before a request the worst case is added, and behind it what it did not cost is taken off."""
+    job = add(queue, "a")
+    queue.add_spent(job.id, Bill(100, 0.1))
+    assert queue.get(job.id).spent == Bill(100, 0.1)
+    queue.add_spent(job.id, Bill(-60, -0.06))
+    assert queue.get(job.id).spent.tokens == 40
+    queue.add_spent(job.id, Bill(5, 0.0, priced=False))
+    assert queue.get(job.id).view().spent == JobSpent(tokens=45, usd=None)
+
+
+def test_old_jobs_are_forgotten(queue, monkeypatch):
+    """The newest that ended stay, and whatever has not ended."""
+    monkeypatch.setattr(queues, "_KEPT", 2)
+    jobs = [add(queue, f"f{i}") for i in range(5)]
+    for each in jobs[:4]:
+        queue.cancel(each.id)
+    assert queue.forget_old() == [jobs[1].id, jobs[0].id]
+    assert [each.id for each in queue.listed(None)[0]] == [each.id for each in jobs[:1:-1]]
+    assert queue.events(jobs[0].id) == []

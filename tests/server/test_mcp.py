@@ -1,0 +1,340 @@
+"""Tools of a model: in process, as a client starts them, and over HTTP."""
+
+import json
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+import clew
+from clew.server import hub as hubs
+from clew.server.callers import Caller
+from clew.server.endpoints import Seat
+from clew.server.mcp import tools
+from clew.server.mcp.protocol import server_of
+from clew.server.mcp.tools import TOOLS, Fetch, Place
+from clew.testing import small_documents
+from tests.server.conftest import open_small
+from tests.server.said import REPLY, on_answers, open_with
+
+QUESTION = "Who built the Comet?"
+TEXTS = {each.id: each.text for each in small_documents()}
+
+
+@asynccontextmanager
+async def in_process(home, mode="auto", opener=open_small, index=""):
+    """A client of the tools over a home, in this process."""
+    async with hubs.opened(home.settings, opener) as hub:
+        server = server_of(lambda _: Place(Seat(hub, Caller()), index=index))
+        async with Client(server, mode=mode) as client:
+            yield client
+
+
+async def given(client, name, **arguments):
+    """What a tool gives: one item of text, whose JSON is the structured content, too."""
+    result = await client.call_tool(name, arguments)
+    [item] = result.content
+    assert not result.is_error, item.text
+    assert json.loads(item.text) == result.structured_content
+    return result.structured_content
+
+
+async def refused(client, name, **arguments):
+    """The sentence by which a tool refuses."""
+    result = await client.call_tool(name, arguments)
+    assert result.is_error
+    return result.content[0].text
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_search_and_fetch_are_as_connectors_demand(home, mode):
+    """One argument each, and just the fields that ChatGPT reads; what is found can be fetched."""
+
+    async def use():
+        async with in_process(home, mode) as client:
+            known = {each.name: each for each in (await client.list_tools()).tools}
+            for name, argument in (("search", "query"), ("fetch", "id")):
+                schema = known[name].input_schema
+                assert list(schema["properties"]) == schema["required"] == [argument]
+                assert schema["properties"][argument]["type"] == "string"
+            assert all(each.annotations.read_only_hint for each in known.values())
+            found = await given(client, "search", query=QUESTION)
+            assert list(found) == ["results"]
+            assert found["results"][0]["id"] == "small/eriksen"
+            for each in found["results"]:
+                assert list(each) == ["id", "title", "url"]
+                whole = await given(client, "fetch", id=each["id"])
+                assert list(whole) == ["id", "title", "text", "url", "metadata"]
+                assert whole["id"] == each["id"]
+                assert whole["text"] == TEXTS[whole["metadata"]["document_id"]]
+
+    anyio.run(use)
+
+
+def test_ask_and_thread(home):
+    """An answer with ranges that can be fetched, and the way to each passage."""
+
+    async def use():
+        async with in_process(home) as client:
+            answer = await given(client, "ask", question=QUESTION, index="small")
+            assert answer["kind"] == "quoted"
+            for each in answer["citations"]:
+                assert (await given(client, "fetch", id=each["id"]))["text"] == each["quote"]
+            way = await given(client, "thread", question=QUESTION, method="walk")
+            assert [step["layer"] for step in way["paths"][0]] == ["query", "entity", "chunk"]
+            assert way["passages"][0]["text"] == TEXTS["eriksen"]
+            nothing = await given(client, "ask", question="How is sourdough bread baked at home?")
+            assert nothing["kind"] == "refused"
+            assert nothing["answer"].startswith("Nothing in these documents answers this")
+            assert nothing["citations"]
+            some = await given(client, "thread", question=QUESTION, where="group = 'open'")
+            assert {each["title"] for each in some["passages"]} <= {
+                name.capitalize() for n, name in enumerate(TEXTS) if n % 3
+            }
+
+    anyio.run(use)
+
+
+def test_what_there_is_and_what_an_extraction_would_cost(home):
+    """Neither spends anything."""
+
+    async def use():
+        async with in_process(home) as client:
+            found = await given(client, "list_indexes")
+            assert found == {"indexes": [{"name": "small", "documents": 12, "chunks": 12}]}
+            plan = await given(client, "plan")
+            assert plan["chunks"] == 12
+            assert plan["estimates"][0]["prompt_tokens"] > 0
+
+    anyio.run(use)
+
+
+def test_what_cannot_be_done_is_a_sentence(home):
+    """The model reads it; a tool that is not there is an error of the protocol."""
+
+    async def use():
+        async with in_process(home, index="small") as client:
+            assert await refused(client, "search") == "query: Field required"
+            assert "extra" in (await refused(client, "search", query="x", top_k=3)).lower()
+            assert (
+                await refused(client, "fetch", id="small/none")
+                == "there is no document 'none' here"
+            )
+            assert await refused(client, "fetch", id="x/y") == "there is no index 'x' here"
+            assert "is no range" in await refused(client, "fetch", id="small/fjord:900-901")
+            assert "no method 'magic'" in await refused(
+                client, "ask", question=QUESTION, method="magic"
+            )
+            with pytest.raises(MCPError, match="there is no tool 'remove'"):
+                await client.call_tool("remove", {})
+
+    anyio.run(use)
+
+
+def test_several_indexes_are_searched_together(home, tmp_path):
+    """The most relevant comes first, whatever index has it; a question names its index."""
+    with open_small(tmp_path / "other.clew") as index:
+        text = "The Dawn was a ship. Una Berg built the Dawn in Verle."
+        index.add([clew.Document(id="dawn", text=text), clew.Document(id="a/b:1-2", text="Salt.")])
+    more = {**home.settings.indexes, "other": tmp_path / "other.clew"}
+    settings = clew.server.ServerSettings(home=home.folder, indexes=more)
+
+    async def use():
+        async with hubs.opened(settings, open_small) as hub:
+            place = Place(Seat(hub, Caller()))
+            async with Client(server_of(lambda _: place)) as client:
+                found = (await given(client, "search", query="Who built the Dawn?"))["results"]
+                assert found[0]["id"] == "other/dawn"
+                assert {each["id"].partition("/")[0] for each in found} == {"other", "small"}
+                said = await refused(client, "ask", question=QUESTION)
+                assert said == "say which index is meant: there are other, small"
+                odd = await given(client, "fetch", id="other/a/b:1-2")
+                assert odd["text"] == "Salt."
+
+    anyio.run(use)
+
+
+def test_a_long_document_is_fetched_in_parts(home, tmp_path, monkeypatch):
+    """A search names the part that it found; the parts together are the whole text."""
+    monkeypatch.setattr(tools, "LONG", 2_000)
+    text = " ".join(f"Keeper number {n} of the light slept badly." for n in range(90))
+    text += " Una Berg built the Dawn in Verle. " + text
+    with open_small(tmp_path / "long.clew") as index:
+        index.add([clew.Document(id="log", title="Log", text=text)])
+    settings = clew.server.ServerSettings(
+        home=home.folder, indexes={"long": tmp_path / "long.clew"}
+    )
+
+    async def use():
+        async with hubs.opened(settings, open_small) as hub:
+            place = Place(Seat(hub, Caller()))
+            found = tools.search(place, tools.SearchFor(query="Who built the Dawn?")).results
+            assert len({each.id for each in found}) == len(found)
+            part = tools.fetch(place, Fetch(id=found[0].id))
+            assert 0 < len(part.text) <= 2_000
+            assert any(
+                "built the Dawn" in tools.fetch(place, Fetch(id=each.id)).text for each in found
+            )
+            texts, next_id = [], "long/log"
+            while next_id:
+                part = tools.fetch(place, Fetch(id=next_id))
+                texts.append(part.text)
+                next_id = part.metadata.get("next")
+            assert "".join(texts) == text
+
+    anyio.run(use)
+
+
+def test_what_a_model_is_told_of_tools_is_the_same_everywhere(home, tmp_path):
+    """No word of a document is in it: that could tell the model what to do."""
+    (tmp_path / "h").mkdir()
+    other = clew.server.ServerSettings(home=tmp_path / "h")
+
+    async def listed(settings):
+        async with hubs.opened(settings, open_small) as hub:
+            place = Place(Seat(hub, Caller()))
+            async with Client(server_of(lambda _: place)) as client:
+                return (await client.list_tools()).tools, client.instructions
+
+    assert anyio.run(listed, home.settings) == anyio.run(listed, other)
+    assert len({each.name for each in TOOLS}) == len(TOOLS)
+
+
+def test_a_budget_is_for_all_that_is_asked(own_home):
+    """Where one was given to `clew mcp`: what the first answer used, the second one lacks."""
+    chat, opener = open_with(on_answers(REPLY))
+
+    async def use(tokens):
+        async with hubs.opened(own_home.settings, opener) as hub:
+            place = Place(Seat(hub, Caller(), budget=clew.Budget(tokens=tokens)))
+            async with Client(server_of(lambda _: place)) as client:
+                return [
+                    (await given(client, "ask", question=question, method="bm25"))["kind"]
+                    for question in (QUESTION, "Who built the Comet in Bakken?")
+                ]
+
+    found = next(
+        kinds for n in range(200, 3_000, 50) if "generated" in (kinds := anyio.run(use, n))
+    )
+    assert found == ["generated", "quoted"]
+    assert len(chat.asked) == 1
+    assert anyio.run(use, 100_000) == ["generated", "generated"]
+
+
+# -- over HTTP ------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def over_http(address, headers, mode="auto"):
+    """A client of the tools of a server on a real port."""
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(address, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http_with_a_key(home, mode):
+    """Addresses are those of the server, and a path names one index alone."""
+    headers = home.key(indexes=("small",))
+
+    async def use(address):
+        async with over_http(f"{address}/mcp", headers, mode) as client:
+            [first, *_] = (await given(client, "search", query=QUESTION))["results"]
+            assert first["url"] == f"{address}/indexes/small/documents/eriksen?start=0&end=61"
+        async with over_http(f"{address}/mcp/small", headers, mode) as client:
+            assert (await given(client, "ask", question=QUESTION))["kind"] == "quoted"
+
+    with home.serving() as address:
+        anyio.run(use, address)
+
+
+CALL = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    "params": {"name": "list_indexes", "arguments": {}},
+}  # fmt: skip
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/mcp", {}, 200),
+        ("/mcp/small", {}, 200),
+        ("/mcp/other", {}, 404),
+        ("/mcp", {"authorization": ""}, 401),
+        ("/mcp", {"authorization": "Bearer clew_1_x"}, 401),
+        ("/mcp", {"host": "evil.example"}, 403),
+        ("/mcp", {"host": "localhost.evil.example:80"}, 403),
+        ("/mcp", {"origin": "https://evil.example"}, 403),
+        ("/mcp", {"origin": "null"}, 403),
+        ("/mcp", {"content-type": "text/plain"}, 400),
+    ],
+)
+def test_who_may_call_over_http(home, path, headers, status):
+    """Hosts and origins of others are refused, whoever sends them; and who has no key."""
+    key = home.key()
+    with home.serving() as address, httpx2.Client(base_url=address) as client:
+        sent = {**ACCEPT, **key, "content-type": "application/json", **headers}
+        sent = {name: value for name, value in sent.items() if value}
+        sent = {k.lower(): v for k, v in sent.items()}
+        if headers.get("authorization") == "":
+            sent.pop("authorization", None)
+        response = client.post(path, content=json.dumps(CALL), headers=sent)
+        assert response.status_code == status
+        assert client.get("/mcp", headers={**ACCEPT, **key}).status_code == 405
+        if status == 401:
+            assert response.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_body_that_is_too_large(home):
+    """It is refused before it is read whole."""
+    with home.serving(body_bytes=1_000) as address, httpx2.Client(base_url=address) as client:
+        large = json.dumps({**CALL, "x": "a" * 2_000})
+        headers = {**ACCEPT, "content-type": "application/json"}
+        assert client.post("/mcp", content=large, headers=headers).status_code == 413
+        assert client.post("/mcp", json=CALL, headers=ACCEPT).status_code == 200
+
+
+def test_the_package_is_imported_when_it_is_asked_for():
+    """It takes a second, which a server's start need not wait for."""
+    script = "import sys, clew.server.app; print([m for m in sys.modules if m.startswith('mcp')])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+# -- by stdio -------------------------------------------------------------------------------------
+
+
+def test_as_a_client_starts_it(home, monkeypatch):
+    """`clew mcp` speaks the protocol alone on its output, and ends with its input."""
+    folder = home.settings.indexes["small"]
+    script = (
+        "import sys; from functools import partial; import clew, clew.testing;"
+        " from clew.server.mcp import local; from clew.cli import main;"
+        " opener = lambda folder, **_: clew.open(folder, models=clew.testing.models());"
+        " local.serve.__kwdefaults__['opener'] = opener; main(sys.argv[1:])"
+    )
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-W", "error", "-c", script, "mcp", f"mine={folder}"],
+        env={"PYTHONPATH": ":".join(filter(None, sys.path))},
+    )
+
+    async def use():
+        async with Client(server) as client:
+            found = await given(client, "search", query=QUESTION)
+            assert found["results"][0]["id"] == "mine/eriksen"
+            assert found["results"][0]["url"] == "clew://mine/eriksen?start=0&end=61"
+
+    anyio.run(use)

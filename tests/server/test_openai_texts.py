@@ -1,0 +1,72 @@
+"""Texts that end early, that begin anew, and that come from documents."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.server.openai.answering import _Said
+from clew.server.openai.citing import _escaped, spoken
+from clew.server.openai.writing import ToldText
+from clew.text import tokens
+
+TEXTS = st.text("ab. ", max_size=40)
+
+
+def parted(text, cuts):
+    """A text in pieces."""
+    places = [0, *sorted({cut % (len(text) + 1) for cut in cuts}), len(text)]
+    return [text[a:b] for a, b in pairwise(places)]
+
+
+@given(TEXTS, st.lists(st.text("ab. ", max_size=3), max_size=3), st.lists(st.integers(0, 40)))
+def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
+    """However it comes in pieces; nothing is told that has to be taken back."""
+    written = ToldText(stop)
+    told = "".join(map(written.put, parted(text, cuts))) + written.end()
+    found = [
+        (text.find(each) + len(each), text.find(each)) for each in stop if each in text if each
+    ]
+    assert told == written.text == (text[: min(found)[1]] if found else text)
+    assert written.reason == ("stop" if found else "")
+
+
+@given(st.text(max_size=60), st.integers(1, 12), st.lists(st.integers(0, 60)))
+def test_a_text_has_at_most_so_many_tokens(text, most, cuts):
+    """What is told begins the text, and is all of it where no part that came has more."""
+    written, pieces = ToldText((), most), parted(text, cuts)
+    told = "".join(map(written.put, pieces)) + written.end()
+    assert text.startswith(told)
+    assert tokens.count(told) <= most
+    parts = ["".join(pieces[: n + 1]) for n in range(len(pieces))]
+    has_more = any(tokens.count(part) > most for part in parts)
+    assert written.reason == ("length" if has_more else "")
+    assert has_more or told == text
+
+
+def test_a_reply_that_breaks_off_begins_anew():
+    """What was told stays, since it cannot be taken back; a sentence says what follows."""
+    said = _Said()
+    assert [said.add(each) for each in ("One ", "two ", "three")] == ["", "One ", "two "]
+    assert said.add(None) == "\n\n(The reply broke off; it begins anew.)\n\n"
+    assert [said.add("Four ")] == [""]
+    assert (said.held, said.all) == ("Four ", "Four ")
+
+
+def test_what_was_not_told_yet_is_forgotten_silently():
+    """The last piece is held back, so nobody saw it."""
+    said = _Said()
+    said.add("One ")
+    assert said.add(None) == ""
+
+
+def test_texts_of_documents_are_no_markdown():
+    """An image in a document is not fetched by who reads the answer."""
+    assert _escaped("![x](http://evil/?q) <b> `a` *b*\n# c") == (
+        r"!\[x\](http://evil/?q) \<b\> \`a\` \*b\* \# c"
+    )
+
+
+def test_earlier_answers_are_read_without_their_marks():
+    """Numbers in brackets within a word stay."""
+    assert spoken("It sank [1][2]. It was a[1]0. [3]") == "It sank. It was a0."

@@ -1,0 +1,171 @@
+"""The description of the routes is valid, is of all routes, and replies are as it says."""
+
+import re
+from copy import deepcopy
+from dataclasses import fields, replace
+
+import pytest
+from jsonschema import Draft202012Validator
+from starlette.routing import Route
+
+from clew import methods
+from clew.server import application
+from clew.server.books import Books
+from clew.server.jobs.queue import JobQueue
+from clew.server.openapi import described
+from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest.asking import ARGUMENTS
+from tests.docs.pages import ROOT
+from tests.server.every import JOB, Asked, reads, replies, writes
+
+_PART = re.compile(r"{(\w+)(?::path)?}")
+
+
+def operations():
+    """Return the operations that are described, by method and path."""
+    return {
+        (method.upper(), path): told
+        for path, methods in described()["paths"].items()
+        for method, told in methods.items()
+    }
+
+
+def test_the_description_is_valid(client):
+    """It is what is served without a key, and OpenAPI's own schema and rules hold."""
+    from openapi_spec_validator import validate
+
+    served = client.get(f"{PREFIX}/openapi.json").json()
+    validate(served)
+    assert served == described()
+    names = [told["operationId"] for told in operations().values()]
+    assert len(names) == len(set(names))
+
+
+def test_every_route_is_described_and_no_other(home):
+    """What the application serves below the prefix are the operations, by method and path."""
+    routes = [each for each in application(home.settings).routes if isinstance(each, Route)]
+    served = {
+        (method, _PART.sub(r"{\1}", route.path))
+        for route in routes
+        if route.path.startswith(PREFIX)
+        for method in route.methods - {"HEAD"}
+    }
+    assert served == set(operations())
+
+
+def test_every_route_has_a_request_here():
+    """So that what follows, and the sweep of bound keys, leave none out."""
+    asked = {each.route for each in [*reads("small"), *writes("small")]}
+    assert asked == {(each.method, each.path) for each in ENDPOINTS}
+
+
+def test_every_route_is_in_the_guide():
+    """The table has each by its method and path."""
+    text = (ROOT / "docs" / "guides" / "server.md").read_text(encoding="utf-8")
+    routes = [(each.method, _PART.sub(r"{\1}", each.path) or "/") for each in ENDPOINTS]
+    assert not [route for route in routes if f"`{' '.join(route)}`" not in text]
+
+
+def closed(schema):
+    """Return a schema in which no object has properties that are not described."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: closed(each) for name, each in schema.items()}
+    if "properties" in schema:
+        found.setdefault("additionalProperties", False)
+    return found
+
+
+def check(asked, response):
+    """Check a reply, or an error, against what its route says."""
+    told = operations()[asked.method, PREFIX + _PART.sub(r"{\1}", asked.path)]
+    found = told["responses"].get(str(response.status_code), told["responses"]["default"])
+    if response.status_code == 204:
+        assert not response.content
+        return
+    kind = response.headers["content-type"].partition(";")[0]
+    assert kind in found["content"], asked
+    if kind == "application/json":
+        components = closed(deepcopy(described()["components"]))
+        schema = {**closed(found["content"][kind]["schema"]), "components": components}
+        Draft202012Validator(schema).validate(response.json())
+    else:
+        assert response.content
+
+
+@pytest.fixture
+def resting(own_home):
+    """A home with a job that has ended, whose further jobs wait."""
+    books, folder = Books(own_home.folder), own_home.settings.indexes["small"]
+    queue = JobQueue(books)
+    queue.add(JOB, name="small", folder=folder, kind="evaluate", key="", options={}, run={})
+    queue.cancel(JOB)
+    books.close()
+    return replace(own_home, settings=replace(own_home.settings, jobs=0))
+
+
+def test_replies_are_as_they_are_described(resting):
+    """Every route does what it is asked for by an admin, and answers as it is described."""
+    headers, text = {}, ""
+    with resting.client() as client:
+        for asked in [*reads("small"), *writes("small")]:
+            sent = replace(asked, body={"key": text}) if asked.path == "/session" else asked
+            response = sent.send(client, headers)
+            assert response.status_code < 300, (asked, response.text)
+            check(asked, response)
+            if asked.route == ("POST", "/keys"):
+                text = response.json()["text"]
+                headers = {"Authorization": f"Bearer {text}"}
+
+
+def test_what_is_refused_is_as_it_is_described(resting):
+    """Every route that needs a wider scope than a key has answers with the same error."""
+    headers = resting.key("reader", scope="read", indexes=("small",))
+    scopes = {(each.method, each.path): each.scope for each in ENDPOINTS}
+    with resting.client() as client:
+        for asked in [*reads("small"), *writes("small")]:
+            response = asked.send(client, headers)
+            check(asked, response)
+            allowed = scopes[asked.route] in {"read", ""} and asked.route != ("POST", "/session")
+            assert (response.status_code < 300) == allowed, (asked, response.text)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked("POST", "/indexes/{index}/search", "/indexes/small/search", {"question": "x"}),
+        Asked("POST", "/indexes/{index}/search", "/indexes/none/search", {"query": "x"}),
+        Asked("POST", "/indexes/{index}/search", "/indexes/small/search", {"query": ""}),
+        Asked(
+            "POST",
+            "/indexes/{index}/search",
+            "/indexes/small/search",
+            {"query": "x", "parameters": {"where": "id = 'comet'"}},
+        ),
+        Asked("GET", "/indexes/{index}/documents", "/indexes/small/documents?limit=1001"),
+        Asked("GET", "/indexes/{index}/documents", f"/indexes/small/documents?limit={'0' * 5000}1"),
+        Asked("GET", "/indexes/{index}/documents", "/indexes/small/documents?sort=nothing"),
+        Asked("GET", "/indexes/{index}/documents", "/indexes/small/documents?where=("),
+        Asked("DELETE", "/indexes/{index}", "/indexes/small"),
+        Asked("DELETE", "/indexes/{index}/aliases", "/indexes/small/aliases"),
+        Asked("POST", "/indexes", "/indexes", {"name": "../x"}),
+        Asked("POST", "/indexes", "/indexes", {"name": "small"}),
+        Asked("POST", "/keys", "/keys", {"name": "k", "scope": "root"}),
+        Asked("DELETE", "/keys/{id}", "/keys/none"),
+    ],
+    ids=lambda asked: f"{asked.method} {asked.url} {asked.body}"[:60],
+)
+def test_what_cannot_be_done_is_told_as_described(client, asked):
+    """Each is refused by one sentence and a code."""
+    response = asked.send(client)
+    assert 400 <= response.status_code < 500
+    check(asked, response)
+    assert [list(each) for each in replies(response)] == [["error"]]
+
+
+def test_no_method_has_a_parameter_that_is_an_argument():
+    """So that what a request may give as a parameter reaches every method."""
+    for name in methods.names():
+        assert not {each.name for each in fields(methods.load(name))} & ARGUMENTS
