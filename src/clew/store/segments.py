@@ -42,7 +42,7 @@ _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
 _BLOCK = 1 << 16  # bytes that have a checksum
 _FORMER_BLOCK = 1 << 20  # of a file that does not say how many
 _RUN = 1 << 20  # bytes; what is looked at in one go and is longer takes no memory then
-_TOUCHED = 1 << 26  # bytes of a file that are read before all of it is let go of
+_TOUCHED = 1 << 29  # bytes of a file that are read before all of it is let go of
 _AT_ONCE = 1 << 24  # bytes of an array that are copied
 _LET_GO: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
