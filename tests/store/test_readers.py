@@ -12,6 +12,7 @@ import pytest
 from clew import index, testing
 from clew.derived import CachedArrays
 from clew.generation import compact, open_snapshot, wasted
+from clew.store import database
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, scratch
 from tests.store.corpus import documents
@@ -67,6 +68,26 @@ def reader(stop, folder, report):
         finally:
             os._exit(0)
     return child
+
+
+def test_the_log_does_not_grow_beside_a_reader(monkeypatch):
+    """Who always reads the newest generation, as a server does, lets it begin anew."""
+    monkeypatch.setattr(database, "_LOG", 1 << 16)
+    monkeypatch.setattr(database, "_AGAIN_S", 0.0)
+    with scratch() as folder, EmbeddedStore.create(folder / "index", RECIPE) as store:
+        add(store, documents(0)[:5])
+        snapshot, sizes, log = open_snapshot(store), [], folder / "index" / "index.sqlite-wal"
+        for i in range(16):
+            former, snapshot = snapshot, None
+            store.remove(["d00"]) if i % 2 else add(store, documents(0)[:1])
+            snapshot = open_snapshot(store)
+            former.close()
+            seen = snapshot.generation
+            assert [each.id for each in snapshot.documents([0])] == [f"d0{i % 2}"]
+            assert snapshot.generation == seen
+            sizes.append(log.stat().st_size)
+        snapshot.close()
+    assert max(sizes) < 6 << 16
 
 
 def test_readers_beside_a_writer():

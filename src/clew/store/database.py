@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -68,6 +69,10 @@ _NOT_NOTES = (
 )  # fmt: skip
 _MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
+_LOG = (
+    4 << 20
+)  # bytes of the write-ahead log that readers let be, and that are kept of a larger one
+_AGAIN_S = 1.0  # between two tries to get readers out of the log
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
 
@@ -118,20 +123,38 @@ class Database:
                 raise DamagedIndex(f"{folder} is an index without its {FILE}-wal: {_COPY}")
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
+        self._finalizer: weakref.finalize[..., Database] | None = None
         with _explained(self.path):
-            self._connection = sqlite.connect(self.path, wait=_BUSY_S)
-        self._finalizer = weakref.finalize(self, self._connection.close)
-        self._finalizer.atexit = False
+            self._hold(sqlite.connect(self.path, wait=_BUSY_S))
+        self._tried = 0.0  # when this reader last tried to get out of the log
         try:
             if recipe is not None:
                 self._create(recipe)
             newest = _newest(folder)  # before: another process may commit meanwhile
             self._check_format(folder)
             self._check_generation(newest)
-            self._all("PRAGMA synchronous = FULL")
+            self._set_up()
         except BaseException:
             self._connection.close()
             raise
+
+    def _hold(self, connection: sqlite.Connection) -> None:
+        """Use a connection from now on, and close the former one."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._connection = connection
+        self._finalizer = weakref.finalize(self, connection.close)
+        self._finalizer.atexit = False
+
+    def _let_go(self) -> sqlite.Connection:
+        """Return the connection, which is another one's now."""
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        return self._connection
+
+    def _set_up(self) -> None:
+        self._all("PRAGMA synchronous = FULL")
+        self._all(f"PRAGMA journal_size_limit = {_LOG}")
 
     def _create(self, recipe: Mapping[str, Scalar]) -> None:
         if self._all("SELECT 1 FROM sqlite_master"):  # ours or not: nothing to make
@@ -181,7 +204,8 @@ class Database:
 
     def close(self) -> None:
         with self._lock:
-            self._finalizer()
+            if self._finalizer is not None:
+                self._finalizer()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -204,6 +228,33 @@ class Database:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._all("BEGIN")
         self.meta("generation")
+
+    def leave_log(self) -> None:
+        """Read this generation without the write-ahead log, if that is long and not needed for it.
+
+        SQLite begins its log anew only where no reader is in it, and a process that always reads,
+        as a server does, would be in it forever. For a connection that is frozen.
+        """
+        if self._log_bytes() <= _LOG or time.monotonic() < self._tried + _AGAIN_S:
+            return
+        with self._lock:
+            self._tried = time.monotonic()
+            if not sqlite.may_be_written(self.path):
+                return
+            other = Database(self.path.parent)
+            try:
+                [(_, logged, done)] = other._all("PRAGMA wal_checkpoint(PASSIVE)")
+                other.freeze()
+                if done < logged or other.meta("generation") != self.meta("generation"):
+                    return
+                self._hold(other._let_go())
+            finally:
+                other.close()
+
+    def _log_bytes(self) -> int:
+        with suppress(OSError):
+            return self.path.with_name(f"{self.path.name}-wal").stat().st_size
+        return 0
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock, _explained(self.path):

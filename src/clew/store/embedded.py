@@ -344,6 +344,7 @@ class FolderView:
         return self._database.live_documents()
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        self._database.leave_log()
         return self._database.documents(rows, texts=texts)
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
