@@ -14,7 +14,7 @@ from clew.classify import Classified
 from clew.client import from_plain
 from clew.display import Shown, plain
 from clew.index import extract, graph, plan
-from clew.server import drawn, files, jobs, replies, views
+from clew.server import drawn, files, replies, views
 from clew.types import Answer, Document, Evidence, Hit
 
 MODULES = (export, extract, files, graph, plan, types)
@@ -35,7 +35,7 @@ SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 ANY = st.recursive(SCALAR, lambda of: st.lists(of, max_size=2) | st.dictionaries(SHORT, of))
 
 
-def values(hint):
+def values(hint):  # noqa: PLR0911 -- one return for each shape of type
     """Return a strategy for a type as it stands in a field."""
     origin, of = get_origin(hint), get_args(hint)
     if hint is types.Value:
@@ -62,7 +62,7 @@ def values(hint):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, Classified, *VIEWS], ids=lambda kind: kind.__name__)
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_a_value_comes_back(kind, data):
     """Through plain values and their JSON, a dataclass becomes itself."""
@@ -77,7 +77,6 @@ def test_all_public_results_are_tried():
     names = {kind.__name__ for kind in KINDS}
     assert {"Answer", "Evidence", "Hit", "Document", "Usage", "Plan", "Done"} <= names
     assert len(KINDS) > 30
-    assert jobs.__name__ not in names
 
 
 HIT = {"chunk_id": "c", "score": 1, "document_id": "d", "title": "", "source": "", "start": 0}

@@ -66,5 +66,10 @@ def upload_of(
 
 
 def _quoted(name: str) -> str:
-    """Return a name as a form has it, where a quote or a line break would end it."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    r"""Return a name as the server reads it, where a quote or a line break would end it.
+
+    >>> print(_quoted('a "b".md'))
+    a \"b\".md
+    """
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return escaped.replace("\r", "%0D").replace("\n", "%0A")
