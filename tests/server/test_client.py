@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from clew import errors
-from clew.client import Refusal
+from clew.client import Refusal, find, opened
 from clew.display import plain
 from clew.filters import field
 from clew.server import errors as told
@@ -333,3 +333,32 @@ def test_methods_of_both_clients_are_the_same():
         names = [{n for n in vars(kind) if not n.startswith("_")} for kind in (one, other)]
         assert names[0] == names[1]
         assert len(names[0]) > 10
+
+
+@pytest.mark.parametrize("method", [None, "walk", "bm25", "ket"])
+def test_frameworks_find_the_same_in_a_folder_and_on_a_server(url, local, method):
+    """At most k chunks, with their places, the document's fields and the thread."""
+    served = opened("small", url=url, key="")
+    for k in (1, 3, None):
+        found = find(local, ASKED, k=k, method=method, where="group == 'open'")
+        assert found == find(served, ASKED, k=k, method=method, where="group == 'open'")
+        assert 0 < len(found) <= (k or 10)
+        assert all(0 <= each.relevance <= 1 for each in found)
+        document = served.document(found[0].document_id)
+        place = slice(found[0].metadata["start"], found[0].metadata["end"])
+        assert document.text[place] == found[0].text
+        assert found[0].metadata["fields"] == {"group": "open"}
+    threads = [each.metadata["thread"] for each in find(local, ASKED, method="walk")]
+    assert all(each[0]["layer"] == "query" for each in threads)
+    assert all(step["reason"] for each in threads for step in each[1:])
+    chosen = [each.chunk_id for each in find(local, ASKED, method="bm25", parameters={"chunks": 2})]
+    assert chosen == [each.chunk_id for each in find(local, ASKED, k=2, method="bm25")]
+
+
+def test_what_frameworks_may_not_ask(local):
+    """No chunk at all, and a key without a server."""
+    with pytest.raises(errors.InputError, match="at least 1, not 0"):
+        find(local, ASKED, k=0)
+    with pytest.raises(errors.InputError, match="give its url"):
+        opened("small", key="clew_x")
+    assert opened(local) is local

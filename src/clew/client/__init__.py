@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from clew.client.clients import Client as Client
     from clew.client.clients import ServedIndex as ServedIndex
     from clew.client.events import AnswerEvent as AnswerEvent
+    from clew.client.finding import FoundChunk as FoundChunk
+    from clew.client.finding import find as find
+    from clew.client.finding import opened as opened
     from clew.client.values import from_plain as from_plain
     from clew.server.errors import Refusal as Refusal
 
@@ -27,9 +30,12 @@ __all__ = [
     "AsyncClient",
     "AsyncServedIndex",
     "Client",
+    "FoundChunk",
     "Refusal",
     "ServedIndex",
+    "find",
     "from_plain",
+    "opened",
 ]
 
 
@@ -46,6 +52,7 @@ _own = lazy(
     {
         "clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
         "events": ("AnswerEvent",),
+        "finding": ("FoundChunk", "find", "opened"),
         "values": ("from_plain",),
     },
 )

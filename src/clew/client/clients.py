@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
@@ -158,6 +159,7 @@ class Client(_Connected):
     ) -> None:
         super().__init__(url, key=key, timeout_s=timeout_s, attempts=attempts)
         self._http = httpx2.Client(**self._settings())
+        weakref.finalize(self, self._http.close)
 
     def __enter__(self) -> Self:
         return self
