@@ -60,7 +60,12 @@ class ClewRetriever(BaseRetriever):
         """
         super().__init__(callback_manager=callback_manager)
         self._index = opened(index, url=url, key=key)
-        self._settings = {"k": k, "method": method, "where": where, "parameters": parameters}
+        self._settings: dict[str, Any] = {
+            "k": k,
+            "method": method,
+            "where": where,
+            "parameters": parameters,
+        }
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [_node(each) for each in find(self._index, query_bundle.query_str, **self._settings)]
