@@ -97,7 +97,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
-	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
+	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site --extra openai
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server

@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 from dataclasses import replace
+from inspect import signature
 
 import pytest
 
@@ -333,6 +334,10 @@ def test_methods_of_both_clients_are_the_same():
         names = [{n for n in vars(kind) if not n.startswith("_")} for kind in (one, other)]
         assert names[0] == names[1]
         assert len(names[0]) > 10
+    with Client("http://localhost:1") as client:
+        made, shown = (str(signature(each)) for each in (client.make, client.index("i").show))
+    assert made.startswith("(name: 'str', *, chunk_size:")
+    assert shown == "(name: 'str') -> 'dict[str, Any]'"
 
 
 @pytest.mark.parametrize("method", [None, "walk", "bm25", "ket"])

@@ -6,6 +6,7 @@ This is the one module that opens a connection to a server of Clew.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import random
 import time
@@ -58,6 +59,7 @@ def _held(talk: Callable[P, Talk[T]]) -> Callable[Concatenate[Client, P], T]:
     def method(self: Client, *given: P.args, **named: P.kwargs) -> T:
         return self.hold(talk(*given, **named))
 
+    _sign(method, talk)
     return method  # type: ignore[return-value]  # mypy tells the name `self` from none
 
 
@@ -68,6 +70,7 @@ def _awaited(talk: Callable[P, Talk[T]]) -> Callable[Concatenate[AsyncClient, P]
     async def method(self: AsyncClient, *given: P.args, **named: P.kwargs) -> T:
         return await self.hold(talk(*given, **named))
 
+    _sign(method, talk)
     return method  # type: ignore[return-value]  # mypy tells the name `self` from none
 
 
@@ -80,6 +83,7 @@ def _of_index(
     def method(self: ServedIndex, *given: P.args, **named: P.kwargs) -> T:
         return self.client.hold(talk(self.path, *given, **named))
 
+    _sign(method, talk, of_index=True)
     return method  # type: ignore[return-value]  # mypy tells the name `self` from none
 
 
@@ -92,7 +96,19 @@ def _of_index_awaited(
     async def method(self: AsyncServedIndex, *given: P.args, **named: P.kwargs) -> T:
         return await self.client.hold(talk(self.path, *given, **named))
 
+    _sign(method, talk, of_index=True)
     return method  # type: ignore[return-value]  # mypy tells the name `self` from none
+
+
+def _sign(method: Any, talk: Callable[..., Any], *, of_index: bool = False) -> None:  # noqa: ANN401 -- a method
+    """Let a method show what it takes and gives itself, in place of what its talk does."""
+    signature = inspect.signature(talk)
+    gives = str(signature.return_annotation).removeprefix("Talk[").removesuffix("]")
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    takes = list(signature.parameters.values())[of_index:]
+    method.__signature__ = signature.replace(parameters=[own, *takes], return_annotation=gives)
+    method.__annotations__ = {**talk.__annotations__, "return": gives}
+    del method.__wrapped__
 
 
 class _Connected:
