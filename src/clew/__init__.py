@@ -16,6 +16,7 @@ from clew.lazy import lazy
 if TYPE_CHECKING:
     from clew.api import Added, Index
     from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
+    from clew.client import AsyncClient, Client
     from clew.context import build_context
     from clew.errors import ClewError, InputError
     from clew.filters import Filter, field
@@ -48,10 +49,12 @@ __all__ = [
     "Added",
     "Answer",
     "Apparatus",
+    "AsyncClient",
     "Budget",
     "Chunking",
     "Citation",
     "ClewError",
+    "Client",
     "Context",
     "Document",
     "Evidence",
@@ -86,6 +89,7 @@ __getattr__ = lazy(
     "clew",
     {
         "api": ("Added", "Index", "open=open_index"),
+        "client.clients": ("AsyncClient", "Client"),
         "context": ("build_context",),
         "errors": ("ClewError", "InputError"),
         "filters": ("Filter", "field"),

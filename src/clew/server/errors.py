@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from clew import errors
@@ -22,6 +23,11 @@ _STATUS: tuple[tuple[type[ClewError], int, str], ...] = (
     (errors.BudgetSpent, HTTPStatus.PAYMENT_REQUIRED, "budget_spent"),
     (errors.ModelError, HTTPStatus.BAD_GATEWAY, "model_error"),
 )
+# What a code is to a client. An error that makes its sentence of other values is its parent there.
+KINDS: Mapping[str, type[ClewError]] = {
+    code: kind.__base__ if "__init__" in vars(kind) else kind  # type: ignore[misc]  # a ClewError
+    for kind, _, code in _STATUS
+}
 
 
 class Refusal(ClewError):

@@ -2,63 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from clew import __version__, methods
 from clew.describe import describe_method
 from clew.server.endpoints import Call, RestEndpoint
+from clew.server.replies import AboutServer, MethodView, ParameterView, SpentLine
 from clew.server.views import Listed
-from clew.types import Scalar
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AboutServer:
-    """The server's version, and what the caller may do and has spent."""
-
-    version: str
-    caller: str
-    scope: str
-    key: Mapping[str, Any] | None  # None: no key is needed here
-    spent: Mapping[str, int | float] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterView:
-    """A parameter of a method."""
-
-    name: str
-    default: Scalar
-    choices: tuple[str, ...]
-    description: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodView:
-    """A method of retrieval, as `clew methods --json` has it."""
-
-    name: str
-    summary: str
-    description: str
-    group: str
-    default: bool
-    layers: tuple[str, ...]
-    parameters: tuple[ParameterView, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpentLine:
-    """What was billed under a key on a day."""
-
-    key: str  # its id, "" for what needed none
-    name: str
-    day: str
-    tokens: int
-    usd: float
-    unpriced_tokens: int
-    requests: int
 
 
 async def about(call: Call) -> AboutServer:

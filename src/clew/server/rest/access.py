@@ -14,7 +14,8 @@ from clew.server.callers import COOKIE, Caller
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import forbidden, no_key, not_found
 from clew.server.keys import SESSION_S, Key, KeyOptions
-from clew.server.rest.about import AboutServer, about
+from clew.server.replies import AboutServer
+from clew.server.rest.about import about
 from clew.server.views import Listed
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
@@ -12,30 +11,12 @@ from clew.errors import InputError
 from clew.server.bodies import Body
 from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint
+from clew.server.replies import AliasView, ProposedAlias
 from clew.server.rest.asking import SearchBody
 from clew.server.rest.indexes import INDEX
 from clew.server.views import EntityLine, EntityView, Listed
 
 _NODES = 1_000  # drawn where nothing is said
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposedAlias:
-    """Two names that may be of one thing."""
-
-    name: str
-    into: str
-    score: float
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AliasView:
-    """Which names stand for others, by their keys, and which may."""
-
-    merged: Mapping[str, str]
-    names: Mapping[str, str]  # the keys of `merged` as they are first written
-    proposed: tuple[ProposedAlias, ...]
 
 
 class AliasBody(Body):

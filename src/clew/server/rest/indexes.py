@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -12,35 +11,15 @@ from clew.index import Settings
 from clew.server.bodies import Body
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import Refusal, forbidden
+from clew.server.replies import CostLine, IndexLine
 from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking
-from clew.types import Usage
 
 if TYPE_CHECKING:
     from clew.server.scoped import ScopedIndex
 
 INDEX = {"index": "the name of an index"}
 _OWN_EMBEDDERS = ("minilm", "minilm-float32")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexLine:
-    """An index in a list."""
-
-    name: str
-    n_documents: int
-    n_chunks: int
-    problem: str  # why it cannot be read, "" where it can
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostLine:
-    """What one write of an index cost."""
-
-    kind: str
-    before: int  # the generation before it
-    generation: int
-    usage: Usage
 
 
 class IndexBody(Body):

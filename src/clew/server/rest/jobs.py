@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import KINDS, EvaluateOptions, check
 from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
 from clew.server.jobs.queue import STATES, Job, JobView
+from clew.server.replies import EvaluationView
 from clew.server.rest.indexes import INDEX
 from clew.server.views import Listed
 
@@ -50,13 +51,6 @@ class QuestionBody(Body):
     hop_count: int | None = Field(None, ge=0)
     split: str | None = None
     evidence: list[str] = Field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationView(JobView):
-    """An evaluation: a job with its report, once it is done."""
-
-    report: Mapping[str, Any] | None
 
 
 class EvaluationBody(EvaluateOptions):

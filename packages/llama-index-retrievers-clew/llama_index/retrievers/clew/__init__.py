@@ -1,0 +1,5 @@
+"""A LlamaIndex retriever over Clew."""
+
+from llama_index.retrievers.clew.base import ClewRetriever
+
+__all__ = ["ClewRetriever"]

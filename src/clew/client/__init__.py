@@ -1,0 +1,58 @@
+"""A client of `clew serve`: the same questions as of an `Index`, asked of a server.
+
+    client = clew.Client("http://localhost:8765", key="clew_...")
+    answer = client.index("polar").ask("Who built the Fram?")
+
+What is replied comes back as the dataclasses that the server made, and an error as the class that
+it had there. `talks` says once which requests a call needs; both clients hold these talks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.lazy import lazy
+
+if TYPE_CHECKING:
+    from clew.client.clients import AsyncClient as AsyncClient
+    from clew.client.clients import AsyncServedIndex as AsyncServedIndex
+    from clew.client.clients import Client as Client
+    from clew.client.clients import ServedIndex as ServedIndex
+    from clew.client.events import AnswerEvent as AnswerEvent
+    from clew.client.finding import FoundChunk as FoundChunk
+    from clew.client.finding import find as find
+    from clew.client.finding import opened as opened
+    from clew.client.values import from_plain as from_plain
+    from clew.server.errors import Refusal as Refusal
+
+__all__ = [
+    "AnswerEvent",
+    "AsyncClient",
+    "AsyncServedIndex",
+    "Client",
+    "FoundChunk",
+    "Refusal",
+    "ServedIndex",
+    "find",
+    "from_plain",
+    "opened",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Refusal":
+        from clew.server.errors import Refusal
+
+        return Refusal
+    return _own(name)
+
+
+_own = lazy(
+    "clew.client",
+    {
+        "clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
+        "events": ("AnswerEvent",),
+        "finding": ("FoundChunk", "find", "opened"),
+        "values": ("from_plain",),
+    },
+)

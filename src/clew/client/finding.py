@@ -1,0 +1,129 @@
+"""What retrievers of other frameworks ask: an index in a folder, or one of a server, alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew import methods
+from clew.api import Index, open_index
+from clew.display import Shown, plain
+from clew.errors import InputError, UnknownMethod
+
+if TYPE_CHECKING:
+    from clew.client.clients import ServedIndex
+    from clew.filters import Filter
+    from clew.types import Evidence, Hit, Scalar
+
+    Searched = Index | ServedIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FoundChunk(Shown):
+    """A chunk with all that a framework may want to know of it, as plain values."""
+
+    text: str
+    chunk_id: str
+    document_id: str
+    relevance: (
+        float  # 0 to 1; of an imported graph, that has none, the score as a share of the best
+    )
+    metadata: Mapping[str, Any]
+
+
+def opened(
+    index: str | Path | Searched, *, url: str | None = None, key: str | None = None
+) -> Searched:
+    """Return the index in a folder; with a `url`, the one of that name on a server.
+
+    An index that is open already is returned as it is.
+    """
+    if not isinstance(index, str | Path):
+        return index
+    if url is None:
+        if key is not None:
+            raise InputError("a key is for a server: give its url, too")
+        return open_index(index)
+    from clew.client.clients import Client
+
+    return Client(url, key=key).index(str(index))
+
+
+def find(
+    index: Searched,
+    query: str,
+    *,
+    k: int | None = None,
+    method: str | None = None,
+    where: str | Filter | None = None,
+    parameters: Mapping[str, Scalar] | None = None,
+) -> list[FoundChunk]:
+    """Return the chunks that a method finds, at most `k`, best first.
+
+    A method chooses that many, where it takes their number (`chunks`); of others the first are
+    taken. The metadata of each have `id`, `chunk_id`, `title`, `source`, `section`, `page`,
+    `last_page`, `start` and `end` (characters of the document), `score`, `relevance`, `apparatus`,
+    `fields` (the document's own metadata), and `thread`: the way from the query to the chunk, step
+    by step, each with its reason.
+    """
+    if k is not None and k < 1:
+        raise InputError(f"k is a whole number, at least 1, not {k}")
+    given: dict[str, Any] = dict(parameters or {})
+    if k is not None:
+        bounding = _bounding(method)
+        if bounding:
+            given.setdefault(bounding, k)
+    evidence = index.search(query, method=method, where=where, **given)
+    return _found(evidence, evidence.hits if k is None else evidence.hits[:k])
+
+
+def _bounding(method: str | None) -> str:
+    """Return the parameter of a method that says how many chunks; "" where none is known."""
+    try:
+        return methods.limits(methods.load(method or methods.DEFAULT)).chunks
+    except UnknownMethod:  # it may be one of the server's
+        return ""
+
+
+def _found(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
+    threads: dict[str, list[dict[str, Any]]] = {}
+    for path in evidence.paths:
+        steps = [
+            {"layer": each.layer, "id": each.id, "text": each.text, "reason": each.reason}
+            for each in path.steps
+        ]
+        if steps:
+            threads.setdefault(steps[-1]["id"], steps)
+    best = max((hit.score for hit in hits), default=0.0)
+    return [_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
+
+
+def _chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChunk:
+    relevance = hit.relevance
+    if relevance is None:
+        relevance = max(hit.score, 0.0) / best if best > 0 else 0.0
+    metadata = {
+        "id": hit.document_id,
+        "chunk_id": hit.chunk_id,
+        "title": hit.title,
+        "source": hit.source,
+        "section": hit.section,
+        "page": hit.page,
+        "last_page": hit.last_page,
+        "start": hit.start,
+        "end": hit.end,
+        "score": float(hit.score),
+        "relevance": float(relevance),
+        "apparatus": hit.apparatus,
+        "fields": plain(hit.metadata),
+        "thread": thread,
+    }
+    return FoundChunk(
+        text=hit.text,
+        chunk_id=hit.chunk_id,
+        document_id=hit.document_id,
+        relevance=float(relevance),
+        metadata=metadata,
+    )

@@ -1,0 +1,75 @@
+"""Files as they are sent: which of a folder, under which names, and the form that has them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.errors import InputError
+from clew.readers.selection import Selection
+from clew.readers.walk import File, files
+
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Files with their names, and options beside them."""
+
+    parts: tuple[tuple[str, Path], ...]
+    options: Mapping[str, Any]
+    of: str = "files"  # what the form calls them
+    boundary: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type of the content."""
+        return f"multipart/form-data; boundary={self.boundary}"
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the form. A file is opened when its turn comes, so there may be many."""
+        mark = f"--{self.boundary}\r\n".encode()
+        if self.options:
+            yield mark + b'Content-Disposition: form-data; name="options"\r\n\r\n'
+            yield json.dumps(dict(self.options)).encode() + b"\r\n"
+        for name, path in self.parts:
+            place = f'form-data; name="{self.of}"; filename="{_quoted(name)}"'
+            yield mark + f"Content-Disposition: {place}\r\n".encode("utf-8", "surrogateescape")
+            yield b"Content-Type: application/octet-stream\r\n\r\n"
+            with path.open("rb") as content:
+                while piece := content.read(_PIECE):
+                    yield piece
+            yield b"\r\n"
+        yield f"--{self.boundary}--\r\n".encode()
+
+
+def upload_of(
+    paths: Iterable[str | Path], exclude: Sequence[str], options: Mapping[str, Any]
+) -> Upload:
+    """Return the files that are named or lie below a named folder, as `Index.add` takes them.
+
+    A file is called by its path below the folder, behind the folder's own name. Raises InputError
+    where there is none, where one cannot be read, and where two have one name.
+    """
+    parts: dict[str, Path] = {}
+    for found in files(list(map(Path, paths)), selection=Selection(exclude)):
+        if not isinstance(found, File):
+            raise InputError(f"{found}: leave it out, or make it readable")
+        parts[found.id] = found.path
+    if not parts:
+        raise InputError("there is no file to send in what was named")
+    return Upload(tuple(parts.items()), options, boundary=secrets.token_hex(16))
+
+
+def _quoted(name: str) -> str:
+    r"""Return a name as the server reads it, where a quote or a line break would end it.
+
+    >>> print(_quoted('a "b".md'))
+    a \"b\".md
+    """
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return escaped.replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,120 @@
+"""What JSON has of a value becomes the value again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew import export, types
+from clew.classify import Classified
+from clew.client import from_plain
+from clew.display import Shown, plain
+from clew.index import extract, graph, plan
+from clew.server import drawn, files, replies, views
+from clew.types import Answer, Document, Evidence, Hit
+
+MODULES = (export, extract, files, graph, plan, types)
+KINDS = [
+    kind
+    for module in MODULES
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, Shown) and kind.__module__ == module.__name__
+]
+VIEWS = [
+    kind
+    for module in (drawn, replies, views)
+    for kind in vars(module).values()
+    if is_dataclass(kind) and kind.__module__ == module.__name__ and kind is not views.Listed
+]
+SHORT = st.text(max_size=5)
+SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | SHORT
+ANY = st.recursive(SCALAR, lambda of: st.lists(of, max_size=2) | st.dictionaries(SHORT, of))
+
+
+def values(hint):  # noqa: PLR0911 -- one return for each shape of type
+    """Return a strategy for a type as it stands in a field."""
+    origin, of = get_origin(hint), get_args(hint)
+    if hint is types.Value:
+        return SCALAR | st.lists(SCALAR, max_size=2).map(tuple)
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return st.builds(hint, **{each.name: values(hints[each.name]) for each in fields(hint)})
+    if origin is views.Listed:
+        several = st.lists(values(of[0]), max_size=2).map(tuple)
+        return st.builds(views.Listed, items=several, total=st.integers())
+    if origin is tuple and of[-1] is ...:
+        return st.lists(values(of[0]), max_size=2).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values, of))
+    if origin is list:
+        return st.lists(values(of[0]), max_size=2)
+    if origin in {dict, Mapping}:
+        return st.dictionaries(SHORT, values(of[1]), max_size=2)
+    if of:
+        return st.one_of(*map(values, of))
+    known = {str: SHORT, float: st.floats(allow_nan=False), int: st.integers()}
+    known |= {Any: ANY}
+    return known[hint] if hint in known else st.from_type(hint)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, Classified, *VIEWS], ids=lambda kind: kind.__name__)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_a_value_comes_back(kind, data):
+    """Through plain values and their JSON, a dataclass becomes itself."""
+    value = data.draw(values(kind))
+    found = from_plain(kind, json.loads(json.dumps(plain(value))))
+    assert found == value
+    assert type(found) is kind
+
+
+def test_all_public_results_are_tried():
+    """Those that the package promises, and what stands in them."""
+    names = {kind.__name__ for kind in KINDS}
+    assert {"Answer", "Evidence", "Hit", "Document", "Usage", "Plan", "Done"} <= names
+    assert len(KINDS) > 30
+
+
+HIT = {"chunk_id": "c", "score": 1, "document_id": "d", "title": "", "source": "", "start": 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (Hit, HIT, "Hit has no 'end'"),
+        (Hit, {**HIT, "end": 0, "text": 5}, "Hit.text is a text, not 5"),
+        (Hit, {**HIT, "end": True}, "Hit.end is a whole number, not True"),
+        (Hit, [], "Hit is an object, not []"),
+        (Evidence, {"query": "q", "method": "m", "hits": [7]}, "Evidence.hits[0] is an object"),
+        (Evidence, {"query": "q", "method": "m", "hits": {}}, "Evidence.hits is a list, not {}"),
+        (tuple[str, float], ["a"], "is a list of 2"),
+        (int | str, 0.5, "of another type, not 0.5"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_place(kind, value, said):
+    """A reply of something else is a sentence, and no half-made value."""
+    with pytest.raises(ValueError, match=r".") as raised:
+        from_plain(kind, value)
+    assert said in str(raised.value)
+
+
+def test_versions_may_differ():
+    """What a newer server adds is passed over; what has a default may be missing."""
+    value = {"id": "a", "text": "b", "colour": "red"}
+    assert from_plain(Document, value) == Document(id="a", text="b")
+
+
+@dataclass(frozen=True)
+class _Odd:
+    value: complex
+
+
+def test_a_type_without_json_is_no_surprise():
+    """A field that JSON has no value for is found when the class is looked at."""
+    with pytest.raises(TypeError, match="no value of the type <class 'complex'>"):
+        from_plain(_Odd, {"value": 1})
+    assert from_plain(Answer | None, None) is None
