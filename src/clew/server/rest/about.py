@@ -21,6 +21,7 @@ class AboutServer:
     version: str
     caller: str
     scope: str
+    llm: bool  # whether answers are written by an LLM, where a key may pay for it; else quoted
     key: Mapping[str, Any] | None  # None: no key is needed here
     spent: Mapping[str, int | float] | None
 
@@ -68,6 +69,7 @@ async def about(call: Call) -> AboutServer:
         version=__version__,
         caller=call.caller.name,
         scope=call.caller.scope,
+        llm=call.hub.settings.specs.llm is not None,
         key=None if key is None else _own(key.to_dict()),
         spent=None if key is None else call.hub.spending.total(key.id),
     )
