@@ -53,7 +53,7 @@ export async function show(main, { parameters, index }) {
     start.hidden = ideas.hidden = talking;
     fresh.hidden = !talking;
     form.classList.toggle("low", talking);
-    input.placeholder = talking ? "Ask on, as “and how long did that take?”" : "Ask a question";
+    input.placeholder = talking ? "Ask a follow-up" : "Ask a question";
     const running = Boolean(talk.running);
     button.textContent = running ? "Stop" : "Ask";
     button.classList.toggle("stop", running);
@@ -170,7 +170,7 @@ function newTurn(index, question, body, address) {
     async function draw() {
       if (!thread.open || box.firstChild) return;
       const { threadView } = await import("./thread.js");
-      fill(box, threadView(graph, evidence.paths, open));
+      fill(box, threadView(graph, evidence.paths, open, turn.answer?.citations[0]?.path ?? 0));
     }
     const rows = evidence.tables.map((each) => h("details.fold", {}, h("summary", {}, each.name, h("span.n", {}, String(each.rows.length))),
       h("div.wide", { tabindex: 0, role: "region", "aria-label": each.name }, h("table", {}, h("thead", {}, h("tr", {}, each.columns.map((name) => h("th", {}, name)))),

@@ -15,8 +15,8 @@ const KINDS = {
 const keyOf = (step) => (step.layer === "query" ? "query" : `${step.layer}:${step.id}`);
 export const kindOf = (layer) => KINDS[layer] || layer;
 
-/** Show the graph of what was found; `paths` are the threads in it. */
-export function threadView(graph, paths, open) {
+/** Show the graph of what was found; `paths` are the threads in it, of which `first` is shown. */
+export function threadView(graph, paths, open, first = 0) {
   const nodes = new Map(graph.nodes.map((each) => [each.key, each]));
   const threads = paths.length ? paths.map((path) => path.steps.filter((step) => nodes.has(keyOf(step)))).map(withQuestion)
     : graph.nodes.filter((each) => each.layer !== "query").map((each) => withQuestion([each]));
@@ -102,7 +102,7 @@ export function threadView(graph, paths, open) {
     return each.document_id ? h("button.link.small", { type: "button", onclick: () => open(each) }, "Open in its document") : null;
   }
 
-  go(0, 0, true);
+  go(first < threads.length ? first : 0, 0, true);
   announce(`${threads.length} threads`);
   return h("div.thread", {}, choice, drawn, listed);
 }
@@ -137,7 +137,7 @@ function draw(graph, choose) {
     return [each.key, h("g.node", { "data-layer": each.layer, transform: `translate(${x} ${y})`, onclick: () => choose(each.key) },
       h("rect", { width: WIDE, height: HIGH, rx: 6 }),
       h("text.kind", { x: 10, y: 15 }, each.rank ? `${kindOf(each.layer)} ${each.rank}` : kindOf(each.layer)),
-      h("text", { x: 10, y: 31 }, shortened(each.text, 23)),
+      h("text", { x: 10, y: 31 }, shortened(each.text, 22)),
       h("title", {}, shortened([each.text, each.reason].filter(Boolean).join("\n"), 300)))];
   }));
   const svg = h("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, "aria-hidden": "true" }, h("g", {}, edges), h("g", {}, [...boxes.values()]));
