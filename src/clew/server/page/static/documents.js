@@ -35,7 +35,7 @@ function makeForm() {
 
 export async function show(main, { parameters, signal, index }) {
   const view = { offset: 0, pattern: "", where: parameters.get("where") || "", sort: "id" };
-  const line = state.indexes.find((each) => each.name === index);
+  const size = h("span.hint");
   const uploads = h("div");
   const list = h("div");
   const told = h("div");
@@ -47,7 +47,7 @@ export async function show(main, { parameters, signal, index }) {
     [["id", "Name"], ["-id", "Name, backwards"], ["title", "Title"]].map(([value, text]) => h("option", { value }, text)));
   const bring = may("write") ? bringing() : null;
   fill(main, h("div.column.broad", {},
-    h("div.top-line", {}, h("h1", {}, "Documents"), h("span.hint", {}, `${count(line.n_documents, "document")}, ${count(line.n_chunks, "chunk")}`),
+    h("div.top-line", {}, h("h1", {}, "Documents"), size,
       may("write") ? h("button.quiet", { type: "button", onclick: another }, "New index") : null,
       may("admin") ? h("button.quiet", { type: "button", onclick: drop }, "Delete this index") : null),
     bring, uploads,
@@ -55,9 +55,15 @@ export async function show(main, { parameters, signal, index }) {
   get(indexPath(index), {}, signal).then(({ fields }) => {
     order.append(...fields.flatMap(({ name }) => [h("option", { value: name }, name), h("option", { value: `-${name}` }, `${name}, backwards`)]));
   }).catch(() => {});
+  sized();
   await draw();
   const wanted = parameters.get("doc");
   if (wanted) openDocument({ index, id: wanted });
+
+  function sized() {
+    const line = state.indexes.find((each) => each.name === index);
+    size.textContent = `${count(line.n_documents, "document")}, ${count(line.n_chunks, "chunk")}`;
+  }
 
   let timer = 0;
   function later() {
@@ -111,6 +117,7 @@ export async function show(main, { parameters, signal, index }) {
       (await import("./reader.js")).forget();
       announce("Deleted");
       await refresh();
+      sized();
       draw();
     } catch (error) {
       row.after(h("tr", {}, h("td", { colspan: 9 }, problem(error))));
@@ -187,6 +194,7 @@ export async function show(main, { parameters, signal, index }) {
     return jobCard(job, { signal, onEnd: async () => {
       if (signal.aborted) return;
       await refresh();
+      sized();
       draw();
     } });
   }
@@ -214,7 +222,12 @@ export async function show(main, { parameters, signal, index }) {
   }
 }
 
-const shown = (value) => (value === undefined || value === null ? "" : Array.isArray(value) ? value.join(", ") : String(value));
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*$/;
+
+function shown(value) {
+  if (value === undefined || value === null) return "";
+  return Array.isArray(value) ? value.map(shown).join(", ") : String(value).replace(TIME, "$1 $2");
+}
 
 /** The files that were dropped, those of folders with their paths. */
 async function filesOf(transfer) {

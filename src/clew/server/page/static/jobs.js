@@ -101,6 +101,7 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
     line.textContent = words(job, over).join(" · ");
     fill(result, outcome(job));
     files.hidden = !skipped.length;
+    if (files.hidden === false && skipped.length <= 3) files.open = true;
     if (skipped.length) {
       fill(files, h("summary", {}, `${count(skipped.length, "file")} not read`),
         h("ul.errors", {}, skipped.slice(0, MOST).map((each) => h("li", {}, h("b", { dir: "auto" }, each.line ? `${each.source}, line ${each.line}` : each.source), ": ", h("span", { dir: "auto" }, each.reason)))));
