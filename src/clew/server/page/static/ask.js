@@ -1,6 +1,6 @@
 // Questions and their answers, in conversations.
 
-import { announce, cost, count, fill, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
+import { announce, cost, count, fill, growing, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
 import { get, indexPath, stream } from "./api.js";
 import { state, to } from "./app.js";
 import { askingOptions } from "./options.js";
@@ -31,22 +31,10 @@ export async function show(main, { parameters, index }) {
   const start = h("div.start", {}, h("h1", {}, "What do you want to know?"), h("p.lead", {}, about(index)));
   const ideas = h("div.ideas");
   fill(main, h("div.column", {}, start, list, form, ideas));
+  const grow = growing(input);
   shape();
   suggest();
   if (window.matchMedia("(min-width: 60rem)").matches || input.value) input.focus();
-  grow();
-
-  input.addEventListener("input", grow);
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    form.requestSubmit();
-  });
-
-  function grow() {
-    input.style.setProperty("block-size", "auto");
-    input.style.setProperty("block-size", `${Math.min(input.scrollHeight + 2, 240)}px`);
-  }
 
   function shape() {
     const talking = talk.turns.length > 0;

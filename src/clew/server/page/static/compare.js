@@ -1,6 +1,6 @@
 // Methods side by side on one question: what each finds, and which passages they share.
 
-import { announce, cost, count, fill, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
+import { announce, cost, count, fill, growing, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
 import { indexPath, post } from "./api.js";
 import { allMethods, to } from "./app.js";
 import { filterField, methodSelect } from "./options.js";
@@ -26,11 +26,7 @@ export async function show(main, { parameters, signal, index }) {
   fill(main, h("div.column.full", {}, h("div.top-line", {}, h("h1", {}, "Compare methods")), form, result));
   (given.length > 1 ? given : USUAL).forEach(add);
   fill(result, h("p.lead", {}, "Two to four methods search for the same, and you see which passages they share."));
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    form.requestSubmit();
-  });
+  growing(input);
 
   function add(name) {
     if (chosen.children.length >= MOST) return fill(told, problem("Four methods at most"));

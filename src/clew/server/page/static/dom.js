@@ -82,6 +82,22 @@ export function confirmed(question, yes) {
   });
 }
 
+/** A field of one line that grows with its text, and is sent by Enter. */
+export function growing(area) {
+  const grow = () => {
+    area.style.setProperty("block-size", "auto");
+    area.style.setProperty("block-size", `${Math.min(area.scrollHeight + 2, 240)}px`);
+  };
+  area.addEventListener("input", grow);
+  area.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    area.form.requestSubmit();
+  });
+  queueMicrotask(grow);
+  return grow;
+}
+
 // -- numbers and times ------------------------------------------------------------------------
 
 const plain = new Intl.NumberFormat("en");
