@@ -123,7 +123,7 @@ def talking(corpus, tmp_path):
         endpoint.respond = lambda request: (
             Answer(streamed(REPLY), headers=EVENTS) if request.json.get("stream") else Answer(REPLY)
         )
-        llm = ("--llm", f"openai:told@{endpoint.url}/v1", "--price", "told=1,2")
+        llm = ("--llm", f"openai:told@{endpoint.url}", "--price", "told=1,2")
         with served(tmp_path / "home", f"polar={own}", *llm) as address:
             yield address, endpoint
 

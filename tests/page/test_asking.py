@@ -192,7 +192,7 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
     address, endpoint = talking
     page = opened(address)
     pieces = []
-    page.expose_function("told", pieces.append)
+    page.expose_function("told", lambda text: pieces.append(text))
     page.evaluate("new MutationObserver(() => { const p = document.querySelector('.coming'); if (p) told(p.textContent); }).observe(document.body, {subtree: true, childList: true})")
     endpoint.respond = lambda _: Answer(streamed(REPLY, 4), headers=EVENTS, drip_s=0.0005)
     turn = ask(page, FRAM)
@@ -219,7 +219,7 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
 
 def test_an_answer_is_stopped(talking, opened):
     address, endpoint = talking
-    endpoint.respond = lambda _: Answer(streamed(REPLY), headers=EVENTS, drip_s=0.02)
+    endpoint.respond = lambda _: Answer(streamed(REPLY), headers=EVENTS, drip_s=0.004)
     page = opened(address)
     page.get_by_label("Question", exact=True).fill(FRAM)
     page.keyboard.press("Enter")
