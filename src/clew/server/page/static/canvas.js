@@ -3,6 +3,7 @@
 
 const MARGIN = 0.5; // of the picture beyond each side, in widths
 const REST_MS = 110;
+const SLICE_MS = 7; // of one frame, for drawing anew
 const BATCH = 300; // lines of one stroke
 const MOST_LABELS = 160; // in the picture, of which a quarter is seen
 const COLOURS = { person: "--violet", place: "--blue", organization: "--warm" };
@@ -31,7 +32,8 @@ export class GraphCanvas {
   constructor(canvas, graph, { onChoose, signal }) {
     this.canvas = canvas;
     this.pen = canvas.getContext("2d");
-    this.picture = document.createElement("canvas");
+    this.picture = null;
+    this.painted = null; // the view that the picture has
     this.nodes = graph.nodes;
     this.places = new Map(graph.nodes.map((each, at) => [each.id, at]));
     this.near = graph.nodes.map(() => []);
@@ -127,6 +129,7 @@ export class GraphCanvas {
   // -- drawing --------------------------------------------------------------------------------
 
   moved() {
+    this.painting = null;
     this.ask();
     clearTimeout(this.rest);
     this.rest = setTimeout(() => this.redraw(), REST_MS);
@@ -134,7 +137,14 @@ export class GraphCanvas {
 
   redraw() {
     clearTimeout(this.rest);
-    this.paint();
+    const painting = this.painting = this.paint();
+    const go = () => {
+      if (this.painting !== painting) return; // it was moved meanwhile
+      const until = performance.now() + SLICE_MS;
+      while (performance.now() < until) if (painting.next().done) return this.ask();
+      requestAnimationFrame(go);
+    };
+    go();
     this.ask();
   }
 
@@ -148,17 +158,18 @@ export class GraphCanvas {
     });
   }
 
-  /** Draw what is seen, and what is around it, into the picture. */
-  paint() {
-    const { dense, view, nodes, edges } = this;
+  /** Draw what is seen, and what is around it, into a new picture; others may work in between. */
+  *paint() {
+    const { dense, nodes, edges } = this;
+    const view = { ...this.view };
     const [left, above] = [MARGIN * this.wide, MARGIN * this.high];
-    this.picture.width = Math.round((this.wide + 2 * left) * dense);
-    this.picture.height = Math.round((this.high + 2 * above) * dense);
-    this.painted = { ...view };
-    const pen = this.picture.getContext("2d");
+    const [right, below] = [this.wide + 2 * left, this.high + 2 * above];
+    const picture = document.createElement("canvas");
+    picture.width = Math.round(right * dense);
+    picture.height = Math.round(below * dense);
+    const pen = picture.getContext("2d");
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     const place = (at) => [(nodes[at].x - view.x) * view.scale + this.wide / 2 + left, (nodes[at].y - view.y) * view.scale + this.high / 2 + above];
-    const [right, below] = [this.wide + 2 * left, this.high + 2 * above];
     const outside = (x, y) => x < 0 || y < 0 || x > right || y > below;
     pen.strokeStyle = this.colour("--edge");
     pen.globalAlpha = Math.max(0.16, Math.min(0.55, 1600 / (edges.length + 1)));
@@ -173,6 +184,7 @@ export class GraphCanvas {
       pen.lineTo(x2, y2);
       if ((drawn += 1) % BATCH === 0) {
         pen.stroke();
+        yield;
         pen.beginPath();
       }
     }
@@ -188,14 +200,18 @@ export class GraphCanvas {
     });
     for (const [name, found] of kinds) {
       pen.fillStyle = this.colour(name);
-      pen.beginPath();
-      for (const [x, y, radius] of found) {
-        pen.moveTo(x + radius, y);
-        pen.arc(x, y, radius, 0, 7);
+      for (let from = 0; from < found.length; from += BATCH) {
+        pen.beginPath();
+        for (const [x, y, radius] of found.slice(from, from + BATCH)) {
+          pen.moveTo(x + radius, y);
+          pen.arc(x, y, radius, 0, 7);
+        }
+        pen.fill();
+        yield;
       }
-      pen.fill();
     }
     this.label(pen, place, outside);
+    [this.picture, this.painted] = [picture, view];
   }
 
   /** Write the names of the largest nodes, where there is room. */
@@ -231,6 +247,7 @@ export class GraphCanvas {
   /** Show the picture where it belongs now, and on it what is chosen. */
   frame() {
     const { pen, view, painted, dense } = this;
+    if (!painted) return; // the first picture is on its way
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
     const by = view.scale / painted.scale;
@@ -341,6 +358,7 @@ export class GraphCanvas {
     signal.addEventListener("abort", () => {
       size.disconnect();
       clearTimeout(this.rest);
+      this.painting = null;
     });
     const shade = () => {
       this.colours();
