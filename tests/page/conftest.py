@@ -110,7 +110,7 @@ def locked(corpus, tmp_path):
 
 
 REPLY = {
-    "choices": [{"message": {"content": "Colin Archer was born in Larvik in 1832. [2]"}, "finish_reason": "stop"}],
+    "choices": [{"message": {"content": "ANSWER: Colin Archer was born in Larvik in 1832. [2]"}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 900, "completion_tokens": 14},
 }  # fmt: skip
 

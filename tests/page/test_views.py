@@ -48,7 +48,7 @@ def test_an_answer_has_no_serious_findings(reading, opened, theme, width):
     page = opened(reading, theme=theme, width=width)
     turn = ask(page, "Where was the builder of the Fram born?")
     unfold(page)
-    turn.locator(".thread .threads, .thread .drawing").first.wait_for()
+    turn.locator(".thread .stepper, .thread .threads").locator("visible=true").first.wait_for()
     assert findings(page) == []
     turn.locator("button.cite").first.click()
     page.locator("#reader mark").first.wait_for()

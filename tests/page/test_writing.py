@@ -100,12 +100,13 @@ def test_documents_are_found_filtered_and_sorted(reading, opened):
 
 def test_a_document_with_pages_and_sections(writing, opened, tmp_path):
     brought = tmp_path / "guide.md"
-    brought.write_text("# Guide\n\nHead.\n\n## Sails\n\nSails.\n\n" + "Line.\n\n" * 200 + "## Ropes\n\nRopes at last.\n", encoding="utf-8")
+    brought.write_text("# Guide\n\nHead.\n\n## Sails\n\nSails.\n\n" + "".join(f"Sail {i} is of {i} yards.\n\n" for i in range(200)) + "## Ropes\n\nRopes at last.\n", encoding="utf-8")
     scan = tmp_path / "scan.pdf"
     scan.write_bytes(pdf(*(f"This is leaf {i}." + "\nIt goes on." * 40 for i in range(1, 6))))
     page = opened(writing, "/documents")
     page.locator("input[type=file]:not([webkitdirectory])").set_input_files([brought, scan])
     job_ends(page)
+    page.get_by_label("Find").fill("guide")
     page.get_by_role("button", name="Guide", exact=True).click()
     page.locator("#reader").get_by_text(re.compile("sections?$")).click()
     page.locator("#reader .outline").get_by_role("button", name="Ropes").click()
@@ -234,7 +235,7 @@ def test_what_it_would_cost_and_a_job_within_a_bound(talking, opened):
     assert "$" in row.inner_text()
     row.get_by_role("button", name="Begin").click()
     assert float(page.get_by_label("Spend at most, in dollars").input_value()) > 0
-    page.get_by_label("Spend at most, in dollars").fill("0.002")
+    page.get_by_label("Spend at most, in dollars").fill("0.006")
     page.get_by_role("button", name="Begin", exact=True).first.click()
     job_ends(page, "failed")
     assert "budget" in page.locator(".job").inner_text()
@@ -295,6 +296,7 @@ def test_one_signs_in_and_out(locked, opened):
     row = page.locator("tr", has_text="reader")
     assert "tokens a day: 1,000" in row.inner_text()
     page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Sign in").wait_for()
     page.get_by_label("Key").fill(text)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="What do you want").wait_for()

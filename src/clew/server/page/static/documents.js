@@ -19,7 +19,7 @@ export function first() {
 }
 
 function makeForm() {
-  const name = h("input", { name: "name", required: true, maxlength: 64, pattern: "[a-z0-9][a-z0-9_-]*", autocomplete: "off", placeholder: "notes" });
+  const name = h("input", { name: "name", required: true, maxlength: 64, pattern: "[a-z0-9][a-z0-9_\\-]*", autocomplete: "off", placeholder: "notes" });
   const told = h("div");
   return h("form.make", { onsubmit: async (event) => {
     event.preventDefault();

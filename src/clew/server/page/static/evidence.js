@@ -21,9 +21,15 @@ function marker(citation, open) {
   return h("button.cite", { type: "button", "aria-label": `Source ${citation.number}: ${shortened(title, 80)}`, title: shortened(citation.quote, 300), onclick: () => open(citation) }, String(citation.number));
 }
 
-/** The text of an answer, with the numbers of its sources as buttons. */
+/** The text of an answer, with the numbers of its sources as buttons: behind what they say, or at the end. */
 export function answerText(answer, open) {
-  const pieces = answer.kind === "generated" ? numbered(answer, open) : behindQuotes(answer, open);
+  const placed = new Set();
+  const put = (citation) => {
+    placed.add(citation);
+    return marker(citation, open);
+  };
+  const pieces = answer.kind === "generated" ? numbered(answer, put) : behindQuotes(answer, put);
+  pieces.push(...answer.citations.filter((each) => !placed.has(each)).map(put));
   const paragraphs = [h("p", { dir: "auto" })];
   for (const piece of pieces) {
     if (typeof piece !== "string") {
@@ -38,27 +44,27 @@ export function answerText(answer, open) {
   return paragraphs.filter((each) => each.childNodes.length);
 }
 
-function numbered(answer, open) {
+function numbered(answer, put) {
   const found = new Map(answer.citations.map((each) => [each.number, each]));
   const pieces = [];
   let last = 0;
   for (const match of answer.text.matchAll(/\s?\[(\d+(?:\s*[,;]\s*\d+)*)\]/g)) {
     const known = match[1].split(/[,;]/).map(Number).filter((each) => found.has(each));
     if (!known.length) continue;
-    pieces.push(answer.text.slice(last, match.index), ...known.map((each) => marker(found.get(each), open)));
+    pieces.push(answer.text.slice(last, match.index), ...known.map((each) => put(found.get(each))));
     last = match.index + match[0].length;
   }
   return [...pieces, answer.text.slice(last)];
 }
 
-function behindQuotes(answer, open) {
+function behindQuotes(answer, put) {
   const pieces = [];
   let last = 0;
   for (const citation of answer.citations) {
     const at = answer.text.indexOf(citation.quote, last);
     if (at < 0) continue;
     const end = at + citation.quote.length;
-    pieces.push(answer.text.slice(last, end), marker(citation, open));
+    pieces.push(answer.text.slice(last, end), put(citation));
     last = end;
   }
   return [...pieces, answer.text.slice(last)];
