@@ -17,7 +17,9 @@ from playwright.sync_api import sync_playwright
 from tests.models.server import EVENTS, Answer, serving, streamed
 from tests.readers.test_pages import pdf
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = (
+    os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+)
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -25,13 +27,16 @@ FLAGS = [
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EVIL = '<img src=x onerror="window.pwned=1">'
 DOCUMENTS = {
-    "smileys.md": "# Smileys\n\n\U0001f600\U0001f680 Two signs above the plane stand here. \U0001f600 The zeppelin Quork"
+    "smileys.md": "# Smileys\n\n\U0001f600\U0001f680"
+    " Two signs above the plane are here. \U0001f600"
+    " The zeppelin Quork"
     " was sewn by Ada Lund in Bakken. Behind it comes a second sentence of no importance.\n",
     "hebrew.txt": "\u05d4\u05e4\u05e8\u05d0\u05dd \u05d4\u05d9\u05d9\u05ea\u05d4"
     " \u05e1\u05e4\u05d9\u05e0\u05d4. \u05e7\u05d5\u05dc\u05d9\u05df \u05d0\u05e8\u05e6'\u05e8"
     " \u05d1\u05e0\u05d4 \u05d0\u05d5\u05ea\u05d4 \u05d1\u05dc\u05e8\u05d5\u05d5\u05d9\u05e7.\n",
-    "evil.md": f"# {EVIL}\n\n<script>window.pwned = 2</script> The good ship \u202eWretched\u202c was"
-    f" scuttled by Captain Grubb at {'x' * 3_000}. <a href='javascript:window.pwned=3'>Here</a>"
+    "evil.md": f"# {EVIL}\n\n<script>window.pwned = 2</script> The good ship"
+    f" \u202eWretched\u202c was scuttled by Captain Grubb at {'x' * 3_000}."
+    " <a href='javascript:window.pwned=3'>Here</a>"
     " </main></body> it ends.\n",
 }  # fmt: skip
 PAGES = (
@@ -57,7 +62,9 @@ def corpus(folder):
     """An index of them, which servers only read."""
     into = folder.parent / "polar.clew"
     subprocess.run(
-        [sys.executable, "-m", "clew", "index", folder, "--into", into], check=True, capture_output=True
+        [sys.executable, "-m", "clew", "index", folder, "--into", into],
+        check=True,
+        capture_output=True,
     )
     return into
 
@@ -65,7 +72,17 @@ def corpus(folder):
 @contextmanager
 def served(home, *arguments):
     """Run `clew serve`; give its address."""
-    command = [sys.executable, "-m", "clew", "serve", *map(str, arguments), "--home", home, "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "clew",
+        "serve",
+        *map(str, arguments),
+        "--home",
+        home,
+        "--port",
+        "0",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             for line in process.stderr:
@@ -110,7 +127,12 @@ def locked(corpus, tmp_path):
 
 
 REPLY = {
-    "choices": [{"message": {"content": "ANSWER: Colin Archer was born in Larvik in 1832. [2]"}, "finish_reason": "stop"}],
+    "choices": [
+        {
+            "message": {"content": "ANSWER: Colin Archer was born in Larvik in 1832. [2]"},
+            "finish_reason": "stop",
+        }
+    ],
     "usage": {"prompt_tokens": 900, "completion_tokens": 14},
 }  # fmt: skip
 
@@ -121,7 +143,9 @@ def talking(corpus, tmp_path):
     own = shutil.copytree(corpus, tmp_path / "polar.clew")
     with serving() as endpoint:
         endpoint.respond = lambda request: (
-            Answer(streamed(REPLY), headers=EVENTS) if (request.json or {}).get("stream") else Answer(REPLY)
+            Answer(streamed(REPLY), headers=EVENTS)
+            if (request.json or {}).get("stream")
+            else Answer(REPLY)
         )
         llm = ("--llm", f"openai:told@{endpoint.url}", "--price", "told=1,2")
         with served(tmp_path / "home", f"polar={own}", *llm) as address:
@@ -134,7 +158,10 @@ def talking(corpus, tmp_path):
 @pytest.fixture(scope="session")
 def chromium():
     if not CHROMIUM:
-        pytest.exit("there is no Chromium: install it (Debian: apt-get install chromium), or set CHROMIUM", 1)
+        pytest.exit(
+            "there is no Chromium: install it (Debian: apt-get install chromium), or set CHROMIUM",
+            1,
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -151,21 +178,36 @@ class Watched:
 
 @pytest.fixture
 def opened(chromium):
-    """Return a function that opens a page; at the end nothing was complained of or loaded from elsewhere."""
+    """Return a function that opens a page.
+
+    At the end no page has complained, or asked anybody but the server for anything.
+    """
     pages = []
 
-    def open_page(address, path="/", *, width=1280, height=860, theme="light", expected=(), **given):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **given)
+    def open_page(
+        address, path="/", *, width=1280, height=860, theme="light", expected=(), **given
+    ):
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, **given
+        )
         page = context.new_page()
         watched = Watched(expected=set(expected))
 
         def told(message):
-            if message.type in {"error", "warning"} and not any(f"status of {each}" in message.text for each in watched.expected):
+            if message.type in {"error", "warning"} and not any(
+                f"status of {each}" in message.text for each in watched.expected
+            ):
                 watched.complaints.append(message.text)
 
         page.on("console", told)
         page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-        page.on("request", lambda request: request.url.startswith((address, "blob:")) or watched.complaints.append(f"asked for {request.url}"))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith((address, "blob:"))
+                or watched.complaints.append(f"asked for {request.url}")
+            ),
+        )
         pages.append((page, watched))
         page.goto(f"{address}{path}")
         page.locator("main").get_by_role("heading").first.wait_for()

@@ -83,7 +83,9 @@ def test_hostile_documents_are_texts(reading, opened):
     page.locator("#reader mark").wait_for()
     assert page.locator("#reader h2").inner_text() == EVIL
     assert "<script>window.pwned = 2</script>" in page.locator("#reader .text").inner_text()
-    assert not page.locator("main img, #reader img, main script, #reader a[href^=javascript]").count()
+    assert not page.locator(
+        "main img, #reader img, main script, #reader a[href^=javascript]"
+    ).count()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -98,7 +100,8 @@ def test_a_line_of_a_megabyte(reading, opened):
     }  # fmt: skip
     page.route("**/documents/*", lambda route: route.fulfill(**shown_json(view)))
     page.evaluate(
-        f"import('/page/reader.js').then(m => m.openReader({{index: 'polar', id: 'long', start: {at}, end: {at + 11}}}))"
+        "place => import('/page/reader.js').then((found) => found.openReader(place))",
+        {"index": "polar", "id": "long", "start": at, "end": at + 11},
     )
     mark = page.locator("#reader mark")
     mark.wait_for()
@@ -192,18 +195,38 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
     address, endpoint = talking
     page = opened(address)
     pieces = []
-    page.expose_function("told", lambda text: pieces.append(text))
-    page.evaluate("new MutationObserver(() => { const p = document.querySelector('.coming'); if (p) told(p.textContent); }).observe(document.body, {subtree: true, childList: true})")
+    page.expose_function("told", lambda text: pieces.append(text))  # noqa: PLW0108 -- playwright marks it
+    page.evaluate(
+        """() => new MutationObserver(() => {
+            const coming = document.querySelector('.coming');
+            if (coming) told(coming.textContent);
+        }).observe(document.body, {subtree: true, childList: true})"""
+    )
     endpoint.respond = lambda _: Answer(streamed(REPLY, 4), headers=EVENTS, drip_s=0.0005)
     turn = ask(page, FRAM)
-    assert turn.locator(".answer").inner_text().startswith("Colin Archer was born in Larvik in 1832.")
+    assert (
+        turn.locator(".answer").inner_text().startswith("Colin Archer was born in Larvik in 1832.")
+    )
     assert turn.locator("button.cite").first.inner_text() == "2"
     assert len({len(each) for each in pieces}) > 2  # it grew
     meta = turn.locator(".meta").inner_text()
     assert " tokens, $" in meta
-    reply = {**REPLY, "choices": [{**REPLY["choices"][0], "message": {"content": "ANSWER: Colin Archer died in 1921. [1]"}}]}
-    rewritten = {**REPLY, "choices": [{**REPLY["choices"][0], "message": {"content": "When did Colin Archer die?"}}]}
-    endpoint.respond = lambda request: Answer(streamed(reply), headers=EVENTS) if request.json.get("stream") else Answer(rewritten)
+    reply = {
+        **REPLY,
+        "choices": [
+            {
+                **REPLY["choices"][0],
+                "message": {"content": "ANSWER: Colin Archer died in 1921. [1]"},
+            }
+        ],
+    }
+    rewritten = {
+        **REPLY,
+        "choices": [{**REPLY["choices"][0], "message": {"content": "When did Colin Archer die?"}}],
+    }
+    endpoint.respond = lambda request: (
+        Answer(streamed(reply), headers=EVENTS) if request.json.get("stream") else Answer(rewritten)
+    )
     second = ask(page, "And when did he die?")
     assert "Colin Archer died in 1921." in second.locator(".answer").inner_text()
     assert page.locator(".turn").count() == 2

@@ -72,7 +72,10 @@ def test_the_shell_has_nothing_inline():
     """The policy would refuse it, and the page would be without it."""
     shell = source("index.html")
     assert not re.search(r"<style|\sstyle=|\son\w+=", shell)
-    assert all("src=" in tag and re.search(r"></script>", shell) for tag in re.findall(r"<script[^>]*>", shell))
+    assert all(
+        "src=" in tag and re.search(r"></script>", shell)
+        for tag in re.findall(r"<script[^>]*>", shell)
+    )
     named = re.findall(r'(?:href|src)="/page/([^"]+)"', shell)
     assert named
     assert set(named) <= set(static_files())
@@ -81,7 +84,16 @@ def test_the_shell_has_nothing_inline():
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_make_no_markup_of_texts_and_call_nobody(name):
     text = source(name)
-    for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser", "srcdoc"):
+    for forbidden in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "DOMParser",
+        "srcdoc",
+    ):
         assert forbidden not in text
     addresses = set(re.findall(r"https?://[^\"'` ]+", text))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, which nobody asks for
@@ -110,11 +122,11 @@ def test_a_stream_may_have_the_graph_of_its_evidence(client):
     """The page draws it, without searching for the same again."""
     question = {"question": "Who built the Comet in Bakken?", "graph": True}
     got = client.post("/api/v1/indexes/small/ask", json={**question, "stream": True})
-    events = dict(
-        (part.split("\n")[0][7:], json.loads(part.split("\n")[1][6:]))
+    events = {
+        part.split("\n")[0][7:]: json.loads(part.split("\n")[1][6:])
         for part in got.text.split("\n\n")
         if part and not part.startswith("event: text")
-    )
+    }
     assert list(events) == ["evidence", "graph", "answer"]
     body = {"query": question["question"]}
     assert events["graph"] == client.post("/api/v1/indexes/small/graph", json=body).json()

@@ -31,19 +31,10 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 
 
@@ -60,9 +51,7 @@ class StaticFile:
 @cache
 def static_files() -> dict[str, StaticFile]:
     """Return the files of the page by their names; they are read once."""
-    return {
-        path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES
-    }
+    return {path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES}
 
 
 def _read(path: Path) -> StaticFile:
