@@ -17,7 +17,12 @@ def test_an_answer_with_its_sources(reading, opened):
     assert "no LLM, free" in turn.locator(".meta").inner_text()
     turn.get_by_text("Passages").click()
     assert turn.locator(".passages > li").count() == 10
-    assert turn.locator(".relevance").first.inner_text().endswith("%")
+    share = turn.locator(".relevance").first
+    told, bar = (
+        share.inner_text(),
+        share.locator(".bar span").evaluate("node => node.style.inlineSize"),
+    )
+    assert told.endswith(bar.replace("%", " %"))
     assert page.evaluate("document.getElementById('status').textContent").startswith("Answered")
 
 

@@ -133,7 +133,7 @@ def test_a_document_with_pages_and_sections(writing, opened, tmp_path):
     page.locator("#reader .outline").get_by_role("button", name="Ropes").click()
     line = page.locator("#reader .line", has_text="Ropes at last.")
     until(lambda: 0 < line.bounding_box()["y"] < 860)
-    page.goto(f"{writing}/documents?doc=files/polar/scan.pdf")
+    page.goto(f"{writing}/documents?doc=polar/scan.pdf")
     page.locator("#reader").get_by_label("Page").select_option(label="4")
     leaf = page.locator("#reader .leaf", has_text="Page 4")
     until(lambda: 0 < leaf.bounding_box()["y"] < 500)

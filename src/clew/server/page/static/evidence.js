@@ -119,7 +119,7 @@ export function passageList(evidence, open, { numbers = null, badge = null } = {
 
 function relevance(share) {
   return h("span.relevance", { title: "how probably the answer needs this passage" },
-    h("span.bar", { "aria-hidden": "true" }, h("span", { style: { inlineSize: `${Math.round(100 * share)}%` } })),
+    h("span.bar", { "aria-hidden": "true" }, h("span", { style: { "inline-size": `${Math.round(100 * share)}%` } })),
     h("span.unseen", {}, "relevance "), percent(share));
 }
 
