@@ -55,6 +55,18 @@ def test_places_count_code_points(reading, opened):
     assert mark.inner_text() in DOCUMENTS["smileys.md"]
 
 
+def test_every_place_is_that_of_python(reading, opened):
+    text = "a\U0001f600e\u0301\U0001f468\u200d\U0001f469\u05d0b\n\U00010348"
+    places = [(a, b) for a in range(len(text) + 1) for b in range(a, len(text) + 1)]
+    page = opened(reading)
+    found = page.evaluate(
+        """([text, places]) => import('/page/text.js').then(({ inUnits }) =>
+            places.map((place) => text.slice(...inUnits(text, place))))""",
+        [text, places],
+    )
+    assert found == [text[a:b] for a, b in places]
+
+
 def test_a_text_from_right_to_left(reading, opened):
     page = opened(reading, "/ask?method=bm25")
     turn = ask(page, "\u05de\u05d9 \u05d1\u05e0\u05d4 \u05d0\u05ea \u05d4\u05e4\u05e8\u05d0\u05dd")

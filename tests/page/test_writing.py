@@ -157,6 +157,19 @@ def test_a_job_is_cancelled_and_shown_by_its_state(writing, opened, tmp_path):
     job_ends(page)
 
 
+def test_many_jobs_leave_the_page_its_connections(writing, opened):
+    """A browser has six of them to one server, and each job that is followed takes one."""
+    page = opened(writing, "/jobs")
+    for _ in range(8):
+        page.get_by_role("button", name="Compact").click()
+    until(lambda: page.locator(".job").count() == 8)
+    page.reload()
+    page.get_by_role("link", name="Documents").click()
+    page.locator("tbody tr").first.wait_for(timeout=5_000)
+    page.get_by_role("link", name="Jobs").click()
+    until(lambda: page.locator(".job .badge[data-state=done]").count() == 8, 60)
+
+
 # -- the graph --------------------------------------------------------------------------------
 
 
@@ -343,6 +356,20 @@ def test_one_signs_in_and_out(locked, opened):
     page.locator("tbody tr").first.wait_for()
     assert not page.get_by_role("button", name="Choose files").count()
     assert not page.get_by_role("button", name=re.compile("^Delete")).count()
+
+
+def test_the_first_key_is_made_in_the_page(writing, opened):
+    """The page goes on with it, and nobody else gets in without one."""
+    page = opened(writing, "/keys")
+    page.get_by_text("Make a key").click()
+    page.get_by_label("Name", exact=True).fill("first")
+    page.get_by_role("button", name="Make the key").click()
+    page.locator("tr", has_text="first").wait_for()
+    assert "Signed in as first" in page.locator("#bar").inner_text()
+    other = opened(writing, expected=[401])
+    assert other.title() == "Sign in · Clew"
+    page.get_by_role("link", name="Documents").click()
+    page.locator("tbody tr").first.wait_for()
 
 
 def test_a_revoked_key_is_signed_out(locked, opened):

@@ -75,7 +75,7 @@ function chooser() {
   return h("div.chooser", {}, h("label", { for: "index" }, "Index"), select);
 }
 
-function drawBar(view) {
+export function drawBar(view = here().view) {
   const links = Object.entries(VIEWS)
     .filter(([name]) => name !== "keys" || may("admin"))
     .map(([name, [title]]) => h("li", {}, h("a", { href: to(name), "aria-current": name === view ? "page" : undefined }, title)));
@@ -97,7 +97,8 @@ function account() {
     h("p.hint", {}, `Signed in as ${caller} (${state.about.scope})`),
     h("button.quiet", { type: "button", onclick: async () => {
       await remove("/session");
-      location.assign("/");
+      document.body.replaceChildren();
+      location.replace("/");
     } }, "Sign out"));
 }
 
@@ -147,6 +148,11 @@ async function draw() {
       fill(main, first());
       return;
     }
+    const { problem: unread } = state.indexes.find((each) => each.name === state.index) || {};
+    if (unread && view !== "keys" && view !== "jobs") {
+      fill(main, problem(unread));
+      return;
+    }
     const module = await load();
     if (signal.aborted) return;
     window.scrollTo(0, 0);
@@ -182,9 +188,8 @@ function signIn() {
     event.preventDefault();
     try {
       await post("/session", { key: input.value });
-      await draw();
+      location.reload(); // nothing of who was here before is kept
     } catch (error) {
-      main.dataset.view = "sign-in";
       fill(told, problem(error));
       input.select();
     }
@@ -212,6 +217,9 @@ document.addEventListener("click", (event) => {
   go(address.pathname + address.search).then(() => main.focus({ preventScroll: true }));
 });
 window.addEventListener("popstate", draw);
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted && state.about?.key) location.reload(); // who was here may have signed out
+});
 window.addEventListener("unhandledrejection", (event) => {
   if (event.reason?.name !== "AbortError") announce(sentence(event.reason));
 });

@@ -30,7 +30,8 @@ export async function show(main, { parameters, index }) {
   const form = h("form.ask", { onsubmit: submit }, h("div.line", {}, input, button), told, h("div.under", {}, options.node, fresh));
   const start = h("div.start", {}, h("h1", {}, "What do you want to know?"), h("p.lead", {}, about(index)));
   const ideas = h("div.ideas");
-  fill(main, h("div.column", {}, start, list, form, ideas));
+  const talkHead = h("h1.unseen", {}, "Conversation");
+  fill(main, h("div.column", {}, start, talkHead, list, form, ideas));
   const grow = growing(input);
   shape();
   suggest();
@@ -39,7 +40,7 @@ export async function show(main, { parameters, index }) {
   function shape() {
     const talking = talk.turns.length > 0;
     start.hidden = ideas.hidden = talking;
-    fresh.hidden = !talking;
+    fresh.hidden = talkHead.hidden = !talking;
     form.classList.toggle("low", talking);
     input.placeholder = talking ? "Ask a follow-up" : "Ask a question";
     const running = Boolean(talk.running);

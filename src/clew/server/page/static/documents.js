@@ -9,6 +9,7 @@ import { shortened } from "./text.js";
 import { jobCard } from "./jobs.js";
 
 const PAGE = 50;
+const [FILES, BYTES] = [500, 2e8]; // of one request; more files come in several
 const READS = "Markdown, text, PDF, Word, spreadsheets, HTML, mail, tables, code";
 
 /** What is shown where there is no index yet. */
@@ -170,6 +171,11 @@ export async function show(main, { parameters, signal, index }) {
       uploads.prepend(problem(found.length ? "All of these are hidden files, which are left out" : "There was no file in it"));
       return;
     }
+    for (const some of batches(kept)) if (!await sendSome(some)) return;
+  }
+
+  /** Send some files; say whether they were taken. */
+  async function sendSome(kept) {
     const size = kept.reduce((sum, [file]) => sum + file.size, 0);
     const stop = new AbortController();
     const bar = h("progress", { max: 1, value: 0, "aria-label": "Upload" });
@@ -184,9 +190,11 @@ export async function show(main, { parameters, signal, index }) {
         line_.textContent = done < all ? `${bytes(done)} of ${bytes(all)}` : "Taking them in…";
       }, stop.signal);
       card.replaceWith(followed(job));
+      return true;
     } catch (error) {
       if (error.name === "AbortError") card.replaceWith(h("p.hint", {}, "The upload was cancelled; nothing of it was kept."));
       else card.replaceWith(problem(error));
+      return false;
     }
   }
 
@@ -227,6 +235,21 @@ const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*$/;
 function shown(value) {
   if (value === undefined || value === null) return "";
   return Array.isArray(value) ? value.map(shown).join(", ") : String(value).replace(TIME, "$1 $2");
+}
+
+/** Files in as many requests as the server takes them in. */
+function* batches(files) {
+  let some = [];
+  let size = 0;
+  for (const each of files) {
+    if (some.length && (some.length >= FILES || size + each[0].size > BYTES)) {
+      yield some;
+      [some, size] = [[], 0];
+    }
+    some.push(each);
+    size += each[0].size;
+  }
+  yield some;
 }
 
 /** The files that were dropped, those of folders with their paths. */

@@ -8,6 +8,9 @@ const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove do
 const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, goes on", done: "done", failed: "failed", cancelled: "cancelled" };
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
+const STREAMS = 3; // at one time: a browser has six connections to a server, and others need some
+const LOOK_MS = 2000; // between two looks at a job that has no stream
+let live = 0;
 
 export async function show(main, { index, signal }) {
   const list = h("div");
@@ -43,7 +46,7 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
   const line = h("p.hint");
   const told = h("div");
   const skipped = [];
-  const files = h("details.small", { hidden: true });
+  const files = h("details.small", { hidden: true, ontoggle: () => { if (files.open && !skipped.length) follow(); } });
   const stop = h("button", { type: "button", onclick: cancel }, "Cancel");
   const result = h("div");
   const node = h("section.panel.job", { "aria-label": `${NAMES[job.kind] || job.kind}, ${job.index}` },
@@ -51,8 +54,18 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
     bar, line, told, result, files);
   let source = null;
   draw();
-  if (!ENDED.has(job.state) || job.result?.n_skipped) follow();
+  if (!ENDED.has(job.state)) watch();
   return node;
+
+  /** Follow the job as a stream, or look at it now and then while there are enough of these. */
+  async function watch() {
+    if (live < STREAMS) return follow();
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    if (signal?.aborted) return null;
+    job = await get(`/jobs/${job.id}`, {}, signal);
+    draw();
+    return ENDED.has(job.state) ? onEnd(job) : watch();
+  }
 
   async function cancel() {
     stop.disabled = true;
@@ -66,7 +79,13 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
   }
 
   function follow() {
+    if (source) return;
     source = new EventSource(address(`/jobs/${job.id}/events`));
+    live += 1;
+    const end = () => {
+      if (source.readyState !== EventSource.CLOSED) live -= 1;
+      source.close();
+    };
     const on = (kind, does) => source.addEventListener(kind, (event) => { does(JSON.parse(event.data)); draw(); });
     on("queued", () => {});
     on("running", () => { if (!ENDED.has(job.state)) job.state = "running"; fill(told); });
@@ -76,15 +95,15 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
     on("cancelling", () => { job.cancelling = true; });
     on("interrupted", (data) => { if (!ENDED.has(job.state)) job.state = "interrupted"; fill(told, h("p.hint", {}, data.reason || "")); });
     for (const kind of ENDED) source.addEventListener(kind, async () => {
-      source.close();
+      end();
       const before = job.state;
       job = await get(`/jobs/${job.id}`);
       draw();
       if (before !== job.state) announce(`${NAMES[job.kind] || job.kind}: ${STATES[job.state]}`);
-      onEnd(job);
+      if (before !== job.state) onEnd(job);
     });
-    source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) fill(told, h("p.hint", {}, "It is not followed any more: open this view again.")); });
-    signal?.addEventListener("abort", () => source.close());
+    source.addEventListener("error", () => { if (source.readyState !== EventSource.CLOSED) return; live -= 1; fill(told, h("p.hint", {}, "It is not followed any more: open this view again.")); });
+    signal?.addEventListener("abort", end);
   }
 
   function draw() {
@@ -100,10 +119,11 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
     else bar.value = share;
     line.textContent = words(job, over).join(" · ");
     fill(result, outcome(job));
-    files.hidden = !skipped.length;
-    if (files.hidden === false && skipped.length <= 3) files.open = true;
-    if (skipped.length) {
-      fill(files, h("summary", {}, `${count(skipped.length, "file")} not read`),
+    const unread = Math.max(skipped.length, job.result?.n_skipped || 0);
+    files.hidden = !unread;
+    if (unread) {
+      if (skipped.length && skipped.length <= 3) files.open = true;
+      fill(files, h("summary", {}, `${count(unread, "file")} not read`),
         h("ul.errors", {}, skipped.slice(0, MOST).map((each) => h("li", {}, h("b", { dir: "auto" }, each.line ? `${each.source}, line ${each.line}` : each.source), ": ", h("span", { dir: "auto" }, each.reason)))));
     }
   }

@@ -2,7 +2,7 @@
 
 import { announce, confirmed, count, dollars, field, fill, h, moment, number, problem } from "./dom.js";
 import { get, post, remove } from "./api.js";
-import { state } from "./app.js";
+import { drawBar, refresh, state } from "./app.js";
 
 const BOUNDS = [
   ["requests_per_minute", "Requests a minute", 1], ["tokens_per_day", "Tokens a day", 1], ["tokens", "Tokens in all", 1],
@@ -56,22 +56,25 @@ function form(made, draw) {
     const body = { name: name.value, scope: scope.value, where: where.value.trim(), indexes: indexes.filter((each) => each.checked).map((each) => each.value) };
     for (const [key, input] of bounds) if (input.value !== "") body[key] = Number(input.value);
     try {
-      const first = !state.about.key;
+      const isFirst = !state.about.key;
       const { key, text } = await post("/keys", body);
       fill(told);
       node.open = false;
       fill(made, shown(key, text));
-      if (first) {
-        // From now on a key is needed here, too.
-        if (key.scope !== "admin") made.append(h("p.problem", {}, "A key is needed from now on. This one cannot make others: the command line can."));
-        return;
+      if (isFirst) {
+        // From now on a key is needed here, too: go on with this one.
+        await post("/session", { key: text });
+        await refresh();
+        drawBar();
+        if (key.scope !== "admin") made.append(h("p.problem", {}, "This key cannot make others: the command line can."));
+        if (key.scope !== "admin" || key.indexes.length) return;
       }
       await draw();
     } catch (error) {
       fill(told, problem(error));
     }
   } },
-  state.about.key ? null : h("p.problem", {}, "This is the first key. When it is made, this page asks for a key, too: let the first one be an admin’s."),
+  state.about.key ? null : h("p.problem", {}, "This is the first key. When it is made, nobody gets here without one, and this page goes on with it: let it be an admin’s."),
   h("div.grid", {}, field("Name", name), field("May", scope)),
   indexes.length ? h("fieldset", {}, h("legend", {}, "Only these indexes"), h("div.checks", {}, indexes.map((each) => h("label", {}, each, each.value)))) : null,
   field("Only documents where", where, "Only with ‘read’. The holder never sees, counts or names others"),
