@@ -93,7 +93,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra models --extra eval
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site
 	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
-		--extra models --extra openai --extra pdf --extra server
+		--extra models --extra openai --extra files --extra server
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server
