@@ -21,7 +21,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: $(ADAPTERS) test-adapters help demo docs test test-slow lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: $(ADAPTERS) test-adapters help demo docs test test-slow test-page lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -39,6 +39,9 @@ test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
 
 test-adapters: $(ADAPTERS) ## run the tests of the packages for other frameworks, each in its own environment
+
+test-page: .venv-page/ready ## test the server's page in a headless Chromium, which the system has
+	@.venv-page/bin/pytest tests/page
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet
@@ -98,6 +101,8 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site --extra openai
+	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
+		--extra models --extra openai --extra files --extra server
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server

@@ -53,7 +53,7 @@ def reads(index):
         Asked("GET", f"{at}/files/{{id:path}}", f"{to}/files/comet"),
         Asked("POST", f"{at}/search", f"{to}/search", {"query": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION}),
-        Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION}, stream),
+        Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION, "graph": True}, stream),
         Asked("POST", f"{at}/classify", f"{to}/classify", {"text": QUESTION, "label": "group"}),
         Asked("POST", f"{at}/plan", f"{to}/plan", {}),
         Asked("GET", f"{at}/graph", f"{to}/graph"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _GUIDES = files("clew") / "guides"
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
+_PICTURE = re.compile(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
 
 
 def guides() -> dict[str, Traversable]:
@@ -77,7 +78,7 @@ def _plain(text: str) -> str:
 
     shown = io.StringIO()
     console = Console(file=shown, width=min(columns(), MAX_COLUMNS), color_system=None)
-    console.print(Markdown(_LINK.sub(_spoken, text), hyperlinks=False))
+    console.print(Markdown(_LINK.sub(_spoken, _PICTURE.sub("", text)), hyperlinks=False))
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
 
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from clew.api import open_index
 from clew.errors import ClewError
-from clew.server import dify, mcp, open_webui, openai
+from clew.server import dify, mcp, open_webui, openai, page
 from clew.server import hub as hubs
 from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
@@ -56,7 +56,14 @@ def application(settings: ServerSettings, opener: Callable[..., Index] = open_in
 
 
 def _routes() -> Sequence[BaseRoute]:
-    return [*map(_route, ENDPOINTS), *openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES]
+    return [
+        *map(_route, ENDPOINTS),
+        *openai.ROUTES,
+        *dify.ROUTES,
+        *open_webui.ROUTES,
+        *mcp.ROUTES,
+        *page.ROUTES,
+    ]
 
 
 def _route(endpoint: RestEndpoint) -> Route:

@@ -56,6 +56,7 @@ class AboutServer:
     version: str
     caller: str
     scope: str
+    llm: bool  # whether answers are written by an LLM, where a key may pay for it; else quoted
     key: Mapping[str, Any] | None  # None: no key is needed here
     spent: Mapping[str, int | float] | None
 

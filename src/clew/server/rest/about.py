@@ -19,6 +19,7 @@ async def about(call: Call) -> AboutServer:
         version=__version__,
         caller=call.caller.name,
         scope=call.caller.scope,
+        llm=call.hub.settings.specs.llm is not None,
         key=None if key is None else _own(key.to_dict()),
         spent=None if key is None else call.hub.spending.total(key.id),
     )

@@ -15,6 +15,7 @@ from clew.classify import Classified
 from clew.errors import ClewError, InputError
 from clew.index.plan import Plan
 from clew.server.bodies import Body
+from clew.server.drawn import evidence_graph
 from clew.server.endpoints import Call, RestEndpoint, event, told
 from clew.server.rest.indexes import INDEX
 from clew.types import Answer, Document, Evidence, Exchange
@@ -93,6 +94,9 @@ class AskBody(SearchBody):
     query: str = Field(alias="question", max_length=LONGEST)
     min_support: float = Field(support.THRESHOLD, ge=0, le=1)
     stream: bool = False
+    graph: bool = Field(
+        default=False, description="with `stream`: an event `graph` behind the evidence, too"
+    )
 
     def given(self) -> dict[str, Any]:
         return {**super().given(), "min_support": self.min_support}
@@ -142,18 +146,25 @@ async def ask(call: Call) -> Answer | StreamingResponse:
     given = body.given()
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
         await call.run(index.snapshot, body.where)  # what is refused has a status of its own
-        events = _events(call, index, body.query, given)
+        events = _events(call, index, body, given)
         return StreamingResponse(events, media_type="text/event-stream")
+    if body.graph:
+        raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
     return await call.run(index.ask, body.query, **given)
 
 
 async def _events(
-    call: Call, index: ScopedIndex, question: str, given: dict[str, Any]
+    call: Call, index: ScopedIndex, body: AskBody, given: dict[str, Any]
 ) -> AsyncIterator[bytes]:
     def work(tell: Callable[[str, object], None]) -> None:
+        def found(evidence: Evidence) -> None:
+            tell("evidence", evidence)
+            if body.graph:
+                tell("graph", evidence_graph(evidence))
+
         answer = index.ask(
-            question,
-            on_evidence=lambda evidence: tell("evidence", evidence),
+            body.query,
+            on_evidence=found,
             on_text=lambda piece: tell("text", {"text": piece}),
             **given,
         )

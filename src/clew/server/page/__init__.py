@@ -1,0 +1,99 @@
+"""The page: one HTML file, a style and modules, sent as they are. All that it shows comes by REST.
+
+Nothing here knows of documents or keys: who is not signed in gets the same files. Their policy lets
+no script run that is not one of them, and no text become markup.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clew.server.endpoints import refused
+from clew.server.errors import not_found
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+VIEWS = ("ask", "compare", "documents", "graph", "jobs", "spend", "evaluations", "keys")
+STATIC = Path(__file__).parent / "static"
+_SHELL = "index.html"
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file of the page, as it is sent."""
+
+    content: bytes
+    packed: bytes
+    media_type: str
+    tag: str
+
+
+@cache
+def static_files() -> dict[str, StaticFile]:
+    """Return the files of the page by their names; they are read once."""
+    return {path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES}
+
+
+def _read(path: Path) -> StaticFile:
+    content = path.read_bytes()
+    return StaticFile(
+        content=content,
+        packed=gzip.compress(content, mtime=0),
+        media_type=_TYPES[path.suffix],
+        tag=f'"{hashlib.sha256(content).hexdigest()[:20]}"',
+    )
+
+
+async def _view(request: Request) -> Response:
+    return _sent(request, static_files()[_SHELL])
+
+
+async def _file(request: Request) -> Response:
+    name = request.path_params["name"]
+    found = static_files().get(name)
+    if found is None:
+        return refused(not_found(f"the page has no file {name!r:.80}"))
+    return _sent(request, found)
+
+
+def _sent(request: Request, found: StaticFile) -> Response:
+    """Return a file, packed where that is understood; nothing where the browser has it already."""
+    headers = {
+        "Cache-Control": "no-cache",
+        "Content-Security-Policy": POLICY,
+        "ETag": found.tag,
+        "Vary": "Accept-Encoding",
+    }
+    if found.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    content = found.content
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers["Content-Encoding"] = found.packed, "gzip"
+    return Response(content, headers=headers, media_type=found.media_type)
+
+
+ROUTES = (
+    Route("/", _view),
+    *(Route(f"/{name}", _view) for name in VIEWS),
+    Route("/page/{name}", _file),
+)

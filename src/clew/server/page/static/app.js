@@ -1,0 +1,227 @@
+// The frame: which view is shown, of which index, to whom, and in which theme.
+
+import { announce, empty, field, fill, h, problem, sentence, spinner } from "./dom.js";
+import { get, indexPath, post, remove } from "./api.js";
+
+const VIEWS = {
+  ask: ["Ask", () => import("./ask.js")],
+  compare: ["Compare methods", () => import("./compare.js")],
+  documents: ["Documents", () => import("./documents.js")],
+  graph: ["Graph", () => import("./graph.js")],
+  jobs: ["Jobs", () => import("./jobs.js")],
+  spend: ["Plan and spend", () => import("./spend.js")],
+  evaluations: ["Evaluations", () => import("./evaluations.js")],
+  keys: ["Keys", () => import("./keys.js")],
+};
+const main = document.getElementById("main");
+const bar = document.getElementById("bar");
+export const state = { about: null, indexes: [], index: "" };
+let shown = null; // what ends the view that is shown
+
+const rank = { read: 0, write: 1, admin: 2 };
+export const may = (scope) => rank[state.about.scope] >= rank[scope];
+
+/** The address of a view, of the index at hand. */
+export function to(view, parameters = {}) {
+  const given = { index: state.index, ...parameters };
+  const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
+  return `/${view}${query.size ? `?${query}` : ""}`;
+}
+
+export function go(address, { replace = false } = {}) {
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+  return draw();
+}
+
+const methods = new Map();
+
+/** The methods of retrieval, asked for once. */
+export async function allMethods() {
+  if (!methods.size) for (const each of (await get("/methods", { limit: 1000 })).items) methods.set(each.name, each);
+  return [...methods.values()];
+}
+
+/** What an index holds. */
+export const described = (index, signal) => get(indexPath(index), {}, signal);
+
+// -- the bar ----------------------------------------------------------------------------------
+
+const THEMES = { "": "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+
+function themeButton() {
+  const root = document.documentElement;
+  const button = h("button.quiet", { type: "button", onclick: turn });
+  function turn() {
+    const names = Object.keys(THEMES);
+    const next = names[(names.indexOf(root.dataset.theme || "") + 1) % names.length];
+    if (next) {
+      root.dataset.theme = next;
+      localStorage.setItem("clew-theme", next);
+    } else {
+      delete root.dataset.theme;
+      localStorage.removeItem("clew-theme");
+    }
+    tell();
+    document.dispatchEvent(new CustomEvent("clew:theme"));
+  }
+  const tell = () => { button.textContent = THEMES[root.dataset.theme || ""]; };
+  tell();
+  return button;
+}
+
+function chooser() {
+  const select = h("select", { id: "index", onchange: () => go(to(here().view, { index: select.value })) },
+    state.indexes.map((each) => h("option", { value: each.name, selected: each.name === state.index }, each.name)));
+  return h("div.chooser", {}, h("label", { for: "index" }, "Index"), select);
+}
+
+export function drawBar(view = here().view) {
+  const links = Object.entries(VIEWS)
+    .filter(([name]) => name !== "keys" || may("admin"))
+    .map(([name, [title]]) => h("li", {}, h("a", { href: to(name), "aria-current": name === view ? "page" : undefined }, title)));
+  const nav = h("nav", { id: "menu", "aria-label": "Views" }, h("ul", {}, links), h("div.foot", {}, themeButton(), account()));
+  const button = h("button.menu", { type: "button", "aria-expanded": "false", "aria-controls": "menu", onclick: () => {
+    const open = bar.classList.toggle("open");
+    button.setAttribute("aria-expanded", String(open));
+  } }, "Menu");
+  bar.classList.remove("open");
+  fill(bar,
+    h("a.brand", { href: to("ask") }, h("img", { src: "/page/icon.svg", alt: "", width: 26, height: 26 }), "Clew"),
+    state.indexes.length ? chooser() : null, button, nav);
+}
+
+function account() {
+  const { key, caller } = state.about;
+  if (!key) return h("p.hint", {}, "On this machine, without a key");
+  return h("div", {},
+    h("p.hint", {}, `Signed in as ${caller} (${state.about.scope})`),
+    h("button.quiet", { type: "button", onclick: async () => {
+      await remove("/session");
+      document.body.replaceChildren();
+      location.replace("/");
+    } }, "Sign out"));
+}
+
+// -- views ------------------------------------------------------------------------------------
+
+function here() {
+  const view = location.pathname.slice(1) || "ask";
+  return { view: view in VIEWS ? view : "ask", parameters: new URLSearchParams(location.search) };
+}
+
+function choose(parameters) {
+  const names = state.indexes.map((each) => each.name);
+  const wanted = [parameters.get("index"), state.index, localStorage.getItem("clew-index")];
+  state.index = wanted.find((each) => names.includes(each)) || names[0] || "";
+  if (state.index) localStorage.setItem("clew-index", state.index);
+  const named = parameters.get("index");
+  return named && !names.includes(named) ? named : "";
+}
+
+/** Ask anew which indexes there are, and who asks. */
+export async function refresh() {
+  [state.about, { items: state.indexes }] = await Promise.all([get(""), get("/indexes", { limit: 1000 })]);
+}
+
+async function draw() {
+  shown?.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  closeReader();
+  try {
+    if (!state.about) {
+      fill(main, spinner("Opening…"));
+      await refresh();
+    }
+    const { view, parameters } = here();
+    const missing = choose(parameters);
+    drawBar(view);
+    const [title, load] = VIEWS[view];
+    document.title = `${title} · Clew`;
+    main.dataset.view = view;
+    if (missing) {
+      fill(main, empty(`There is no index “${missing}” here`, h("p", {}, h("a", { href: to("ask") }, `Ask ${state.index || "another one"} instead`))));
+      return;
+    }
+    if (!state.index && view !== "keys") {
+      const { first } = await import("./documents.js");
+      fill(main, first());
+      return;
+    }
+    const { problem: unread } = state.indexes.find((each) => each.name === state.index) || {};
+    if (unread && view !== "keys" && view !== "jobs") {
+      fill(main, problem(unread));
+      return;
+    }
+    const module = await load();
+    if (signal.aborted) return;
+    window.scrollTo(0, 0);
+    await module.show(main, { parameters, signal, index: state.index });
+    announce(title);
+  } catch (error) {
+    if (error.name === "AbortError" || signal.aborted) return;
+    if (error.status === 401) signIn();
+    else fill(main, problem(error), h("button", { type: "button", onclick: draw }, "Try again"));
+  }
+}
+
+function closeReader() {
+  const reader = document.getElementById("reader");
+  reader.hidden = true;
+  reader.replaceChildren();
+  document.body.classList.remove("reading");
+}
+
+// -- signing in -------------------------------------------------------------------------------
+
+function signIn() {
+  if (main.dataset.view === "sign-in") return;
+  main.dataset.view = "sign-in";
+  shown?.abort();
+  state.about = null;
+  fill(bar);
+  closeReader();
+  document.title = "Sign in · Clew";
+  const told = h("div");
+  const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true, spellcheck: "false" });
+  const form = h("form.signin", { onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      await post("/session", { key: input.value });
+      location.reload(); // nothing of who was here before is kept
+    } catch (error) {
+      fill(told, problem(error));
+      input.select();
+    }
+  } },
+  h("img", { src: "/page/icon.svg", alt: "", width: 48, height: 48 }),
+  h("h1", {}, "Sign in to Clew"),
+  h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), "."),
+  field("Key", input), told, h("button.main", {}, "Sign in"));
+  fill(main, form);
+  input.focus();
+}
+
+document.addEventListener("clew:unauthorized", signIn);
+
+// -- links ------------------------------------------------------------------------------------
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const address = new URL(link.href);
+  const view = address.pathname.slice(1) || "ask";
+  if (address.origin !== location.origin || !(view in VIEWS) || link.hasAttribute("download") || link.target) return;
+  if (link.getAttribute("href").startsWith("#")) return;
+  event.preventDefault();
+  go(address.pathname + address.search).then(() => main.focus({ preventScroll: true }));
+});
+window.addEventListener("popstate", draw);
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted && state.about?.key) location.reload(); // who was here may have signed out
+});
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name !== "AbortError") announce(sentence(event.reason));
+});
+
+draw();

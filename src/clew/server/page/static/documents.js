@@ -1,0 +1,276 @@
+// Documents: found, filtered, brought, read, taken away.
+
+import { announce, bytes, confirmed, count, empty, field, fill, h, number, problem } from "./dom.js";
+import { address, get, indexPath, part, post, remove, upload } from "./api.js";
+import { go, may, refresh, state, to } from "./app.js";
+import { filterField } from "./options.js";
+import { openDocument } from "./evidence.js";
+import { shortened } from "./text.js";
+import { jobCard } from "./jobs.js";
+
+const PAGE = 50;
+const [FILES, BYTES] = [500, 2e8]; // of one request; more files come in several
+const READS = "Markdown, text, PDF, Word, spreadsheets, HTML, mail, tables, code";
+
+/** What is shown where there is no index yet. */
+export function first() {
+  return h("div.column", {}, empty("There is no index here yet",
+    h("p", {}, "An index holds documents, and what was found in them. Make one, then bring documents."),
+    may("write") ? makeForm() : h("p", {}, "Ask whoever runs this server for one: your key can only read.")));
+}
+
+function makeForm() {
+  const name = h("input", { name: "name", required: true, maxlength: 64, pattern: "[a-z0-9][a-z0-9_\\-]*", autocomplete: "off", placeholder: "notes" });
+  const told = h("div");
+  return h("form.make", { onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      await post("/indexes", { name: name.value });
+      await refresh();
+      await go(to("documents", { index: name.value }));
+    } catch (error) {
+      fill(told, problem(error));
+    }
+  } }, field("Name", name, "Small letters, digits, - and _"), told, h("button.main", {}, "Make the index"));
+}
+
+export async function show(main, { parameters, signal, index }) {
+  const view = { offset: 0, pattern: "", where: parameters.get("where") || "", sort: "id" };
+  const size = h("span.hint");
+  const uploads = h("div");
+  const list = h("div");
+  const told = h("div");
+  const search = h("input", { type: "search", placeholder: "part of a name, or 2024/*", autocomplete: "off", oninput: later });
+  const where = filterField(index, view.where);
+  where.input.addEventListener("change", () => { view.where = where.input.value.trim(); view.offset = 0; draw(); });
+  where.input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); where.input.dispatchEvent(new Event("change")); } });
+  const order = h("select", { onchange: (event) => { view.sort = event.target.value; view.offset = 0; draw(); } },
+    [["id", "Name"], ["-id", "Name, backwards"], ["title", "Title"]].map(([value, text]) => h("option", { value }, text)));
+  const bring = may("write") ? bringing() : null;
+  fill(main, h("div.column.broad", {},
+    h("div.top-line", {}, h("h1", {}, "Documents"), size,
+      may("write") ? h("button.quiet", { type: "button", onclick: another }, "New index") : null,
+      may("admin") ? h("button.quiet", { type: "button", onclick: drop }, "Delete this index") : null),
+    bring, uploads,
+    h("div.finding", {}, field("Find", search), where.node, field("Sort by", order)), told, list));
+  get(indexPath(index), {}, signal).then(({ fields }) => {
+    order.append(...fields.flatMap(({ name }) => [h("option", { value: name }, name), h("option", { value: `-${name}` }, `${name}, backwards`)]));
+  }).catch(() => {});
+  sized();
+  await draw();
+  const wanted = parameters.get("doc");
+  if (wanted) openDocument({ index, id: wanted });
+
+  function sized() {
+    const line = state.indexes.find((each) => each.name === index);
+    size.textContent = `${count(line.n_documents, "document")}, ${count(line.n_chunks, "chunk")}`;
+  }
+
+  let timer = 0;
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const text = search.value.trim();
+      view.pattern = !text || /[*?[\]]/.test(text) ? text : `*${text}*`;
+      view.offset = 0;
+      draw();
+    }, 200);
+  }
+
+  async function draw() {
+    try {
+      const found = await get(indexPath(index, "/documents"), { ...view, limit: PAGE }, signal);
+      fill(told);
+      fill(list, found.total ? table(found) : nothing());
+      announce(count(found.total, "document"));
+    } catch (error) {
+      if (error.name !== "AbortError") fill(told, problem(error));
+    }
+  }
+
+  function nothing() {
+    if (view.pattern || view.where) return empty("No document fits", h("p", {}, "Take away a part of the name or of the filter."));
+    return empty("There are no documents yet", h("p", {}, may("write") ? "Drop files or folders anywhere on this page." : "Whoever runs this server can bring some."));
+  }
+
+  function table({ items, total }) {
+    const names = [...new Set(items.flatMap((each) => Object.keys(each.metadata)))].slice(0, 3);
+    const rows = items.map((each) => h("tr", {},
+      h("td", {}, h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id: each.id }) }, shortened(each.title || each.id, 140)),
+        each.title ? h("div.place", { dir: "auto" }, shortened(each.id, 160)) : null),
+      names.map((name) => h("td.extra", { dir: "auto" }, shortened(shown(each.metadata[name]), 80))),
+      h("td.n.extra", {}, number(each.n_tokens)),
+      h("td.n", {}, h("a", { href: address(indexPath(index, `/files/${part(each.id)}`)), download: "", "aria-label": `Download ${shortened(each.title || each.id, 80)}` }, "Download"),
+        may("write") ? [" ", h("button.quiet", { type: "button", "aria-label": `Delete ${shortened(each.title || each.id, 80)}`, onclick: (event) => away(each, event.target.closest("tr")) }, "Delete")] : null)));
+    const to_ = Math.min(view.offset + PAGE, total);
+    return [
+      h("div.wide", { tabindex: 0, role: "region", "aria-label": "Documents" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Document"), names.map((name) => h("th.extra", {}, name)), h("th.n.extra", {}, "Tokens"), h("th", {}, h("span.unseen", {}, "Actions")))), h("tbody", {}, rows))),
+      total > PAGE ? h("div.buttons", {}, h("button", { type: "button", disabled: !view.offset, onclick: () => { view.offset -= PAGE; draw(); } }, "Earlier"),
+        h("span.hint", {}, `${number(view.offset + 1)} to ${number(to_)} of ${number(total)}`),
+        h("button", { type: "button", disabled: to_ >= total, onclick: () => { view.offset += PAGE; draw(); } }, "Later")) : h("p.hint", {}, count(total, "document")),
+    ];
+  }
+
+  async function away(document_, row) {
+    if (!await confirmed(`Delete “${shortened(document_.title || document_.id, 100)}” from ${index}, with its uploaded file?`, "Delete")) return;
+    try {
+      await remove(indexPath(index, `/documents/${part(document_.id)}`));
+      (await import("./reader.js")).forget();
+      announce("Deleted");
+      await refresh();
+      sized();
+      draw();
+    } catch (error) {
+      row.after(h("tr", {}, h("td", { colspan: 9 }, problem(error))));
+    }
+  }
+
+  async function drop() {
+    if (!await confirmed(`Delete the index ${index} and all that was brought into it?`, "Delete")) return;
+    try {
+      await remove(indexPath(index));
+      await refresh();
+      state.index = "";
+      await go("/documents");
+    } catch (error) {
+      fill(told, problem(error));
+    }
+  }
+
+  function another() {
+    const dialog = h("dialog", { "aria-label": "New index" }, h("h2", {}, "New index"), makeForm(), h("button.quiet", { type: "button", onclick: () => dialog.close() }, "Cancel"));
+    dialog.addEventListener("close", () => dialog.remove());
+    signal.addEventListener("abort", () => dialog.close());
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  // -- bringing -------------------------------------------------------------------------------
+
+  function bringing() {
+    const files = h("input.unseen", { type: "file", multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => send([...files.files].map((file) => [file, file.name])) });
+    const folder = h("input.unseen", { type: "file", webkitdirectory: true, multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => send([...folder.files].map((file) => [file, file.webkitRelativePath || file.name])) });
+    const zone = h("div.drop", {}, h("p", {}, h("b", {}, "Drop files or folders here"), h("span.hint", {}, ` ${READS}`)),
+      h("div.buttons", {}, h("button", { type: "button", onclick: () => files.click() }, "Choose files"), h("button", { type: "button", onclick: () => folder.click() }, "Choose a folder"), h("button", { type: "button", onclick: paste }, "Paste a text")), files, folder);
+    const over = (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); zone.classList.add("over"); } };
+    const leave = (event) => { if (!event.relatedTarget) zone.classList.remove("over"); };
+    const dropped = async (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      send(await filesOf(event.dataTransfer));
+    };
+    document.addEventListener("dragover", over, { signal });
+    document.addEventListener("dragleave", leave, { signal });
+    document.addEventListener("drop", dropped, { signal });
+    return zone;
+  }
+
+  async function send(found) {
+    const kept = found.filter(([, name]) => !name.split("/").some((each) => each.startsWith(".")));
+    if (!kept.length) {
+      uploads.prepend(problem(found.length ? "All of these are hidden files, which are left out" : "There was no file in it"));
+      return;
+    }
+    for (const some of batches(kept)) if (!await sendSome(some)) return;
+  }
+
+  /** Send some files; say whether they were taken. */
+  async function sendSome(kept) {
+    const size = kept.reduce((sum, [file]) => sum + file.size, 0);
+    const stop = new AbortController();
+    const bar = h("progress", { max: 1, value: 0, "aria-label": "Upload" });
+    const line_ = h("p.hint", {}, `${bytes(0)} of ${bytes(size)}`);
+    const card = h("section.panel.job", { "aria-label": "Upload" }, h("div.head", {}, h("h2", {}, `Uploading ${count(kept.length, "file")}`), h("button", { type: "button", onclick: () => stop.abort() }, "Cancel")), bar, line_);
+    uploads.prepend(card);
+    const form = new FormData();
+    for (const [file, name] of kept) form.append("files", file, name);
+    try {
+      const job = await upload(indexPath(index, "/documents"), form, (done, all) => {
+        bar.value = all ? done / all : 0;
+        line_.textContent = done < all ? `${bytes(done)} of ${bytes(all)}` : "Taking them in…";
+      }, stop.signal);
+      card.replaceWith(followed(job));
+      return true;
+    } catch (error) {
+      if (error.name === "AbortError") card.replaceWith(h("p.hint", {}, "The upload was cancelled; nothing of it was kept."));
+      else card.replaceWith(problem(error));
+      return false;
+    }
+  }
+
+  function followed(job) {
+    return jobCard(job, { signal, onEnd: async () => {
+      if (signal.aborted) return;
+      await refresh();
+      sized();
+      draw();
+    } });
+  }
+
+  function paste() {
+    const id = h("input", { name: "id", required: true, maxlength: 1000, autocomplete: "off" });
+    const title = h("input", { name: "title", maxlength: 1000, autocomplete: "off" });
+    const text = h("textarea", { name: "text", rows: 10, required: true });
+    const wrong = h("div");
+    const form = h("form", { onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        const job = await post(indexPath(index, "/documents"), { documents: [{ id: id.value, title: title.value, text: text.value }] });
+        dialog.close();
+        uploads.prepend(followed(job));
+      } catch (error) {
+        fill(wrong, problem(error));
+      }
+    } }, h("h2", {}, "Paste a text"), field("Name", id, "By which it is found and cited"), field("Title", title), field("Text", text), wrong,
+    h("div.buttons", {}, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button.main", {}, "Add it")));
+    const dialog = h("dialog.large", { "aria-label": "Paste a text" }, form);
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+}
+
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*$/;
+
+function shown(value) {
+  if (value === undefined || value === null) return "";
+  return Array.isArray(value) ? value.map(shown).join(", ") : String(value).replace(TIME, "$1 $2");
+}
+
+/** Files in as many requests as the server takes them in. */
+function* batches(files) {
+  let some = [];
+  let size = 0;
+  for (const each of files) {
+    if (some.length && (some.length >= FILES || size + each[0].size > BYTES)) {
+      yield some;
+      [some, size] = [[], 0];
+    }
+    some.push(each);
+    size += each[0].size;
+  }
+  yield some;
+}
+
+/** The files that were dropped, those of folders with their paths. */
+async function filesOf(transfer) {
+  const entries = [...transfer.items].map((each) => each.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.length) return [...transfer.files].map((file) => [file, file.name]);
+  const found = [];
+  for (const each of entries) await walk(each, "", found);
+  return found;
+}
+
+async function walk(entry, above, found) {
+  const path = `${above}${entry.name}`;
+  if (entry.isFile) {
+    found.push([await new Promise((resolve, reject) => entry.file(resolve, reject)), path]);
+    return;
+  }
+  const reader = entry.createReader();
+  for (;;) {
+    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length) return;
+    for (const each of some) await walk(each, `${path}/`, found);
+  }
+}

@@ -1,0 +1,127 @@
+// Answers and the passages that they stand on.
+
+import { h, percent } from "./dom.js";
+import { range, shortened } from "./text.js";
+
+/** Open a document at a range; the reader is loaded when it is first wanted. */
+export async function openDocument(given) {
+  const { openReader } = await import("./reader.js");
+  return openReader(given);
+}
+
+/** Where something stands, in words: section and pages. */
+export function placeOf({ section, page, last_page: last }) {
+  const pages = page ? (last && last !== page ? `pages ${page} to ${last}` : `page ${page}`) : "";
+  return [section, pages].filter(Boolean).join(", ");
+}
+
+/** The number of a source, which opens it. */
+function marker(citation, open) {
+  const title = citation.title || citation.document_id;
+  return h("button.cite", { type: "button", "aria-label": `Source ${citation.number}: ${shortened(title, 80)}`, title: shortened(citation.quote, 300), onclick: () => open(citation) }, String(citation.number));
+}
+
+/** The text of an answer, with the numbers of its sources as buttons: behind what they say, or at the end. */
+export function answerText(answer, open) {
+  const placed = new Set();
+  const put = (citation) => {
+    placed.add(citation);
+    return marker(citation, open);
+  };
+  const pieces = answer.kind === "generated" ? numbered(answer, put) : behindQuotes(answer, put);
+  pieces.push(...answer.citations.filter((each) => !placed.has(each)).map(put));
+  const paragraphs = [h("p", { dir: "auto" })];
+  for (const piece of pieces) {
+    if (typeof piece !== "string") {
+      paragraphs.at(-1).append(piece);
+      continue;
+    }
+    piece.split(/\n\s*\n/).forEach((text, at) => {
+      if (at) paragraphs.push(h("p", { dir: "auto" }));
+      paragraphs.at(-1).append(text);
+    });
+  }
+  return paragraphs.filter((each) => each.childNodes.length);
+}
+
+function numbered(answer, put) {
+  const found = new Map(answer.citations.map((each) => [each.number, each]));
+  const pieces = [];
+  let last = 0;
+  for (const match of answer.text.matchAll(/\s?\[(\d+(?:\s*[,;]\s*\d+)*)\]/g)) {
+    const known = match[1].split(/[,;]/).map(Number).filter((each) => found.has(each));
+    if (!known.length) continue;
+    pieces.push(answer.text.slice(last, match.index), ...known.map((each) => put(found.get(each))));
+    last = match.index + match[0].length;
+  }
+  return [...pieces, answer.text.slice(last)];
+}
+
+function behindQuotes(answer, put) {
+  const pieces = [];
+  let last = 0;
+  for (const citation of answer.citations) {
+    const at = answer.text.indexOf(citation.quote, last);
+    if (at < 0) continue;
+    const end = at + citation.quote.length;
+    pieces.push(answer.text.slice(last, end), put(citation));
+    last = end;
+  }
+  return [...pieces, answer.text.slice(last)];
+}
+
+/** The quotes that an answer cites, each with its document. */
+export function sourceList(answer, open) {
+  return h("ol.sources", {}, answer.citations.map((each) => h("li", {},
+    h("button.source", { type: "button", onclick: () => open(each) },
+      h("span.number", { "aria-hidden": "true" }, String(each.number)),
+      h("span.words", {},
+        h("span.title", { dir: "auto" }, shortened(each.title || each.document_id, 120)),
+        placeOf(each) ? h("span.place", { dir: "auto" }, shortened(placeOf(each), 160)) : null,
+        h("q", { dir: "auto" }, shortened(each.quote, 400)))))));
+}
+
+/** How a thread came to a passage: names on the way, and the reason of the last one. */
+function why(path) {
+  if (!path) return "";
+  const stops = path.steps.filter((each) => each.layer !== "query" && each.layer !== "chunk" && each.layer !== "unit" && each.layer !== "sentence");
+  const names = stops.map((each) => shortened(each.text, 40));
+  const reasons = path.steps.map((each) => each.reason).filter((each) => each && each !== "holds it" && each !== "mentions it");
+  return [names.join(" → "), reasons.at(-1)].filter(Boolean).join(": ");
+}
+
+/** The passages that were found, with their relevance and the thread to each. */
+export function passageList(evidence, open, { numbers = null, badge = null } = {}) {
+  const ends = new Map();
+  for (const path of evidence.paths) {
+    const chunk = path.steps.at(-1);
+    if (chunk && !ends.has(chunk.id)) ends.set(chunk.id, path);
+  }
+  return h("ol.passages", {}, evidence.hits.map((hit, at) => {
+    const text = h("p.text.cut", { dir: "auto" }, hit.text);
+    const more = h("button.quiet", { type: "button", "aria-expanded": "false", onclick: () => {
+      const open = text.classList.toggle("cut");
+      more.textContent = open ? "Show all" : "Show less";
+      more.setAttribute("aria-expanded", String(!open));
+    } }, "Show all");
+    const reason = why(ends.get(hit.chunk_id));
+    return h("li", { "data-chunk": hit.chunk_id },
+      h("div.head", {},
+        h("span.number", {}, String(numbers?.get(hit.chunk_id) ?? at + 1)),
+        h("button.link", { type: "button", dir: "auto", onclick: () => open(hit) }, shortened(hit.title || hit.document_id, 120)),
+        hit.relevance === null ? null : relevance(hit.relevance)),
+      placeOf(hit) ? h("p.place", { dir: "auto" }, shortened(placeOf(hit), 200)) : null,
+      text, hit.text.length > 240 ? more : null,
+      reason ? h("p.why", {}, h("b", {}, "Adds "), h("span", { dir: "auto" }, reason)) : null,
+      badge ? badge(hit) : null);
+  }));
+}
+
+function relevance(share) {
+  return h("span.relevance", { title: "how probably the answer needs this passage" },
+    h("span.bar", { "aria-hidden": "true" }, h("span", { style: { "inline-size": `${Math.round(100 * share)}%` } })),
+    h("span.unseen", {}, "relevance "), percent(share));
+}
+
+/** Cut a range out of a text, for those who have the whole one. */
+export const cut = (text, start, end) => text.slice(...range(text, start, end));
