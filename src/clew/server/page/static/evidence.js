@@ -29,7 +29,9 @@ export function answerText(answer, open) {
     return marker(citation, open);
   };
   const pieces = answer.kind === "generated" ? numbered(answer, put) : behindQuotes(answer, put);
-  pieces.push(...answer.citations.filter((each) => !placed.has(each)).map(put));
+  const rest = answer.citations.filter((each) => !placed.has(each)).map(put);
+  if (rest.length && typeof pieces.at(-1) === "string") pieces.push(...followed(pieces.pop(), rest.shift()));
+  pieces.push(...rest);
   const paragraphs = [h("p", { dir: "auto" })];
   for (const piece of pieces) {
     if (typeof piece !== "string") {
@@ -42,6 +44,12 @@ export function answerText(answer, open) {
     });
   }
   return paragraphs.filter((each) => each.childNodes.length);
+}
+
+/** A text and a number behind it, which is not parted from the last word. */
+function followed(text, node) {
+  const at = text.lastIndexOf(" ") + 1;
+  return text.length - at > 24 || at === text.length ? [text, node] : [text.slice(0, at), h("span.together", {}, text.slice(at), node)];
 }
 
 function numbered(answer, put) {
@@ -64,7 +72,7 @@ function behindQuotes(answer, put) {
     const at = answer.text.indexOf(citation.quote, last);
     if (at < 0) continue;
     const end = at + citation.quote.length;
-    pieces.push(answer.text.slice(last, end), put(citation));
+    pieces.push(...followed(answer.text.slice(last, end), put(citation)));
     last = end;
   }
   return [...pieces, answer.text.slice(last)];
