@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.lazy import lazy
 
 if TYPE_CHECKING:
-    from clew.api import Added, Index
+    from clew.api import Added, Index, restore
     from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
     from clew.context import build_context
     from clew.errors import ClewError, InputError
@@ -77,6 +77,7 @@ __all__ = [
     "field",
     "load_llm",
     "open",
+    "restore",
 ]
 
 __version__ = "0.1.0"
@@ -85,7 +86,7 @@ __version__ = "0.1.0"
 __getattr__ = lazy(
     "clew",
     {
-        "api": ("Added", "Index", "open=open_index"),
+        "api": ("Added", "Index", "open=open_index", "restore"),
         "context": ("build_context",),
         "errors": ("ClewError", "InputError"),
         "filters": ("Filter", "field"),

@@ -302,6 +302,12 @@ class ScopedIndex:
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )
 
+    def backup(self, path: Path) -> None:
+        """Write the newest generation to an archive, as `Index.backup` does."""
+        self.check("admin")
+        self.check_whole("a backup is")
+        self.index.backup(path)
+
     def costs(self) -> list[Cost]:
         """Return what every write cost, the oldest first."""
         self.check_whole("costs are")
