@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.lazy import lazy
 
 if TYPE_CHECKING:
-    from clew.api import Added, Index
+    from clew.api import Added, Index, restore
     from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
     from clew.client import AsyncClient, Client
     from clew.context import build_context
@@ -80,6 +80,7 @@ __all__ = [
     "field",
     "load_llm",
     "open",
+    "restore",
 ]
 
 __version__ = "0.1.0"
@@ -88,7 +89,7 @@ __version__ = "0.1.0"
 __getattr__ = lazy(
     "clew",
     {
-        "api": ("Added", "Index", "open=open_index"),
+        "api": ("Added", "Index", "open=open_index", "restore"),
         "client.clients": ("AsyncClient", "Client"),
         "context": ("build_context",),
         "errors": ("ClewError", "InputError"),

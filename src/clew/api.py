@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
     from clew.readers.walk import Columns
     from clew.store import Store
+    from clew.store.backup import Backup
     from clew.store.check import Damage
     from clew.text.chunking import Chunking
     from clew.text.pieces import OnPiece
@@ -1011,6 +1012,17 @@ class Index:
         except StoreError:  # the index does not need its ledger
             return []
 
+    def backup(self, path: str | Path) -> Backup:
+        """Write the newest generation to an archive, NAME.tar.gz or NAME.tar, while others write.
+
+        With what was paid for: the ledger and the cached vectors. `clew.restore` makes an index of
+        it. Raises InputError for a file that is there, or another ending, and where another store
+        keeps the index; NotAnIndex; and StoreError where the archive cannot be written.
+        """
+        from clew.store.backup import write
+
+        return write(self.folder, Path(path))
+
     def check(self) -> list[Damage]:
         """Look at every byte of an index in a folder; return what is damaged.
 
@@ -1211,6 +1223,7 @@ class Index:
     aanswer = awaitable(answer)
     aclassify = awaitable(classify)
     aexport = awaitable(export)
+    abackup = awaitable(backup)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -1249,6 +1262,24 @@ class Index:
         if self._settings is not None:
             index.check_recipe(store.recipe, self._settings.recipe(self.models))
         return store
+
+
+def restore(source: str | Path, folder: str | Path) -> Backup:
+    """Make an index in a new folder from an archive that `Index.backup` wrote.
+
+    Every byte is looked at before the folder is there. Raises InputError for what is no whole
+    backup, for a folder that is there and not empty, and for an index that is damaged.
+    """
+    from clew.store.backup import unpacked
+    from clew.store.check import damages
+
+    with unpacked(Path(source), Path(folder)) as (place, found):
+        for each in damages(place, index.content_hash):
+            raise InputError(
+                f"{source} holds a damaged index ({each.file}: {each.what}): it was so when the"
+                f" backup was made; take another, or mend that index with 'clew check --repair'"
+            )
+    return found
 
 
 def _among(snapshot: Snapshot, chosen: Filter) -> Snapshot:

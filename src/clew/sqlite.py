@@ -135,6 +135,21 @@ def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> l
     return connection.execute(question, values).fetchall()
 
 
+def copy(connection: Connection, path: Path) -> None:
+    """Write what a connection sees, with the transaction that it is in, to a new file at `path`.
+
+    Pages are copied as they are, and nobody waits: a reader hinders no writer of a WAL.
+    """
+    target = connect(path, wait=0.0)
+    try:
+        with target.backup("main", connection, "main") as pages:
+            while not pages.done:
+                pages.step(-1)
+        target.execute("PRAGMA journal_mode = WAL")
+    finally:
+        target.close()
+
+
 def readable(
     connection: Connection, table: str, key: str, within: tuple[Any, Any]
 ) -> Iterator[Row]:

@@ -30,7 +30,7 @@ def test_they_are_these():
     """What may take long has an awaitable, with the same parameters."""
     assert AWAITED == [
         "aadd", "aextract_triples", "aimport_triples", "aimport_graph", "aremove", "acompact",
-        "aplan", "asearch", "aask", "aanswer", "aclassify", "aexport",
+        "aplan", "asearch", "aask", "aanswer", "aclassify", "aexport", "abackup",
     ]  # fmt: skip
     for name in AWAITED:
         awaited, call = vars(Index)[name], vars(Index)[name[1:]]

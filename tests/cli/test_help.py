@@ -34,11 +34,14 @@ COMMANDS = {
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
     "check": f"--repair --index {PAID} --json",
+    "backup": "--index --json",
+    "restore": "--into --json",
     "import-kg": f"--limit {BUILD} --store --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "serve": "--home --host --port --allow-host --proxy --llm --price --reranker --threads",
+    "serve": "--home --host --port --allow-host --proxy --llm --price --reranker --threads "
+    "--log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "

@@ -85,6 +85,7 @@ def writes(index):
         Asked("POST", f"{at}/documents", f"{to}/documents", {"documents": [NEW]}),
         Asked("POST", f"{at}/jobs", f"{to}/jobs", {"kind": "compact"}),
         Asked("POST", f"{at}/evaluations", f"{to}/evaluations", {"questions": [KNOWN]}),
+        Asked("POST", f"{at}/backup", f"{to}/backup"),
         Asked("DELETE", "/jobs/{id}", f"/jobs/{JOB}"),
         Asked("POST", "/indexes", "/indexes", {"name": "made"}),
         Asked("DELETE", at, "/indexes/made"),

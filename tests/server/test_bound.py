@@ -27,6 +27,7 @@ from clew.types import Document
 from tests.server.conftest import Home, open_small
 from tests.server.every import QUESTION, Asked, reads, replies, timeless, writes
 
+OWN = {"content-length", "x-request-id"}  # headers that differ from reply to reply
 OWN_FILTER = "group = 'open' and Rank >= 1"
 SEEN = [
     replace(
@@ -95,8 +96,8 @@ def same(servers, asked):
     kind = one.headers.get("content-type", "")
     if not kind.startswith(("application/json", "text/event-stream")):
         assert one.content == other.content
-    ours = {n: v for n, v in one.headers.items() if n != "content-length"}
-    assert ours == {n: v for n, v in other.headers.items() if n != "content-length"}
+    ours = {n: v for n, v in one.headers.items() if n not in OWN}
+    assert ours == {n: v for n, v in other.headers.items() if n not in OWN}
     return one
 
 

@@ -240,7 +240,9 @@ async def _awaited_upload(url, folder):
 
 
 BUSY = Sent({"error": {"code": "busy", "message": "ask later"}}, 503, {"Retry-After": "0"})
-ABOUT = Sent({"version": "1", "caller": "me", "scope": "read", "llm": False, "key": None, "spent": None})
+ABOUT = Sent(
+    {"version": "1", "caller": "me", "scope": "read", "llm": False, "key": None, "spent": None}
+)
 
 
 @pytest.fixture

@@ -361,3 +361,16 @@ def test_names_are_merged_and_taken_apart(own_home):
         assert client.delete(f"{AT}/aliases?name=Eriksen").json()["merged"] == {}
         assert client.get(f"{AT}/entities/Eriksen").json()["id"] == "eriksen"
         assert client.delete(f"{AT}/aliases?name=Eriksen").status_code == 400
+
+
+def test_a_backup_is_an_index(own_home, tmp_path):
+    """What an admin downloads is restored as it was, and nothing of it is left in the home."""
+    with own_home.client() as client:
+        sent = client.post(f"{PREFIX}/indexes/small/backup")
+    assert sent.headers["content-disposition"] == 'attachment; filename="small.tar.gz"'
+    (tmp_path / "small.tar.gz").write_bytes(sent.content)
+    clew.restore(tmp_path / "small.tar.gz", tmp_path / "back.clew")
+    folder = own_home.settings.indexes["small"]
+    with open_small(folder) as index, open_small(tmp_path / "back.clew") as back:
+        assert back.digest() == index.digest()
+    assert not list((own_home.folder / "uploads").glob("*"))

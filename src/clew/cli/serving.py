@@ -84,6 +84,13 @@ def _home(home: Path | None) -> Path:
     metavar="N",
     help="Searches and answers at one time; others wait.",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json", "none"]),
+    default="text",
+    show_default=True,
+    help="A line on stderr for each request, without texts or keys; none: warnings alone.",
+)
 def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
     folders: tuple[str, ...],
     home: Path | None,
@@ -95,6 +102,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
     priced: tuple[str, ...],
     reranker: str | None,
     threads: int,
+    log_format: str,
 ) -> None:
     """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
 
@@ -123,6 +131,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         click.echo(f"Clew serves {names} at {address}", err=True)
         click.echo(dim("Ctrl-C stops it."), err=True)
 
+    run.log_to_stderr(log_format)
     with suppress(KeyboardInterrupt):  # it has stopped gracefully
         run.serve(settings, tell)
 

@@ -13,12 +13,13 @@ from starlette.routing import BaseRoute, Route
 
 from clew.api import open_index
 from clew.errors import ClewError
-from clew.server import dify, mcp, open_webui, openai, page
+from clew.server import dify, health, mcp, open_webui, openai, page
 from clew.server import hub as hubs
 from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
-from clew.server.guard import Guard
+from clew.server.guard import Guard, protect
 from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.watch import ID_HEADER, Watch
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -50,20 +51,18 @@ def application(settings: ServerSettings, opener: Callable[..., Index] = open_in
     return Starlette(
         routes=_routes(),
         lifespan=lifespan,
-        middleware=[Middleware(Guard, settings=settings)],
-        exception_handlers={ClewError: _clew_error, HTTPException: _http_error},
+        middleware=[Middleware(Watch), Middleware(Guard, settings=settings)],
+        exception_handlers={
+            ClewError: _clew_error,
+            HTTPException: _http_error,
+            Exception: _unexpected,
+        },
     )
 
 
 def _routes() -> Sequence[BaseRoute]:
-    return [
-        *map(_route, ENDPOINTS),
-        *openai.ROUTES,
-        *dify.ROUTES,
-        *open_webui.ROUTES,
-        *mcp.ROUTES,
-        *page.ROUTES,
-    ]
+    doors = (*openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES)
+    return [*map(_route, ENDPOINTS), *doors, *health.ROUTES, *page.ROUTES]
 
 
 def _route(endpoint: RestEndpoint) -> Route:
@@ -92,3 +91,12 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
     headers = dict(error.headers or {})
     return refused(Refusal(error.status_code, code, sentence, headers))
+
+
+async def _unexpected(request: Request, _error: Exception) -> Response:
+    """Tell of a mistake of the server, which is in its log with the same id."""
+    sentence = "the server failed at this: its log says more, under the id in X-Request-Id"
+    response = refused(Refusal(500, "internal_error", sentence))
+    response.headers[ID_HEADER] = request.scope["clew.noted"].id
+    protect(response.headers)
+    return response

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
 from clew.errors import ClewError
+from clew.server import noted
 from clew.server.callers import Caller
 from clew.server.errors import Refusal, not_found, refusal_of, too_large
 from clew.server.scoped import ScopedIndex
@@ -68,6 +69,7 @@ class Seat:
         if not self.caller.sees(name):
             raise not_found(f"there is no index {name!r:.80} here")
         opened = self.hub.indexes.get(name)
+        noted.of_index(name)
         self.caller.check(scope)
         budget = self.budget
         if budget is None:
@@ -166,6 +168,7 @@ def call_of(request: Request, scope: Scope = "read") -> Call:
     hub: Hub = request.app.state.hub
     caller = hub.door.caller(request) if scope else Caller()
     if scope:
+        noted.of_caller(caller)
         caller.check(scope)
     return Call(hub, caller, request=request)
 

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from clew.server.endpoints import refused
 from clew.server.errors import Refusal, forbidden
+from clew.server.health import OPEN_PATHS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,11 +47,7 @@ class Guard:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Content-Security-Policy", _NOTHING)
-                headers.setdefault("Cache-Control", "no-store")
+                protect(MutableHeaders(scope=message))
             await send(message)
 
         refusal = self._refusal(scope)
@@ -65,13 +62,23 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
-        if _host(f"//{headers.get('host', '')}") not in self._settings.allowed_hosts:
+        is_open = scope["path"] in OPEN_PATHS  # what looks after containers knows no names
+        host = _host(f"//{headers.get('host', '')}")
+        if not is_open and host not in self._settings.allowed_hosts:
             return forbidden("this server is not called by that name: see --allow-host")
         if _is_led(scope["method"], headers):
             return forbidden("a page of another site may not use this server")
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
         return None
+
+
+def protect(headers: MutableHeaders) -> None:
+    """Give a response the headers that every one has."""
+    for name, value in _HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("Content-Security-Policy", _NOTHING)
+    headers.setdefault("Cache-Control", "no-store")
 
 
 def _is_led(method: str, headers: Headers) -> bool:

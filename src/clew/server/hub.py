@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,11 +12,14 @@ from anyio.to_thread import run_sync
 
 from clew.api import open_index
 from clew.server.alive import Alive
+from clew.server.audit import Audit
 from clew.server.books import Books
 from clew.server.callers import Door
+from clew.server.health import Readiness
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
+from clew.server.measures import Measures
 from clew.server.spending import KeySpending
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from clew.server.settings import ServerSettings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
     """A server's settings, books and indexes, and where its work is done."""
 
@@ -39,6 +42,10 @@ class Hub:
     door: Door
     threads: anyio.CapacityLimiter
     background: TaskGroup  # of what goes on when its request is gone
+    measures: Measures = field(default_factory=Measures)
+    readiness: Readiness = field(default_factory=Readiness)
+    stopping: anyio.Event = field(default_factory=anyio.Event)  # ends streams that have no end
+    audit: Audit
 
 
 @asynccontextmanager
@@ -66,6 +73,7 @@ async def opened(
                 door=Door(settings, keys),
                 threads=anyio.CapacityLimiter(settings.threads),
                 background=background,
+                audit=Audit(settings.home),
             )
             background.cancel_scope.cancel()
         if settings.stop_jobs:

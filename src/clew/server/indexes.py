@@ -45,6 +45,14 @@ class Indexes:
         made = {name: self._settings.home / folder for name, folder in own}
         return dict(sorted({**made, **self._settings.indexes}.items()))
 
+    def generation(self, name: str) -> int:
+        """Return the newest generation of an index. Raises StoreError where it cannot be read."""
+        store = opening.open_store(self.folder(name))
+        try:
+            return store.generation
+        finally:
+            store.close()
+
     def folder(self, name: str) -> Path:
         """Return the folder of an index. Raises a refusal, 404, where there is none."""
         found = self.folders().get(name)

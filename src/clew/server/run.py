@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -14,9 +17,14 @@ from clew.server.app import application
 from clew.server.books import Books
 from clew.server.indexes import Indexes
 from clew.server.keys import Keys
+from clew.server.logs import configure as log_to_stderr
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from clew.server.settings import ServerSettings
+
+__all__ = ["check_open", "log_to_stderr", "serve"]
 
 _GRACE_S = 30  # for what is under way when the server is asked to stop
 _HEADER_BYTES = 65_536
@@ -33,8 +41,9 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
     listening = _bound(settings.host, settings.port)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}"
+    app = application(settings)
     config = uvicorn.Config(
-        application(settings),
+        app,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -45,22 +54,46 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
         h11_max_incomplete_event_size=_HEADER_BYTES,
         backlog=_WAITING,
     )
-    server = _Server(config, lambda: on_ready(address))
-    with listening:
+    server = _Server(config, app, lambda: on_ready(address))
+    with listening, _ended_by_signals():
         server.run(sockets=[listening])
     if not server.started:
         raise InputError("the server could not start: see the log")
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, app: Starlette, on_ready: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._app = app
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.started:
+            self._app.state.hub.stopping.set()
+        await super().shutdown(sockets)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let the process end with status 0 when it was asked to stop and has.
+
+    Uvicorn sends itself the signal again when it is done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_open(settings: ServerSettings) -> None:

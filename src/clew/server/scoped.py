@@ -7,6 +7,7 @@ came from is a path of the server's machine: who is no admin gets their ids in i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 from clew.describe import describe_aliases, describe_row
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
-from clew.server import drawn, files, views
+from clew.server import drawn, files, noted, tracing, views
 from clew.server.errors import Refusal, forbidden, not_found
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from clew.types import Answer, Document, Evidence, Snapshot
 
 _SOURCE = "source"
+
+
+@dataclass(slots=True)
+class _Asked:
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +121,9 @@ class ScopedIndex:
 
     def search(self, query: str, *, where: str | None = None, **given: Any) -> Evidence:  # noqa: ANN401 -- as `Index.search` takes them
         """Do as `Index.search` does."""
-        with self._steady():
+        with self._asked("search") as asked, self._steady():
             found = self.index.search(query, where=self.where(where), budget=self.budget, **given)
+            asked.method = found.method
         return self._own(found, where)
 
     def ask(
@@ -133,7 +140,7 @@ class ScopedIndex:
             if on_evidence is not None:
                 on_evidence(self._own(found, where))
 
-        with self._steady():
+        with self._asked("ask") as asked, self._steady():
             found = self.index.ask(
                 question,
                 where=self.where(where),
@@ -141,6 +148,7 @@ class ScopedIndex:
                 on_evidence=tell,
                 **given,
             )
+            asked.method = found.evidence.method
         found = replace(found, evidence=self._own(found.evidence, where))
         if self.caller.may("admin"):
             return found
@@ -153,9 +161,19 @@ class ScopedIndex:
 
     def classify(self, text: str, *, where: str | None = None, **given: Any) -> Classified:  # noqa: ANN401 -- as `Index.classify` takes them
         """Do as `Index.classify` does."""
-        with self._steady():
+        with self._asked("classify") as asked, self._steady():
             found = self.index.classify(text, where=self.where(where), budget=self.budget, **given)
+            asked.method = found.evidence.method
         return replace(found, evidence=self._own(found.evidence, where))
+
+    @contextmanager
+    def _asked(self, kind: str) -> Iterator[_Asked]:
+        """Count the block as a question of the index, once it has an answer."""
+        asked, began = _Asked(), time.perf_counter()
+        with tracing.span(kind, {"clew.index": self.name}) as span:
+            yield asked
+            span.set_attribute("clew.method", asked.method)
+        noted.of_question(self.name, kind, asked.method, time.perf_counter() - began)
 
     def _own(self, found: Evidence, where: str | None) -> Evidence:
         """Return evidence without what is not the caller's to know.
@@ -283,6 +301,12 @@ class ScopedIndex:
             cost=None if isinstance(whole["cost"], str) else whole["cost"],
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )
+
+    def backup(self, path: Path) -> None:
+        """Write the newest generation to an archive, as `Index.backup` does."""
+        self.check("admin")
+        self.check_whole("a backup is")
+        self.index.backup(path)
 
     def costs(self) -> list[Cost]:
         """Return what every write cost, the oldest first."""

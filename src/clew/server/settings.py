@@ -63,9 +63,14 @@ class ServerSettings:
         return frozenset({*_LOCAL, *own, *(each.casefold() for each in self.hosts)})
 
 
+def is_name(text: str) -> bool:
+    """Say whether an index may have a name."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(name: str) -> str:
     """Return the name of an index. Raises InputError for one that no folder can safely have."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise InputError(
             f"an index is named by at most 64 small letters, digits, - and _, not {name!r:.80}"
         )

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import BudgetSpent
 from clew.models import Stopped
 from clew.models.budget import Bill, Budget, Held
+from clew.server import noted, tracing
 from clew.server.alive import is_alive
 from clew.sqlite import rows
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from clew.server.alive import Alive
     from clew.server.books import Books
     from clew.server.keys import Key
@@ -71,6 +74,14 @@ class KeySpending:
             "usd": whole.usd,
         }
 
+    def totals(self) -> Mapping[str, Bill]:
+        """Return what was spent in all, by the ids of keys."""
+        question = "SELECT key, sum(tokens), sum(usd), sum(unpriced) FROM spent GROUP BY key"
+        return {
+            key: Bill(tokens, usd, not unpriced)
+            for key, tokens, usd, unpriced in self.books.rows(question)
+        }
+
     def set_aside(self, key: Key | None, worst: Bill) -> int | None:
         """Write a worst case down; return its number, None where others must be waited for.
 
@@ -112,6 +123,9 @@ class KeyBudget(Budget):
         self._spending = spending
         self._key = key
         self._numbers: dict[Held, int] = {}
+        self._spans: dict[Held, Span] = {}
+        self._noted = noted.current()
+        self._trace = tracing.here()
 
     def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
         held = super().reserve(worst, stop)
@@ -120,6 +134,7 @@ class KeyBudget(Budget):
         except BaseException:
             super()._put(held, Bill())
             raise
+        self._spans[held] = tracing.begun("llm", {"clew.worst_tokens": worst.tokens}, self._trace)
         return held
 
     def _set_aside(self, worst: Bill, stop: threading.Event | None) -> int:
@@ -140,6 +155,12 @@ class KeyBudget(Budget):
         number = self._numbers.pop(held, None)
         if number is not None:
             self._spending.put(number, spent)
+            if self._noted is not None:
+                self._noted.tokens += spent.tokens
+        span = self._spans.pop(held, None)
+        if span is not None:
+            span.set_attribute("clew.tokens", spent.tokens)
+            span.end()
         super()._put(held, spent)
 
 

@@ -224,6 +224,11 @@ class Database:
                 file.write(json.dumps(told).encode())
             own.replace(path)
 
+    def copy(self, path: Path) -> None:
+        """Write what the open read transaction sees to a new file."""
+        with self._lock, _explained(self.path):
+            sqlite.copy(self._connection, path)
+
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._all("BEGIN")

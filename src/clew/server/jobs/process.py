@@ -20,6 +20,7 @@ from clew.api import open_index
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError
 from clew.loading import Specs
 from clew.progress import Progress
+from clew.server import tracing
 from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.errors import refusal_of
@@ -68,7 +69,10 @@ def run(home: Path, job_id: str, attempt: int) -> None:
                 return
             alive = Alive(home)
             try:
-                state, result = _outcome(job, books, queue, KeySpending(books, alive))
+                told = {"clew.index": job.name, "clew.job": job.id}
+                with tracing.span(f"job {job.kind}", told) as span:
+                    state, result = _outcome(job, books, queue, KeySpending(books, alive))
+                    span.set_attribute("clew.state", state)
                 queue.end(job, state, result)
             finally:
                 alive.end()

@@ -161,6 +161,11 @@ class JobQueue:
         found = self._jobs("WHERE id = ?", (job_id,))
         return found[0] if found else None
 
+    def counts(self) -> dict[str, int]:
+        """Return how many jobs there are of each state."""
+        found = self._books.rows("SELECT state, count(*) FROM job GROUP BY state")
+        return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
+
     def running(self) -> list[Job]:
         """Return the jobs of which a process runs, or did."""
         return self._jobs("WHERE state = ? ORDER BY number", (RUNNING,))

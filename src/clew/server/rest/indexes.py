@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+import shutil
 from typing import TYPE_CHECKING
 
 from pydantic import Field
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
 
 from clew.errors import StoreError
 from clew.index import Settings
+from clew.private import make_folder
 from clew.server.bodies import Body
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.errors import Refusal, forbidden
+from clew.server.errors import Refusal, forbidden, no_space
 from clew.server.replies import CostLine, IndexLine
 from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking
@@ -100,6 +105,26 @@ async def costs(call: Call) -> Listed[CostLine]:
     )
 
 
+async def backup(call: Call) -> Response:
+    """Return an archive of the newest generation; others may ask and write meanwhile."""
+    index = call.index("admin")
+    # What a request that was cut off leaves there is deleted within a day.
+    place = call.hub.settings.home / "uploads" / secrets.token_hex(8)
+    file = place / f"{index.name}.tar.gz"
+    try:
+        make_folder(place)
+        await call.run(index.backup, file)
+    except OSError as error:
+        raise no_space(error) from error
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    delete = BackgroundTask(shutil.rmtree, place, ignore_errors=True)
+    return FileResponse(
+        file, media_type="application/octet-stream", filename=file.name, background=delete
+    )
+
+
 ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/indexes", call=list_indexes, scope="read", group="indexes",
@@ -121,5 +146,9 @@ ENDPOINTS = (
         method="GET", path="/indexes/{index}/spend", call=costs, scope="read", group="indexes",
         summary="What each write cost, the newest first", reply=Listed[CostLine], lists=True,
         named=INDEX,
+    ),
+    RestEndpoint(
+        method="POST", path="/indexes/{index}/backup", call=backup, scope="admin", group="indexes",
+        summary="Download an archive of an index, for 'clew restore'", downloads=True, named=INDEX,
     ),
 )  # fmt: skip

@@ -84,7 +84,7 @@ async def submitted(
     job = await call.run(put_in)
     jobs.wake()
     with anyio.move_on_after(seconds):
-        while seconds and not job.has_ended:
+        while seconds and not job.has_ended and not call.hub.stopping.is_set():
             await anyio.sleep(_LOOK_S / 2)
             job = await _get(call, job.id)
     return reply_of(job.view(), 200 if job.has_ended else 202)
@@ -164,7 +164,7 @@ async def job_events(call: Call) -> StreamingResponse:
 async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
     queue = call.hub.jobs.queue
     quiet_since = anyio.current_time()
-    while True:
+    while not call.hub.stopping.is_set():  # then the client asks the next server for the rest
         job = await run_sync(queue.get, job_id)  # first: what it told before its end is all there
         found = await run_sync(queue.events, job_id, last)
         for each in found:

@@ -1,0 +1,55 @@
+"""`clew backup` and `clew restore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.options import index_option, json_option
+from clew.cli.plain import echo_json, one_line
+from clew.text.counted import counted
+
+if TYPE_CHECKING:
+    from clew.cli.options import Opener
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option()
+@json_option
+@click.pass_obj
+def backup(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+    """Write an index to FILE, an archive that ends in .tar.gz or .tar.
+
+    It is the newest generation, with what was paid for. Others may ask and write meanwhile. A FILE
+    that is there is never overwritten, and one that is not whole is never there.
+    """
+    with opener(folder) as index:
+        found = index.backup(file)
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo(
+            f"{one_line(found.path)} has generation {found.generation} with"
+            f" {counted(found.n_documents, 'document')} ({found.n_bytes / 1e6:,.1f} MB)"
+        )
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option("--into", "Folder of the index; it must not be there, or be empty.")
+@json_option
+def restore(file: Path, folder: Path, *, as_json: bool) -> None:
+    """Make an index of FILE, which 'clew backup' wrote, once every byte of it was looked at."""
+    from clew.api import restore as restored
+
+    found = restored(file, folder)
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo(
+            f"{one_line(str(folder))} is checked and has generation {found.generation} with"
+            f" {counted(found.n_documents, 'document')}"
+        )

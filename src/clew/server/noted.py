@@ -1,0 +1,76 @@
+"""What is known of a request by its end: for the log, the audit log and the measures.
+
+It goes with the request through tasks and threads. No text of a question, a document or a key is
+ever in it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clew.server.callers import Caller
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A question that an index was asked."""
+
+    index: str
+    kind: str  # search, ask or classify
+    method: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class Noted:
+    """What is known of one request so far."""
+
+    id: str
+    caller: Caller | None = None
+    index: str = ""
+    tokens: int = 0  # that models billed for it
+    questions: list[AskedQuestion] = field(default_factory=list)
+
+
+_current: ContextVar[Noted | None] = ContextVar("clew_noted", default=None)
+
+
+def begin(given: str) -> Noted:
+    """Return what is to be known of a request, which the caller gave an id or did not."""
+    noted = Noted(given if _ID.fullmatch(given) else secrets.token_hex(8))
+    _current.set(noted)
+    return noted
+
+
+def current() -> Noted | None:
+    """Return what is known of the request that is under way here, None where none is."""
+    return _current.get()
+
+
+def of_caller(caller: Caller) -> None:
+    """Note who sent the request."""
+    noted = current()
+    if noted is not None:
+        noted.caller = caller
+
+
+def of_index(name: str) -> None:
+    """Note an index that the request is about; of several the last one."""
+    noted = current()
+    if noted is not None:
+        noted.index = name
+
+
+def of_question(index: str, kind: str, method: str, seconds: float) -> None:
+    """Note that an index was asked something."""
+    noted = current()
+    if noted is not None:
+        question = AskedQuestion(index=index, kind=kind, method=method, seconds=seconds)
+        noted.questions.append(question)

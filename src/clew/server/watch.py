@@ -1,0 +1,105 @@
+"""What stands before everything: each request gets an id, and is counted, logged and audited."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from clew.server import health, logs, noted, tracing
+from clew.server.settings import is_name
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from clew.server.hub import Hub
+
+ID_HEADER = "X-Request-Id"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent
+_FAILED = 500
+_GONE = 499  # the client went before there was an answer
+
+
+class Watch:
+    """Notes what becomes of each request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, and note it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        hub: Hub = scope["app"].state.hub
+        headers = Headers(scope=scope)
+        known = scope["clew.noted"] = noted.begin(headers.get(ID_HEADER, ""))
+        began, status, size = time.perf_counter(), 0, 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[ID_HEADER] = known.id
+            elif message["type"] == "http.response.body":
+                size += len(message.get("body", b""))
+            await send(message)
+
+        method = scope["method"] if scope["method"] in _METHODS else _UNKNOWN
+        hub.measures.under_way += 1
+        failed = _GONE
+        try:
+            with tracing.span(method, {"clew.request": known.id}, headers=headers) as span:
+                try:
+                    await self._app(scope, receive, counted)
+                except Exception:
+                    failed = _FAILED
+                    raise
+                finally:
+                    route = getattr(scope.get("route"), "path", _UNKNOWN)
+                    span.update_name(f"{method} {route}")
+                    span.set_attributes(
+                        {
+                            "http.request.method": method,
+                            "http.route": route,
+                            "http.response.status_code": status or failed,
+                        }
+                    )
+        finally:
+            hub.measures.under_way -= 1
+            seconds = time.perf_counter() - began
+            _note(
+                hub, scope, _details(known, scope, method, route, status or failed), seconds, size
+            )
+
+
+def _details(
+    known: noted.Noted, scope: Scope, method: str, route: str, status: int
+) -> dict[str, Any]:
+    key = None if known.caller is None else known.caller.key
+    index = known.index or str(scope.get("path_params", {}).get("index", ""))
+    return {
+        "request": known.id,
+        "caller": "" if known.caller is None else known.caller.name,
+        "key": "" if key is None else key.id,
+        "user": "" if known.caller is None else known.caller.user,
+        "method": method,
+        "route": route,
+        "index": index if is_name(index) else "",
+        "status": status,
+        "tokens": known.tokens,
+    }
+
+
+def _note(hub: Hub, scope: Scope, details: dict[str, Any], seconds: float, size: int) -> None:
+    known: noted.Noted = scope["clew.noted"]
+    hub.measures.request(details["route"], details["method"], details["status"], seconds)
+    for each in known.questions:
+        hub.measures.question(each.index, each.kind, each.method, each.seconds)
+    if details["route"] in health.PATHS:
+        return
+    peer = scope["client"][0] if scope.get("client") else ""
+    hub.audit.add({**details, "peer": peer})
+    logs.tell_request({**details, "ms": round(seconds * 1000, 1), "bytes": size})

@@ -1,0 +1,290 @@
+"""An index as one archive: a committed generation, whatever is written meanwhile.
+
+A backup is a tar file, gzipped where its name says so. It holds the SQLite files and the segments
+of one generation, and behind them a list of these with their digests, without which it is none.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from clew import sqlite
+from clew.display import Shown
+from clew.errors import DamagedIndex, InputError, StoreError
+from clew.private import make_folder, make_inner_folder, open_file
+from clew.store import opening
+from clew.store.database import FILE, Database
+from clew.store.segments import SUFFIX, MissingSegment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_VERSION = 1
+_LIST = "backup.json"  # the last member
+_PAID = ("calls.sqlite", "embeddings.sqlite")  # what was paid for, beside the index
+_MEMBER = re.compile(rf"(?:index|calls|embeddings)\.sqlite|segments/[0-9]{{6,}}{re.escape(SUFFIX)}")
+_LIST_BYTES = 1 << 24
+_PIECE = 1 << 20
+_LEVEL = 1  # of gzip: vectors hardly shrink, and texts do at once
+_TRIES = 50  # to open the segments of a generation while merges replace them
+_BUSY_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Backup(Shown):
+    """An archive of an index, or what came of one."""
+
+    path: str
+    generation: int
+    n_documents: int
+    n_bytes: int  # of the archive
+
+
+def write(folder: Path, target: Path) -> Backup:
+    """Write the newest generation of an index to an archive; nobody has to wait for it.
+
+    Raises InputError for a target that is there, or is no archive's, and for an index that another
+    store keeps; NotAnIndex; and StoreError where it cannot be written.
+    """
+    zipped = _is_zipped(target)
+    _check_target(folder, target)
+    if opening.named_in(folder) is not None:
+        raise InputError(f"{folder} is kept by another store, which has backups of its own")
+    try:
+        with ExitStack() as stack:
+            # Beside the target, so that it can be renamed; killed, only this folder is left.
+            place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+            stack.callback(shutil.rmtree, place, ignore_errors=True)
+            database, segments = stack.enter_context(_generation(folder))
+            generation = int(database.meta("generation"))
+            database.copy(place / FILE)
+            for name in _PAID:  # later: they hold at least what the generation needs
+                _copy_paid(folder / name, place / name, generation)
+            found = place / target.name
+            with open_file(found) as file:
+                _write(file, place, segments, generation, zipped=zipped)
+                file.flush()
+                os.fsync(file.fileno())
+            made = Backup(
+                path=str(target),
+                generation=generation,
+                n_documents=len(database.live_documents()),
+                n_bytes=found.stat().st_size,
+            )
+            _check_target(folder, target)
+            found.replace(target)
+    except sqlite.Error as error:
+        raise StoreError(f"{folder} cannot be copied ({error}): 'clew check' says more") from error
+    except OSError as error:
+        raise StoreError(
+            f"{target} cannot be written ({error.strerror or error}): name another place"
+        ) from error
+    return made
+
+
+def _is_zipped(target: Path) -> bool:
+    if target.name.endswith(".tar.gz") or target.suffix == ".tgz":
+        return True
+    if target.suffix == ".tar":
+        return False
+    raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
+
+
+def _check_target(folder: Path, target: Path) -> None:
+    if target.exists():
+        raise InputError(f"{target} is there already, and no backup is overwritten: name another")
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {target.parent}: make it first")
+    if folder.resolve() in target.resolve().parents:
+        raise InputError(f"{target} is in the index itself: name another place")
+
+
+@contextmanager
+def _generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
+    """Give a database whose read transaction is open, and its segments, open, too.
+
+    So both stay readable, whoever replaces them.
+    """
+    for tries in range(_TRIES):
+        with ExitStack() as stack:
+            database = stack.enter_context(closing(Database(folder)))
+            database.freeze()
+            try:
+                segments = {
+                    f"segments/{each.name}{SUFFIX}": stack.enter_context(
+                        (folder / "segments" / f"{each.name}{SUFFIX}").open("rb")
+                    )
+                    for each in database.segments()
+                }
+            except FileNotFoundError as error:
+                if tries < _TRIES - 1:
+                    continue  # a merge or a compaction came between
+                raise MissingSegment(f"{error.filename} is missing: see 'clew check'") from error
+            yield database, segments
+            return
+
+
+def _copy_paid(path: Path, copy: Path, generation: int) -> None:
+    if not path.exists():
+        return
+    with closing(sqlite.connect(path, wait=_BUSY_S)) as connection:
+        sqlite.copy(connection, copy)
+    with closing(sqlite.connect(copy, wait=_BUSY_S)) as connection:
+        # What later writes cost is not of this generation.
+        if sqlite.rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'cost'"):
+            connection.execute("DELETE FROM cost WHERE generation > ?", (generation,))
+
+
+def _write(
+    file: BinaryIO,
+    place: Path,
+    segments: Mapping[str, BinaryIO],
+    generation: int,
+    *,
+    zipped: bool,
+) -> None:
+    with ExitStack() as stack:
+        sink: BinaryIO | gzip.GzipFile = file
+        if zipped:
+            sink = stack.enter_context(gzip.GzipFile("", "wb", _LEVEL, file, mtime=0))
+        archive = stack.enter_context(
+            tarfile.open(fileobj=sink, mode="w", format=tarfile.PAX_FORMAT)
+        )
+        files: dict[str, Any] = {}
+        for name in (FILE, *_PAID):
+            if (place / name).exists():
+                with (place / name).open("rb") as source:
+                    files[name] = _add(archive, name, source)
+        for name, segment in segments.items():
+            files[name] = _add(archive, name, segment)
+        told = {"version": _VERSION, "generation": generation, "files": files}
+        _add(archive, _LIST, BytesIO(json.dumps(told, indent=1).encode()))
+
+
+def _add(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
+    """Add a file to an archive; return its size and digest."""
+    member = tarfile.TarInfo(name)
+    member.size = source.seek(0, os.SEEK_END)
+    member.mode = 0o600
+    source.seek(0)
+    hashing = _Hashing(source)
+    archive.addfile(member, hashing)
+    return {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
+
+
+class _Hashing:
+    """A file that notes what was read of it."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.digest = sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        found = self._source.read(size)
+        self.digest.update(found)
+        return found
+
+
+# -- and back --------------------------------------------------------------------------------------
+
+
+def check_new(folder: Path) -> None:
+    """Raise InputError where a folder is there and not empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there already, and is not overwritten: name another")
+
+
+@contextmanager
+def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
+    """Give a folder with the files of an archive, each as it was written; rename it at the end.
+
+    Raises InputError for what is no whole backup, or where `folder` is there; StoreError where it
+    cannot be written. Where the block raises nothing is left.
+    """
+    check_new(folder)
+    try:
+        if not folder.parent.exists():
+            folder.parent.mkdir(parents=True)
+        place = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            found = _unpack(source, place / "index")
+            yield place / "index", found
+            check_new(folder)
+            if folder.exists():
+                folder.rmdir()
+            (place / "index").rename(folder)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    except OSError as error:
+        raise StoreError(
+            f"{source} cannot be restored to {folder} ({error.strerror or error}): see what is in"
+            f" the way"
+        ) from error
+
+
+def _unpack(source: Path, place: Path) -> Backup:
+    try:
+        size = source.stat().st_size
+        with tarfile.open(source, "r:*") as archive:
+            told, files = _files(archive, place)
+    except FileNotFoundError as error:
+        raise InputError(f"there is no backup {source}: name the file") from error
+    except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
+        raise InputError(
+            f"{source} is no whole backup ({error}): it is damaged, or was cut off"
+        ) from error
+    if told is None or told.get("version") != _VERSION or told.get("files") != files:
+        raise InputError(f"{source} is no whole backup: its list of files does not fit them")
+    try:
+        with closing(Database(place)) as database:
+            found = int(database.meta("generation"))
+            if found != told.get("generation"):
+                raise InputError(f"{source} is no whole backup: its generation is {found}")
+            database.tell_generation()
+            n_documents = len(database.live_documents())
+    except DamagedIndex as error:
+        raise InputError(f"{source} holds a damaged index ({error}): take another") from error
+    return Backup(
+        path=str(source), generation=int(told["generation"]), n_documents=n_documents, n_bytes=size
+    )
+
+
+def _files(archive: tarfile.TarFile, place: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Write the files of an archive, of known names only; return its list, and what there is."""
+    make_folder(place)
+    make_inner_folder(place / "segments")
+    told: dict[str, Any] | None = None
+    files: dict[str, Any] = {}
+    for member in archive:
+        content = archive.extractfile(member) if member.isreg() else None
+        is_known = member.name == _LIST or _MEMBER.fullmatch(member.name)
+        if content is None or not is_known or member.name in files or told is not None:
+            raise InputError(
+                f"{archive.name!s} is no backup of an index: it has {member.name!r:.100}"
+            )
+        if member.name == _LIST:
+            found = json.loads(content.read(_LIST_BYTES))
+            told = found if isinstance(found, dict) else {}
+            continue
+        hashing = _Hashing(content)  # type: ignore[arg-type]
+        with open_file(place / member.name) as file:
+            while piece := hashing.read(_PIECE):
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        files[member.name] = {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
+    return told, files
