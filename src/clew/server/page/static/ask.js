@@ -77,9 +77,9 @@ export async function show(main, { parameters, index }) {
     const turn = begin(question, { ...body, history: history_ });
     talk.turns.push(turn);
     list.append(turn.node);
-    turn.node.scrollIntoView({ block: "start", behavior: calm() });
     talk.running = turn.stop;
     shape();
+    turn.node.scrollIntoView({ block: "start", behavior: calm() });
     await turn.done;
     talk.running = null;
     shape();
