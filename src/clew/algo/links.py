@@ -193,7 +193,7 @@ class Column:
         return self.ranges(ends[:1], ends[1:])
 
 
-_SMALL = 1 << 20  # bytes of an array that is read as a whole
+_SMALL = 1 << 25  # bytes of an array that is read as a whole
 
 
 def column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
