@@ -33,7 +33,10 @@ class ServerSettings:
     specs: Specs = field(default_factory=Specs)
     prices: Mapping[str, Price] | None = None
     threads: int = 4  # searches and answers at one time; others wait
-    connections: int = 1_000  # more are refused with 503
+    connections: int = 1_000  # requests under way; more are refused with 503
+    sockets: int = 4_000  # connections; more are closed with 503
+    head_s: float = 15.0  # for the head of a request
+    body_s: float = 30.0  # for its body, and more as more of it has come
     body_bytes: int = 1 << 20  # of a request that is no upload
     upload_bytes: int = 1 << 28  # of all files of one upload
     upload_files: int = 1_000
