@@ -83,7 +83,7 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
-        is_open = scope["path"] in OPEN_PATHS  # what looks after containers knows no names
+        is_open = get_path(scope) in OPEN_PATHS  # what looks after containers knows no names
         host = _host(f"//{headers.get('host', '')}")
         if not is_open and host not in self._settings.allowed_hosts:
             return forbidden("this server is not called by that name: see --allow-host")
@@ -95,6 +95,11 @@ class Guard:
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
         return None
+
+
+def get_path(scope: Scope) -> str:
+    """Return the path of a request as routes have it."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def protect(headers: MutableHeaders) -> None:

@@ -23,6 +23,7 @@ from clew.server.logs import configure as log_to_stderr
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from clew.server.hub import Hub
     from clew.server.settings import ServerSettings
 
 __all__ = ["check_open", "config_of", "log_to_stderr", "serve"]
@@ -60,6 +61,7 @@ def config_of(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        root_path=settings.root_path,
         lifespan="on",
         timeout_keep_alive=15,
         timeout_graceful_shutdown=_GRACE_S,
@@ -83,7 +85,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.started:
-            self._app.state.hub.stopping.set()
+            hub: Hub = self._app.state.hub
+            hub.stopping.set()
+            hub.jobs.begin_none()
         await super().shutdown(sockets)
 
 
