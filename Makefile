@@ -21,7 +21,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: $(ADAPTERS) test-adapters help demo docs test test-slow test-page lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: $(ADAPTERS) test-adapters help demo serve docs test test-slow test-page lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -31,6 +31,10 @@ help: ## show this list
 
 demo: $(DEMO)/ready ## index a few documents and ask about them, without a key
 	@$(DEMO)/bin/python examples/demo.py
+
+serve: .venv-serve/ready ## serve an index of the example corpus, on this machine alone
+	@test -e polar.clew || .venv-serve/bin/clew index examples/polar --into polar.clew
+	@.venv-serve/bin/clew serve polar.clew --home .serve-home $(ARGUMENTS)
 
 test: lint types ## check style, types and architecture, and run the tests
 	@$(DEV)/bin/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
@@ -100,6 +104,8 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
+	@$(LOCK) --output-file requirements/serve.txt --constraints requirements/dev.txt \
+		--extra models --extra openai --extra files --extra watch --extra server
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site --extra openai
 	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
 		--extra models --extra openai --extra files --extra server

@@ -40,8 +40,8 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "serve": "--home --host --port --allow-host --proxy --llm --price --reranker --threads "
-    "--log-format",
+    "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --reranker "
+    "--threads --stop-jobs --log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "

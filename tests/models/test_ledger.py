@@ -4,6 +4,7 @@ import errno
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
@@ -336,3 +337,22 @@ def test_nothing_is_asked_where_no_space_can_be_held(ledger, monkeypatch):
     with pytest.raises(StoreError, match="No space left on device"):
         Conversation(chat, ledger=ledger).complete([Prompt(user="Who?")])
     assert not asked
+
+
+def test_many_hold_room_at_one_time(tmp_path):
+    """Whoever is done deletes the file that others hold, who make it anew and are never refused."""
+
+    def hold(path):
+        ledger = Ledger(path)
+        for _ in range(40):
+            with ledger.room():
+                ledger.check_room()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(hold, [tmp_path / "calls.sqlite"] * 8)) == [None] * 8
+    finally:
+        sys.setswitchinterval(before)
+    assert not list(tmp_path.glob("*.room"))

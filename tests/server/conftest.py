@@ -21,6 +21,7 @@ from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.indexes import Indexes
 from clew.server.keys import KeyOptions, Keys
+from clew.server.run import config_of
 from clew.testing import models, small_documents
 from tests.server.served import JobHome, install
 
@@ -64,8 +65,9 @@ class Home:
     @contextmanager
     def serving(self, opener=open_small, **changes):
         """Serve this home on a free port of this machine; give the address."""
-        app = application(replace(self.settings, **changes), opener)
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="on")
+        settings = replace(self.settings, **changes)
+        config = config_of(application(settings, opener), settings)
+        config.host, config.port = "127.0.0.1", 0
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -1,6 +1,11 @@
 """What a browser was led to send is refused, and every reply has its headers."""
 
+from dataclasses import replace
+
+import httpx2
 import pytest
+
+from clew.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -85,3 +90,27 @@ def test_too_many_at_once_are_refused_politely(home):
     assert busy.status_code == 503
     assert busy.json()["error"]["code"] == "busy"
     assert busy.headers["retry-after"] == "1"
+
+
+def test_below_a_path_of_a_proxy(home):
+    """Which takes it off: routes are the same, and addresses that are told have it."""
+    key = home.key()
+    with home.serving(root_path="/clew") as address:
+        assert httpx2.get(f"{address}/healthz", headers={"Host": "10.1.2.3"}).status_code == 200
+        tools = httpx2.post(
+            f"{address}/openwebui/search", json={"query": "Comet", "count": 1}, headers=key
+        ).json()
+    assert tools[0]["link"].startswith(f"{address}/clew/indexes/small/documents/")
+    for odd in ("clew", "/", "/a/", "//a", "/a b"):
+        with pytest.raises(InputError, match="a root path is such as '/clew'"):
+            replace(home.settings, root_path=odd)
+
+
+def test_a_cookie_is_for_https_where_the_proxy_has_it(home):
+    """A proxy of ours says so; nobody else is believed."""
+    text = home.key()["Authorization"].removeprefix("Bearer ")
+    for proxies, is_secure in ((("testclient",), True), ((), False)):
+        with home.client(proxies=proxies) as client:
+            headers = {"X-Forwarded-Proto": "https"}
+            sent = client.post("/api/v1/session", json={"key": text}, headers=headers)
+            assert ("Secure" in sent.headers["set-cookie"]) == is_secure

@@ -73,6 +73,12 @@ def _home(home: Path | None) -> Path:
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-User names the user in the audit log; may be repeated.",
 )
+@click.option(
+    "--root-path",
+    default="",
+    metavar="PATH",
+    help="What a proxy takes off the front of each path, such as /clew.",
+)
 @llm_option
 @PAID_OPTIONS["priced"]
 @reranker_option
@@ -83,6 +89,11 @@ def _home(home: Path | None) -> Path:
     show_default=True,
     metavar="N",
     help="Searches and answers at one time; others wait.",
+)
+@click.option(
+    "--stop-jobs",
+    is_flag=True,
+    help="End jobs with the server, behind what they have at hand; the next server goes on.",
 )
 @click.option(
     "--log-format",
@@ -98,10 +109,13 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
     port: int,
     hosts: tuple[str, ...],
     proxies: tuple[str, ...],
+    root_path: str,
     llm: str | None,
     priced: tuple[str, ...],
     reranker: str | None,
     threads: int,
+    *,
+    stop_jobs: bool,
     log_format: str,
 ) -> None:
     """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
@@ -124,6 +138,8 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         specs=Specs(llm=llm, reranker=reranker),
         prices=prices,
         threads=threads,
+        root_path=root_path,
+        stop_jobs=stop_jobs,
     )
 
     def tell(address: str) -> None:

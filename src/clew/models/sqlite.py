@@ -21,7 +21,7 @@ import apsw
 
 from clew import sqlite
 from clew.errors import StoreError
-from clew.private import make_file
+from clew.private import open_file
 from clew.sqlite import Connection
 
 __all__ = ["Connection", "DamagedFile", "DatabaseFile", "mending"]
@@ -249,9 +249,11 @@ _RANGES: Mapping[str, tuple[Any, Any]] = {  # of the values of a key, by its typ
 
 
 def _allocate(path: Path, size: int) -> None:
-    """Make a file of zeros that takes its space on the disk."""
-    make_file(path)
-    with path.open("r+b") as file:
+    """Make a file of zeros that takes its space on the disk.
+
+    Others may delete it at any time, whose requests are done.
+    """
+    with open_file(path) as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
         else:

@@ -24,7 +24,7 @@ def base_of(request: HTTPConnection, settings: ServerSettings) -> str:
     scheme = request.url.scheme
     if peer in settings.proxies and request.headers.get("x-forwarded-proto") == "https":
         scheme = "https"
-    return f"{scheme}://{host}"
+    return f"{scheme}://{host}{settings.root_path}"
 
 
 def document_address(

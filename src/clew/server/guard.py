@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 
 from clew.server.endpoints import refused
@@ -24,6 +25,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+_BYTES_A_SECOND = 10_000  # of a body that is longer under way
 _NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 
@@ -56,21 +58,48 @@ class Guard:
             return
         self._under_way += 1
         try:
-            await self._app(scope, receive, with_headers)
+            await self._app(scope, self._in_time(receive), with_headers)
         finally:
             self._under_way -= 1
 
+    def _in_time(self, receive: Receive) -> Receive:
+        """Return what receives the body of a request, and refuses one that comes too slowly."""
+        until, is_whole = anyio.current_time() + self._settings.body_s, False
+
+        async def received() -> Message:
+            nonlocal until, is_whole
+            if is_whole:  # what comes now is the end of the connection
+                return await receive()
+            message: Message | None = None
+            with anyio.CancelScope(deadline=until):
+                message = await receive()
+            if message is None:
+                raise Refusal(408, "too_slow", "the body came too slowly", {"Connection": "close"})
+            is_whole = not message.get("more_body", False)
+            until += len(message.get("body", b"")) / _BYTES_A_SECOND
+            return message
+
+        return received
+
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
-        is_open = scope["path"] in OPEN_PATHS  # what looks after containers knows no names
+        is_open = get_path(scope) in OPEN_PATHS  # what looks after containers knows no names
         host = _host(f"//{headers.get('host', '')}")
         if not is_open and host not in self._settings.allowed_hosts:
             return forbidden("this server is not called by that name: see --allow-host")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            sentence = "a request has one length: send Content-Length or Transfer-Encoding"
+            return Refusal(400, "invalid_input", sentence, {"Connection": "close"})
         if _is_led(scope["method"], headers):
             return forbidden("a page of another site may not use this server")
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
         return None
+
+
+def get_path(scope: Scope) -> str:
+    """Return the path of a request as routes have it."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def protect(headers: MutableHeaders) -> None:

@@ -15,6 +15,7 @@ import uvicorn
 from clew.errors import InputError
 from clew.server.app import application
 from clew.server.books import Books
+from clew.server.connections import protocol
 from clew.server.indexes import Indexes
 from clew.server.keys import Keys
 from clew.server.logs import configure as log_to_stderr
@@ -22,9 +23,10 @@ from clew.server.logs import configure as log_to_stderr
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from clew.server.hub import Hub
     from clew.server.settings import ServerSettings
 
-__all__ = ["check_open", "log_to_stderr", "serve"]
+__all__ = ["check_open", "config_of", "log_to_stderr", "serve"]
 
 _GRACE_S = 30  # for what is under way when the server is asked to stop
 _HEADER_BYTES = 65_536
@@ -42,23 +44,30 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}"
     app = application(settings)
-    config = uvicorn.Config(
+    server = _Server(config_of(app, settings), app, lambda: on_ready(address))
+    with listening, _ended_by_signals():
+        server.run(sockets=[listening])
+    if not server.started:
+        raise InputError("the server could not start: see the log")
+
+
+def config_of(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
+    """Return how an application is served."""
+    return uvicorn.Config(
         app,
+        http=protocol(settings),
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        root_path=settings.root_path,
         lifespan="on",
         timeout_keep_alive=15,
         timeout_graceful_shutdown=_GRACE_S,
         h11_max_incomplete_event_size=_HEADER_BYTES,
         backlog=_WAITING,
     )
-    server = _Server(config, app, lambda: on_ready(address))
-    with listening, _ended_by_signals():
-        server.run(sockets=[listening])
-    if not server.started:
-        raise InputError("the server could not start: see the log")
 
 
 class _Server(uvicorn.Server):
@@ -76,7 +85,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.started:
-            self._app.state.hub.stopping.set()
+            hub: Hub = self._app.state.hub
+            hub.stopping.set()
+            hub.jobs.begin_none()
         await super().shutdown(sockets)
 
 

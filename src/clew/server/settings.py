@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PORT = 8765
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -30,10 +31,14 @@ class ServerSettings:
     port: int = PORT
     hosts: tuple[str, ...] = ()  # further names by which browsers may call the server
     proxies: tuple[str, ...] = ()  # addresses of peers whose identity headers are believed
+    root_path: str = ""  # what a proxy takes off the front of each path
     specs: Specs = field(default_factory=Specs)
     prices: Mapping[str, Price] | None = None
     threads: int = 4  # searches and answers at one time; others wait
-    connections: int = 1_000  # more are refused with 503
+    connections: int = 1_000  # requests under way; more are refused with 503
+    sockets: int = 4_000  # connections; more are closed with 503
+    head_s: float = 15.0  # for the head of a request
+    body_s: float = 30.0  # for its body, and more as more of it has come
     body_bytes: int = 1 << 20  # of a request that is no upload
     upload_bytes: int = 1 << 28  # of all files of one upload
     upload_files: int = 1_000
@@ -45,6 +50,8 @@ class ServerSettings:
     def __post_init__(self) -> None:
         for name in self.indexes:
             check_name(name)
+        if self.root_path and not _ROOT_PATH.fullmatch(self.root_path):
+            raise InputError(f"a root path is such as '/clew', not {self.root_path!r:.80}")
 
     @property
     def is_local(self) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NOBODY = ""  # the key of requests that need none
 
+_IS_VALID = "SELECT 1 FROM key WHERE id = ? AND revoked IS NULL"
 _LOOK_S = 0.05  # how often one that waits for others looks again
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 
@@ -90,6 +91,8 @@ class KeySpending:
         name, day = NOBODY if key is None else key.id, _day()
         with self.books.writing() as connection:
             if key is not None:
+                if not rows(connection, _IS_VALID, (name,)):
+                    raise BudgetSpent(f"the key {key.name!r} was revoked: nothing more is bought")
                 spent = _sums(connection, name, day)
                 if sentence := _lacking(key, spent, worst):
                     raise BudgetSpent(sentence)

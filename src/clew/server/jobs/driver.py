@@ -62,6 +62,7 @@ class Jobs:
         self._tidy_at = 0.0
         self._driving = ExitStack()
         self._is_driver = False
+        self._begins = True
 
     # -- what routes ask for ------------------------------------------------------------------
 
@@ -138,7 +139,10 @@ class Jobs:
             self._tidy()
         for job in self.queue.running():
             self._look_after(job)
-        while (claimed := self.queue.claim(self._settings.jobs, self._run)) is not None:
+        while (
+            self._begins
+            and (claimed := self.queue.claim(self._settings.jobs, self._run)) is not None
+        ):
             self._start(claimed)
         return bool(self.queue.running())
 
@@ -212,6 +216,10 @@ class Jobs:
             _signal(pid, signal.SIGKILL, whole=True)
 
     # -- the end of a server ------------------------------------------------------------------
+
+    def begin_none(self) -> None:
+        """Start no process any more: the next server does."""
+        self._begins = False
 
     def stop(self) -> None:
         """End what runs, behind what it has at hand; a server that starts later goes on with it."""

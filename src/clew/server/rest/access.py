@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
 from clew.errors import InputError
+from clew.server.addresses import base_of
 from clew.server.bodies import Body
 from clew.server.callers import COOKIE, Caller
 from clew.server.endpoints import Call, RestEndpoint
@@ -119,7 +120,7 @@ async def begin_session(call: Call) -> Response:
         max_age=int(SESSION_S),
         httponly=True,
         samesite="strict",
-        secure=call.request.url.scheme == "https",
+        secure=base_of(call.request, call.hub.settings).startswith("https:"),
     )
     return reply
 

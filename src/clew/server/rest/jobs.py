@@ -162,9 +162,11 @@ async def job_events(call: Call) -> StreamingResponse:
 
 
 async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
-    queue = call.hub.jobs.queue
+    queue, key = call.hub.jobs.queue, call.caller.key
     quiet_since = anyio.current_time()
     while not call.hub.stopping.is_set():  # then the client asks the next server for the rest
+        if key is not None and await run_sync(call.hub.keys.by_id, key.id) is None:
+            return  # it was revoked
         job = await run_sync(queue.get, job_id)  # first: what it told before its end is all there
         found = await run_sync(queue.events, job_id, last)
         for each in found:
