@@ -1012,6 +1012,7 @@ class Index:
         except StoreError:  # the index does not need its ledger
             return []
 
+    @checked
     def backup(self, path: str | Path) -> Backup:
         """Write the newest generation to an archive, NAME.tar.gz or NAME.tar, while others write.
 
