@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import clew
 from clew import testing
 from clew.models import Prompt, Reply, is_late
 from clew.models.cosine import Cosine
@@ -33,8 +35,8 @@ def test_hashes_are_the_same_in_every_process():
     )
     seen = {
         subprocess.run(
-            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True,
-            text=True, check=True,
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(clew.__file__).parents[1])},
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip

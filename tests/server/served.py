@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from clew.server import ServerSettings, application
 from clew.server.books import Books
 from clew.server.indexes import Indexes
+from clew.server.jobs.driver import LEFT
 from clew.server.jobs.places import folder_of
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
@@ -120,6 +121,8 @@ class JobHome:
                 if job.pid is not None:
                     with suppress(ProcessLookupError):
                         os.killpg(job.pid, signal.SIGKILL)
+        for child in LEFT:
+            child.wait()
 
 
 def until(look, seconds=30.0):

@@ -45,7 +45,7 @@ _LOCK = "driver.lock"
 _log = logging.getLogger(__name__)
 
 # Processes that go on when their server has ended. Python would complain of one that is let go of.
-_LEFT: list[subprocess.Popen[bytes]] = []
+LEFT: list[subprocess.Popen[bytes]] = []
 
 
 class Jobs:
@@ -177,8 +177,8 @@ class Jobs:
 
     def _reap(self) -> None:
         """Take note of processes that have ended, so that the system can forget them."""
-        for each in [each for each in _LEFT if each.poll() is not None]:
-            _LEFT.remove(each)
+        for each in [each for each in LEFT if each.poll() is not None]:
+            LEFT.remove(each)
         for job_id, child in list(self._children.items()):
             if child.poll() is not None:
                 job = self.queue.get(job_id)
@@ -236,7 +236,7 @@ class Jobs:
 
     def close(self) -> None:
         """Let go of the queue; what runs goes on."""
-        _LEFT.extend(each for each in self._children.values() if each.poll() is None)
+        LEFT.extend(each for each in self._children.values() if each.poll() is None)
         self._children.clear()
         self._driving.close()
         self._is_driver = False

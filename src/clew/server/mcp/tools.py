@@ -144,7 +144,9 @@ class Fetched(_Reply):
 
 def fetch(place: Place, given: Fetch) -> Fetched:
     """Return the text behind an id."""
-    index, _, name = given.id.partition("/")
+    index, slash, name = given.id.partition("/")
+    if not slash:
+        raise InputError(f"an id is INDEX/DOCUMENT, as search gives it, not {given.id!r:.200}")
     scoped = place.one(index)
     document, start, end = _ranged(scoped, name)
     total = len(document.text)
