@@ -14,7 +14,7 @@ _REFUSED = (
     b"HTTP/1.1 503 Service Unavailable\r\n"
     b"Content-Length: 0\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
 )
-_FILES = 512  # that are open beside sockets: indexes, jobs, libraries
+_FILES = 2_048  # that are open beside sockets: indexes, jobs, and connections to be refused
 
 
 def protocol(settings: ServerSettings) -> type[asyncio.Protocol]:

@@ -30,7 +30,7 @@ __all__ = ["check_open", "config_of", "log_to_stderr", "serve"]
 
 _GRACE_S = 30  # for what is under way when the server is asked to stop
 _HEADER_BYTES = 65_536
-_WAITING = 2_048  # connections that the system holds before they are taken
+_WAITING = 512  # connections that the system holds before they are taken
 _log = logging.getLogger(__name__)
 
 

@@ -1,0 +1,23 @@
+"""Memory of a server that is asked and written to for long; CLEW_MINUTES says how long."""
+
+import os
+
+import pytest
+
+import clew
+from benchmarks.run import made
+from benchmarks.serving import for_long, serving
+
+pytest.importorskip("ctranslate2")
+
+
+@pytest.mark.slow
+def test_memory_stays(tmp_path):
+    """After the first minutes it grows by less than a tenth."""
+    documents, questions = made(500, 100)
+    with clew.open(tmp_path / "made.clew") as index:
+        index.add(documents)
+    with serving(tmp_path / "made.clew") as server:
+        found = for_long(server, questions, int(os.environ.get("CLEW_MINUTES", "6")))
+    assert len(found) > 3
+    assert found[-1] < 1.1 * max(found[: len(found) // 2])
