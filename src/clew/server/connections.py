@@ -19,7 +19,8 @@ _FILES = 2_048  # that are open beside sockets: indexes, jobs, and connections t
 
 def protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
     """Return what speaks HTTP on each connection of a server."""
-    most = min(settings.sockets, _files(settings.sockets + _FILES) - _FILES)
+    files = _files(settings.sockets + _FILES)
+    most = min(settings.sockets, max(files - _FILES, files // 4))
 
     class Bounded(H11Protocol):
         """Closes connections beyond so many, and those on which no whole request comes in time."""
@@ -65,5 +66,8 @@ def _files(wanted: int) -> int:
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted
     more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+    except (OSError, ValueError):  # what is around it forbids that
+        return soft
     return more
