@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.server.hub import Hub
+    from clew.server.keys import Key
 
 _PROBE = "ready"  # a file of the home, written to see whether it can be
 _FRESH_S = 1.0  # how long an answer is good: asking often costs nothing
@@ -76,7 +77,7 @@ async def _metrics(call: Call) -> Response:
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-def _lines(hub: Hub, key: object) -> list[str]:
+def _lines(hub: Hub, key: Key | None) -> list[str]:
     """Return all measures; of what keys spent only that of one, where one is given."""
     lines = hub.measures.lines()
     lines += written("clew_jobs", "gauge", labelled(hub.jobs.queue.counts(), "state"))
@@ -84,8 +85,7 @@ def _lines(hub: Hub, key: object) -> list[str]:
     names = {each.id: each.name for each in hub.keys.all()}
     spent = hub.spending.totals()
     if key is not None:
-        own = getattr(key, "id", "")
-        spent = {own: spent[own]} if own in spent else {}
+        spent = {key.id: spent[key.id]} if key.id in spent else {}
     tokens: dict[str, float] = {}
     usd: dict[str, float] = {}
     # The biggest have a name of their own, so that no number of keys makes this long.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -49,13 +50,14 @@ class Watch:
 
         method = scope["method"] if scope["method"] in _METHODS else _UNKNOWN
         hub.measures.under_way += 1
-        failed = _GONE
+        failed = _FAILED
         try:
             with tracing.span(method, {"clew.request": known.id}, headers=headers) as span:
                 try:
                     await self._app(scope, receive, counted)
-                except Exception:
-                    failed = _FAILED
+                    failed = _GONE
+                except CancelledError:
+                    failed = _GONE
                     raise
                 finally:
                     route = getattr(scope.get("route"), "path", _UNKNOWN)
