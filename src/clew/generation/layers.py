@@ -75,13 +75,16 @@ class Parts:
         """Return a row of a column of numbers; no other one is read."""
         return int(self.assembly.values(name, np.array([row]))[0])
 
+    def stored_row(self, layer: str, row: int) -> int:
+        """Return the stored row of a row of a layer; no other one is read."""
+        return int(self.assembly.stored_rows(layer, np.array([row]))[0])
+
     def document(self, row: int) -> Document:
         """Return the document in a row of this generation."""
         return self._documents.get(row, lambda: self._read_document(row))
 
     def _read_document(self, row: int) -> Document:
-        stored = self.assembly.stored_rows("document", np.array([row]))
-        return self.view.documents(stored.tolist())[0]
+        return self.view.documents([self.stored_row("document", row)])[0]
 
     def document_rows(self, ids: Sequence[str]) -> list[int]:
         """Return the row of each document id, -1 where there is none."""
@@ -281,8 +284,7 @@ class _SameRanges(_Ranges):
 
 class _Chunks(_Ranges):
     def tokens(self, row: int) -> NDArray[np.float32]:
-        [stored] = self._parts.assembly.stored_rows("chunk", np.array([row])).tolist()
-        return self._parts.tokens("chunk", stored)
+        return self._parts.tokens("chunk", self._parts.stored_row("chunk", row))
 
 
 class _Units(_Ranges):
@@ -329,9 +331,8 @@ class _Units(_Ranges):
         statement = self._statement(row)
         if statement >= 0:
             return self._parts.tokens("statement", statement)
-        chunk = np.array([self._value("chunk", row)])
-        [stored] = self._parts.assembly.stored_rows("chunk", chunk).tolist()
-        tokens = self._parts.tokens("chunk", stored)
+        chunk = self._parts.stored_row("chunk", self._value("chunk", row))
+        tokens = self._parts.tokens("chunk", chunk)
         return tokens[self._value("first_token", row) : self._value("last_token", row)]
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_]:
@@ -340,7 +341,7 @@ class _Units(_Ranges):
 
     def _statement(self, row: int) -> int:
         """Return the stored statement that a unit is, -1 for a sentence."""
-        return int(self._parts.assembly.stored_rows("unit.statement", np.array([row]))[0])
+        return self._parts.stored_row("unit.statement", row)
 
 
 class _Keyed(_StoredLayer):
@@ -378,19 +379,19 @@ class _Entities(_Keyed):
 
     def _name_of(self, row: int) -> str:
         """Return the entity as it was first written: in a unit, an extraction, or a title."""
-        value, assembly = self._parts.value, self._parts.assembly
+        value = self._parts.value
         mention = value("entity.mention", row)
         if mention >= 0:
             unit = value("mention.unit", mention)
             place = slice(value("mention.start", mention), value("mention.end", mention))
-            [statement] = assembly.stored_rows("unit.statement", np.array([unit])).tolist()
+            statement = self._parts.stored_row("unit.statement", unit)
             if statement >= 0:
                 return self._parts.text("statement", "n_bytes", statement)[place]
             document = value("chunk.document", value("unit.chunk", unit))
             return self._parts.document(document).text[place]
         description = value("entity.description", row)
         if description >= 0:
-            [stored] = assembly.stored_rows("description", np.array([description])).tolist()
+            stored = self._parts.stored_row("description", description)
             return self._parts.text("description", "n_name", stored)
         titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
         title = self._parts.document(int(titles[0])).title
