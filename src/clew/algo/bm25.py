@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.algo.ascending import find
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def bm25_scores_of(
     """Return `bm25_scores` of some chunks. O(chunks log n_chunks) for each term."""
     scores = np.zeros(len(chunks))
     for posting in _rarest_first(postings, lengths, terms, k1):
-        rows, places = _found(posting.chunks, chunks)
+        rows, places = find(posting.chunks, chunks)
         scores[rows] += posting.gains(places, lengths, k1, b)
     return scores
 
@@ -110,7 +111,7 @@ def bm25_best(
         if least > left + _ROUNDING:
             may = scores + left + _ROUNDING >= least
             chunks, scores = chunks[may], scores[may]
-            rows, places = _found(posting.chunks, chunks)
+            rows, places = find(posting.chunks, chunks)
             scores[rows] += posting.gains(places, lengths, k1, b)
         else:
             gains = posting.gains(slice(None), lengths, k1, b)
@@ -128,17 +129,6 @@ def _rarest_first(
         idf = np.log1p((n_chunks - len(chunks) + 0.5) / (len(chunks) + 0.5))
         found.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
     return sorted(found, key=lambda posting: len(posting.chunks))
-
-
-def _found(
-    among: NDArray[np.integer], chunks: NDArray[np.integer]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which of some chunks are among ascending ones, and where."""
-    if not len(among):
-        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
-    places = np.minimum(np.searchsorted(among, chunks.astype(among.dtype)), len(among) - 1)
-    rows = np.flatnonzero(among[places] == chunks)
-    return rows, places[rows]
 
 
 def _together(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.algo import ascending
 from clew.algo.links import StoredLink, check_link
 
 if TYPE_CHECKING:
@@ -37,11 +38,7 @@ class FreshRows:
 
     def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
         """Return which of some rows are among these, and their places."""
-        if not len(self.rows):
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        found = np.flatnonzero(self.rows[places] == rows)
-        return found, places[found]
+        return ascending.find(self.rows, rows)
 
     def entries_of(self, row: int) -> _Row | None:
         """Return the columns and weights of a row, None where it is not among these."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from clew.algo.ascending import find
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ class Local:
 
     def of(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return the (len(nodes),) scores of some nodes."""
-        places = np.minimum(np.searchsorted(self.nodes, nodes), max(len(self.nodes) - 1, 0))
-        if not len(self.nodes):
-            return np.zeros(len(nodes))
-        return np.where(self.nodes[places] == nodes, self.scores[places], 0.0)
+        found = np.zeros(len(nodes))
+        reached, places = find(self.nodes, nodes)
+        found[reached] = self.scores[places]
+        return found
 
     def mixed(self, other: Local, share: float) -> Local:
         """Return the sum of `share` of these scores and the rest of another restart's."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.ascending import find
 from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
 from clew.algo.links import as_link
 from clew.algo.row_edits import RowEdits
@@ -86,10 +87,8 @@ class EditedAssembly(Assembly):
         found = edits.now(self.of.base.places(layer, stored), followed=False)
         came = self.of.arrays[f"came.stored.{layer}"]
         order = np.argsort(came)
-        place = np.minimum(np.searchsorted(came[order], stored), max(len(came) - 1, 0))
-        if len(came):
-            is_new = came[order][place] == stored
-            found[is_new] = edits.at[order[place[is_new]]]
+        new, place = find(came[order], stored)
+        found[new] = edits.at[order[place]]
         return found
 
 

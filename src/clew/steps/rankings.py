@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.algo.ascending import find
 from clew.algo.bm25 import bm25_best, bm25_scores_of
 from clew.algo.topk import positive_top_k, top_k
 from clew.steps.scores import cosines_of, dense_scores, fused, lexical_parts, lexical_scores
@@ -48,11 +49,11 @@ class Ranking:
         """Return the scores of any rows."""
         if self.rows is None or self.of_others is None:
             return np.asarray(self.scores[rows])
-        places = np.minimum(np.searchsorted(self.rows, rows), max(len(self.rows) - 1, 0))
-        known = self.rows[places] == rows if len(self.rows) else np.zeros(len(rows), dtype=bool)
+        known, places = find(self.rows, rows)
+        others = np.delete(np.arange(len(rows)), known)
         found = np.empty(len(rows))
-        found[known] = self.scores[places[known]]
-        found[~known] = self.of_others(rows[~known])
+        found[known] = self.scores[places]
+        found[others] = self.of_others(rows[others])
         return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.ascending import find
 from clew.algo.links import as_arrays
 from clew.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.generation.edits.source import Source, TooManyEdits
@@ -229,10 +230,9 @@ class _Edits:
             edits, rows = self.units.edits, self.units.found.code
         came = self.source.live.rows["sentence"]
         order = np.argsort(came)
-        place = np.minimum(np.searchsorted(came[order], rows), max(len(came) - 1, 0))
-        is_new = came[order][place] == rows if len(came) else np.zeros(len(rows), dtype=bool)
-        new, old = np.flatnonzero(is_new), np.flatnonzero(~is_new)
-        chunk = self.source.live.above["sentence"][order[place[new]]]
+        new, place = find(came[order], rows)
+        old = np.delete(np.arange(len(rows)), new)
+        chunk = self.source.live.above["sentence"][order[place]]
         ascending = np.argsort(chunk, kind="stable")
         new, chunk = new[ascending], chunk[ascending]
         own = postings.sentence_terms(self._ranges("sentence", rows[new], chunk)).tocoo()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.ascending import find
 from clew.algo.links import expanded
 
 if TYPE_CHECKING:
@@ -39,10 +40,9 @@ def inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows)
 
 def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
     """Say which values are among others, which ascend."""
-    if not len(among):
-        return np.zeros(len(values), dtype=bool)
-    place = np.minimum(np.searchsorted(among, values), len(among) - 1)
-    return np.asarray(among[place] == values)
+    found = np.zeros(len(values), dtype=bool)
+    found[find(among, values)[0]] = True
+    return found
 
 
 def looked_up(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:

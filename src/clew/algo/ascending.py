@@ -1,0 +1,28 @@
+"""Values found in arrays that ascend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def find(
+    among: NDArray[Any], values: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of some values are `among` ascending ones, as their places, and where there.
+
+    O(values log among).
+
+    >>> find(np.array([2, 5, 9]), np.array([9, 3, 2]))
+    (array([0, 2]), array([2, 0]))
+    """
+    if not len(among):
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    own = values.astype(among.dtype, copy=False)  # else all of the others were copied
+    places = np.minimum(np.searchsorted(among, own), len(among) - 1)
+    found = np.flatnonzero(among[places] == values)
+    return found, places[found]
