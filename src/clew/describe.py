@@ -52,14 +52,24 @@ def describe_index(
         "folder": str(folder),
         "generation": snapshot.generation,
         "size_bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-        "layers": {name: len(layer) for name, layer in snapshot.layers.items()},
+        "layers": describe_layers(snapshot),
         "extraction": _extraction(store, snapshot),
-        "links": {"-".join(pair): int(link.counts.sum()) for pair, link in snapshot.links.items()},
+        "links": describe_links(snapshot),
         "wasted": round(wasted(store), 4),
         "recipe": dict(snapshot.recipe),
         "cost": "unknown" if spent is None else _cost(spent),
         "documents": sorted(store.hashes()),
     }
+
+
+def describe_layers(snapshot: Snapshot) -> dict[str, int]:
+    """Return how many rows each layer has."""
+    return {name: len(layer) for name, layer in snapshot.layers.items()}
+
+
+def describe_links(snapshot: Snapshot) -> dict[str, int]:
+    """Return how many entries each link has."""
+    return {"-".join(pair): int(link.counts.sum()) for pair, link in snapshot.links.items()}
 
 
 def _cost(spent: Usage) -> dict[str, Any]:

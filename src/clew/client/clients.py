@@ -14,7 +14,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from clew.client import talks
 from clew.client.events import AnswerEvent, EventReader, answer_event, job_event
@@ -46,6 +46,7 @@ _log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C", bound="_Connected")
 
 TIMEOUT_S = 120.0  # without a byte; an LLM may take its time
 _CONNECT_S = 5.0
@@ -257,16 +258,20 @@ class Client(_Connected):
             raise _stream_fault(self.address, fault) from None
 
 
-class ServedIndex:
-    """An index of a server: what `Index` has, as far as it is not of this machine."""
+class _Served(Generic[C]):
+    """What an index of a server is for both clients."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: C, name: str) -> None:
         self.client = client
         self.name = name
         self.path = talks.index_path(name)
 
     def __repr__(self) -> str:
-        return f"<ServedIndex {self.name!r} of {self.client.address.base}>"
+        return f"<{type(self).__name__} {self.name!r} of {self.client.address.base}>"
+
+
+class ServedIndex(_Served[Client]):
+    """An index of a server: what `Index` has, as far as it is not of this machine."""
 
     describe = _of_index(talks.describe)
     costs = _of_index(talks.costs)
@@ -420,16 +425,8 @@ class AsyncClient(_Connected):
             raise _stream_fault(self.address, fault) from None
 
 
-class AsyncServedIndex:
+class AsyncServedIndex(_Served[AsyncClient]):
     """As `ServedIndex`, for an event loop."""
-
-    def __init__(self, client: AsyncClient, name: str) -> None:
-        self.client = client
-        self.name = name
-        self.path = talks.index_path(name)
-
-    def __repr__(self) -> str:
-        return f"<AsyncServedIndex {self.name!r} of {self.client.address.base}>"
 
     describe = _of_index_awaited(talks.describe)
     costs = _of_index_awaited(talks.costs)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.describe import describe_aliases, describe_row
+from clew.describe import describe_aliases, describe_layers, describe_links, describe_row
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
 from clew.server import drawn, files, noted, tracing, views
@@ -284,8 +284,8 @@ class ScopedIndex:
             name=self.name,
             n_documents=len(seen.layer("document")),
             n_chunks=len(seen.layer("chunk")),
-            layers={name: len(layer) for name, layer in seen.layers.items()},
-            links={"-".join(pair): int(link.counts.sum()) for pair, link in seen.links.items()},
+            layers=describe_layers(seen),
+            links=describe_links(seen),
             recipe=dict(seen.recipe),
             fields=views.fields_of(seen),
         )
