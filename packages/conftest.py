@@ -1,7 +1,5 @@
 """What the tests of all adapters ask: a small index in a folder, and a server of it."""
 
-import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -10,6 +8,7 @@ import uvicorn
 import clew
 from clew.server import ServerSettings, application
 from clew.testing import models, small_documents
+from clew.testing.loopback import on_loopback
 
 QUESTION = "Where was the builder of the Comet at home?"
 
@@ -23,21 +22,9 @@ def open_small(folder, **_):
 def serving(home, folder):
     """Serve an index as `small` on a free port of this machine; give the address."""
     settings = ServerSettings(home=home, indexes={"small": folder})
-    config = uvicorn.Config(
-        application(settings, open_small), host="127.0.0.1", port=0, log_config=None
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    config = uvicorn.Config(application(settings, open_small), log_config=None)
+    with on_loopback(config) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

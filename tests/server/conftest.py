@@ -2,15 +2,12 @@
 
 import os
 import shutil
-import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 import clew
@@ -23,6 +20,7 @@ from clew.server.indexes import Indexes
 from clew.server.keys import KeyOptions, Keys
 from clew.server.run import config_of
 from clew.testing import models, small_documents
+from clew.testing.loopback import on_loopback
 from tests.server.served import JobHome, install
 
 BASE = "http://localhost:8765"
@@ -66,20 +64,8 @@ class Home:
     def serving(self, opener=open_small, **changes):
         """Serve this home on a free port of this machine; give the address."""
         settings = replace(self.settings, **changes)
-        config = config_of(application(settings, opener), settings)
-        config.host, config.port = "127.0.0.1", 0
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            while not server.started:
-                assert thread.is_alive()
-                time.sleep(0.005)
-            port = server.servers[0].sockets[0].getsockname()[1]
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.should_exit = True
-            thread.join()
+        with on_loopback(config_of(application(settings, opener), settings)) as address:
+            yield address
 
 
 @pytest.fixture(scope="session")
