@@ -244,8 +244,9 @@ def _unpack(source: Path, place: Path) -> Backup:
     except FileNotFoundError as error:
         raise InputError(f"there is no backup {source}: name the file") from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
+        reason = str(error).partition("\n")[0].rstrip(":")  # of all kinds of archives one is told
         raise InputError(
-            f"{source} is no whole backup ({error}): it is damaged, or was cut off"
+            f"{source} is no whole backup ({reason}): it is damaged, or was cut off"
         ) from error
     if told is None or told.get("version") != _VERSION or told.get("files") != files:
         raise InputError(f"{source} is no whole backup: its list of files does not fit them")
