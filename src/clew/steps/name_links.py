@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read
-_STEP = 1_024  # heads, of which one is read to know where to look
 _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 
@@ -37,28 +36,21 @@ class Sorted:
 
     hashes: Column  # of uint64, as they are stored
     order: Column
-    heads: Column  # of uint32
-    steps: NDArray[np.uint32]  # every 1,024th of the heads
+    heads: NDArray[np.uint32]
 
     @classmethod
     def of(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> Sorted:
         """Return those of `hashes` that stand in some places, ascending ones."""
         order = some[np.argsort(hashes[some], kind="stable")]
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
-        return cls.of_arrays(hashes, small, _heads(hashes[order]))
-
-    @classmethod
-    def of_arrays(
-        cls, hashes: NDArray[np.uint64], order: NDArray[np.integer], heads: NDArray[np.uint32]
-    ) -> Sorted:
-        """Return what is in memory."""
-        return cls(Column.of(hashes), Column.of(order), Column.of(heads), heads[::_STEP])
+        return cls(Column.of(hashes), Column.of(small), _heads(hashes[order]))
 
     def find(
         self, wanted: NDArray[np.uint64], most: int
     ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
         """Return which hashes are wanted and found, and where; none that is in more than `most`."""
-        first, last = self._span(_heads(wanted))
+        heads = _heads(wanted)
+        first, last = (np.searchsorted(self.heads, heads, side=s) for s in ("left", "right"))
         few = np.flatnonzero(last - first <= 2 * most)  # others may have the same upper half
         group, at = expanded(first[few], last[few])
         group, place = few[group], self.order[at]
@@ -67,27 +59,6 @@ class Sorted:
         rare = np.bincount(group, minlength=len(wanted))[group] <= most
         return group[rare], place[rare]
 
-    def _span(self, heads: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where each of some heads begins and ends, or would stand."""
-        sides: tuple[Literal["left", "right"], ...] = ("left", "right")
-        first, last = (self._bisected(heads, side) for side in sides)
-        return first, last
-
-    def _bisected(
-        self, heads: NDArray[np.uint32], side: Literal["left", "right"]
-    ) -> NDArray[np.int64]:
-        """Return what np.searchsorted does; little of the heads is read."""
-        steps = np.searchsorted(self.steps, heads, side=side).astype(np.int64)
-        low, high = np.maximum(steps - 1, 0) * _STEP, np.minimum(steps * _STEP, len(self.heads))
-        there = self.heads.ranges(low, high)
-        compare = np.less if side == "left" else np.less_equal
-        while len(places := np.flatnonzero(low < high)):
-            middle = (low[places] + high[places]) // 2
-            is_before = compare(there[middle], heads[places])
-            low[places[is_before]] = middle[is_before] + 1
-            high[places[~is_before]] = middle[~is_before]
-        return low
-
     def edited(
         self, hashes: NDArray[np.uint64], edits: RowEdits, came: NDArray[np.int64]
     ) -> Sorted:
@@ -95,11 +66,12 @@ class Sorted:
         former = self.order.whole
         order = edits.now(former, followed=False)
         kept = order >= 0
-        heads, order = self.heads.whole[kept], order[kept].astype(former.dtype)
+        heads, order = self.heads[kept], order[kept].astype(former.dtype)
         came = came[np.lexsort((came, _heads(hashes[came])))]
         new = _heads(hashes[came])
         at = np.searchsorted(heads, new)
-        return Sorted.of_arrays(hashes, np.insert(order, at, came), np.insert(heads, at, new))
+        order = np.insert(order, at, came)
+        return Sorted(Column.of(hashes), Column.of(order), np.insert(heads, at, new))
 
 
 def _heads(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -161,10 +133,7 @@ def _opened(found: Arrays) -> NameLinks:
 
 
 def _sorted(found: Arrays, name: str) -> Sorted:
-    hashes, order, heads = (column(found, f"{name}{end}") for end in ("", ".order", ".heads"))
-    steps = f"{name}.steps"  # which earlier versions do not cache
-    known = found[steps] if steps in found else heads.whole[::_STEP]
-    return Sorted(hashes, order, heads, known)
+    return Sorted(column(found, name), column(found, f"{name}.order"), found[f"{name}.heads"])
 
 
 def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
@@ -244,13 +213,11 @@ def _arrays(
     return {
         "names": all_names,
         "names.order": sorted_names.order.whole,
-        "names.heads": sorted_names.heads.whole,
-        "names.steps": sorted_names.steps,
+        "names.heads": sorted_names.heads,
         "begins": _begins(counts),
         "parts": parts,
         "parts.order": sorted_parts.order.whole,
-        "parts.heads": sorted_parts.heads.whole,
-        "parts.steps": sorted_parts.steps,
+        "parts.heads": sorted_parts.heads,
         "shares": shares,
     }
 
