@@ -173,18 +173,24 @@ class Column:
     """An array of numbers of which no more is looked at than what is asked for."""
 
     ranges: ReadRanges
+    array: NDArray[Any] | None = None  # all of it, where that is in memory
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> Column:
         """Return an array in memory as one."""
-        return cls(lambda *_: array)
+        return cls(lambda *_: array, array)
 
     def __len__(self) -> int:
         none = np.zeros(0, dtype=np.int64)
         return len(self.ranges(none, none))
 
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[Any]:
-        return np.asarray(self.ranges(rows, rows + 1)[rows])
+        found = self.ranges(rows, rows + 1) if self.array is None else self.array
+        return np.asarray(found[rows])
+
+    def one(self, row: int) -> int:
+        """Return the number of one row."""
+        return int(self[np.array([row])][0] if self.array is None else self.array[row])
 
     @property
     def whole(self) -> NDArray[Any]:

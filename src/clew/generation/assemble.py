@@ -90,6 +90,10 @@ class Assembly:
         """Return some rows of a column; no others are read."""
         return widened(self._column("column", self.columns, name)[rows])
 
+    def value(self, name: str, row: int) -> int:
+        """Return one row of a column."""
+        return self._column("column", self.columns, name).one(row)
+
     def _column(self, kind: str, table: Table, name: str) -> Column:
         key = f"{kind}.{name}"
         if key not in self._read:

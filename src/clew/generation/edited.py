@@ -67,6 +67,9 @@ class EditedAssembly(Assembly):
 
         return self._some(name.partition(".")[0], f"came.{name}", rows, former)
 
+    def value(self, name: str, row: int) -> int:
+        return int(self.values(name, np.array([row]))[0])
+
     def _some(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
     ) -> NDArray[Any]:

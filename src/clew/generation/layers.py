@@ -73,7 +73,7 @@ class Parts:
 
     def value(self, name: str, row: int) -> int:
         """Return a row of a column of numbers; no other one is read."""
-        return int(self.assembly.values(name, np.array([row]))[0])
+        return self.assembly.value(name, row)
 
     def stored_row(self, layer: str, row: int) -> int:
         """Return the stored row of a row of a layer; no other one is read."""
