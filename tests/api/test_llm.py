@@ -49,13 +49,16 @@ def test_a_plan_is_the_bill(folder):
     assert shares[-1] == plan.n_chunks
 
 
-def test_a_plan_of_half_is_that_bill(folder):
-    """The same holds for a share of the tokens."""
+@pytest.mark.parametrize("place", [1, 5, 6])
+def test_a_setting_says_what_index_is_told_for_it(folder, place):
+    """Added with the options of an estimate, the bill is that of the estimate."""
     with opened(folder, ReadsChat()) as index:
-        half = index.plan(small_documents()).estimates[1]
-        usage = index.add(small_documents(), units=0.5).usage
-    assert half.setting == "units, α = 0.5"
-    assert (half.calls, half.prompt_tokens) == (usage.llm_calls, usage.prompt_tokens)
+        planned = index.plan(small_documents()).estimates[place]
+        usage = index.add(small_documents(), **planned.options).usage
+    assert (
+        planned.setting == {1: "units, α = 0.5", 5: "triples of all chunks", 6: "everything"}[place]
+    )
+    assert (planned.calls, planned.prompt_tokens) == (usage.llm_calls, usage.prompt_tokens)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.8, 1.0])

@@ -261,6 +261,16 @@ def test_errors_have_the_form_and_the_status_of_openai(client, given, status, sa
     assert error["message"].startswith(said)
 
 
+def test_a_route_that_is_not_there_says_so_as_openai_does(client):
+    """Programs made for that interface try others of its routes, and read what they get."""
+    for path in ("/v1/embeddings", "/v1/nothing/at/all"):
+        response = client.post(path, json={})
+        assert response.status_code == 404
+        assert response.json()["error"]["code"] == "not_found"
+        assert response.json()["error"]["type"] == "not_found_error"
+    assert client.get(CHAT).json()["error"]["code"] == "method_not_allowed"
+
+
 def test_the_client_raises_what_it_should(home):
     """For a wrong key, too many requests, and a model that is not there."""
     text = home.key(requests_per_minute=1)["Authorization"].partition(" ")[2]

@@ -156,8 +156,8 @@ def test_an_index_is_made_on_disk_and_deleted(home):
         drawn = client.get(f"{PREFIX}/indexes/made/graph").json()
         assert drawn == {"nodes": [], "edges": [], "n_entities": 0}
     with home.client() as client:
-        names = [line["name"] for line in client.get(f"{PREFIX}/indexes").json()["items"]]
-        assert names == ["made", "small"]
+        lines = client.get(f"{PREFIX}/indexes").json()["items"]
+        assert {line["name"]: line["is_own"] for line in lines} == {"made": True, "small": False}
         folder = home.folder / "indexes" / "made.clew"
         with open_small(folder) as index:
             index.add(small_documents())

@@ -120,6 +120,14 @@ def test_forms_that_are_none(jobs_home, content, status, sentence):
             assert is_clean(jobs_home)
 
 
+def test_quotes_in_a_name_come_as_browsers_send_them(jobs_home):
+    """Written as %22 in the header of a form, and nothing else of a name is."""
+    headers = FILE.replace(b"a.md", b"100%25 %22true%22.md")
+    with jobs_home.client(jobs=0) as client:
+        assert raw(client, part(headers) + b"--b--").status_code == 202
+    assert stored(jobs_home) == ['100%25 "true".md']
+
+
 def test_bounds_of_an_upload(jobs_home):
     """Too many files, too many bytes: before anything is read where the length says so."""
     read = []

@@ -271,9 +271,14 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
 def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
     told = [f"only {', '.join(key['indexes'])}"] if key["indexes"] else []
     told += [f"where {key['where']}"] if key["where"] else []
-    for name in ("requests_per_minute", "tokens", "tokens_per_day", "usd", "usd_per_day"):
-        if key[name] is not None:
-            told.append(f"{key[name]:,} {name.replace('_', ' ')}")
+    bounds = {
+        "requests_per_minute": "{:,} requests a minute",
+        "tokens": "{:,} tokens in all",
+        "tokens_per_day": "{:,} tokens a day",
+        "usd": "${:,.2f} in all",
+        "usd_per_day": "${:,.2f} a day",
+    }
+    told += [text.format(key[name]) for name, text in bounds.items() if key[name] is not None]
     told += ["revoked"] if key["revoked"] else []
     spent = f"{key['spent']['tokens']:,}"
     return key["id"], key["name"], key["scope"], spent, "; ".join(told) or "without bounds"

@@ -35,7 +35,7 @@ from clew.models import is_priced
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
 from clew.text import tokens
-from clew.types import GRAPH, KINDS, UNITS
+from clew.types import GRAPH, KINDS, UNITS, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,6 +58,7 @@ class CostEstimate(Shown):
     """What one setting would cost."""
 
     setting: str
+    options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
     methods: tuple[str, ...]  # that read what it gives
     n_chunks: int
     n_known: int  # chunks of these that the ledger has: they cost nothing
@@ -205,22 +206,32 @@ def plan(
     if corpus.terms is not None:
         memory = replace(memory, listed=corpus.listed, terms=corpus.terms)
     readers = ("ket",) if corpus.terms is None else ("agrag",)
+    by_llm: dict[str, Scalar] = {"triples": "llm"}
+    if corpus.terms is not None:
+        by_llm |= {
+            "entities": "statistical",
+            "entity_threshold": corpus.terms.threshold,
+            "entity_words": corpus.terms.longest,
+        }
     probed = _probed(corpus, llm, memory, n_probes) if n_probes else (0, 0)
     reckoner = _Reckoner(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
     settings = [(share, chosen(corpus.n_tokens, everything, share, values)) for share in shares]
     of_units = [
-        reckoner.estimate(f"units, α = {share:g}", ("clue",), UNITS, rows)
+        reckoner.estimate(f"units, α = {share:g}", {"units": share}, ("clue",), UNITS, rows)
         for share, rows in settings
     ]
     of_core = reckoner.estimate(
         f"triples of a core of {100 * core:g} % of the chunks",
+        {**by_llm, "core": core},
         readers,
         GRAPH,
         core_of(len(everything), core_size(len(everything), core), corpus.ranks),
     )
-    all_triples = reckoner.estimate("triples of all chunks", readers, GRAPH, everything)
+    all_triples = reckoner.estimate(
+        "triples of all chunks", {**by_llm, "core": 1.0}, readers, GRAPH, everything
+    )
     return Plan(
         model=llm.name if llm else "",
         n_documents=corpus.n_documents,
@@ -284,7 +295,12 @@ class _Reckoner:
         self._rates = {kind: self._rate(kind) for kind in self._prompts}
 
     def estimate(
-        self, setting: str, methods: tuple[str, ...], kind: str, rows: NDArray[np.intp]
+        self,
+        setting: str,
+        options: Mapping[str, Scalar],
+        methods: tuple[str, ...],
+        kind: str,
+        rows: NDArray[np.intp],
     ) -> CostEstimate:
         """Return what the chunks in `rows` would cost, those that the ledger has left out."""
         groups = self.groups(kind, rows)
@@ -296,6 +312,7 @@ class _Reckoner:
         price = self._llm.price if self._llm else None
         return CostEstimate(
             setting=setting,
+            options=options,
             methods=methods,
             n_chunks=len(rows),
             n_known=len(rows) - len(new),
@@ -395,6 +412,7 @@ def _sum(first: CostEstimate, second: CostEstimate) -> CostEstimate:
 
     return CostEstimate(
         setting="everything",
+        options={**first.options, **second.options},
         methods=(*first.methods, *second.methods),
         n_chunks=max(first.n_chunks, second.n_chunks),
         n_known=min(first.n_known, second.n_known),

@@ -17,7 +17,7 @@ from clew.server import dify, health, mcp, open_webui, openai, page
 from clew.server import hub as hubs
 from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
 from clew.server.errors import Refusal, refusal_of
-from clew.server.guard import Guard, protect
+from clew.server.guard import Guard, get_path, protect
 from clew.server.rest import ENDPOINTS, PREFIX
 from clew.server.watch import ID_HEADER, Watch
 
@@ -86,11 +86,12 @@ async def _clew_error(_request: Request, error: Exception) -> Response:
     return refused(refusal_of(error))
 
 
-async def _http_error(_request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
     code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
-    headers = dict(error.headers or {})
-    return refused(Refusal(error.status_code, code, sentence, headers))
+    refusal = Refusal(error.status_code, code, sentence, dict(error.headers or {}))
+    is_openai = get_path(request.scope).startswith(openai.PREFIX)
+    return openai.refused(refusal) if is_openai else refused(refusal)
 
 
 async def _unexpected(request: Request, _error: Exception) -> Response:

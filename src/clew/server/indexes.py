@@ -118,13 +118,17 @@ class Indexes:
         with self._books.writing() as connection:
             connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
 
+    def is_own(self, name: str) -> bool:
+        """Say whether an index was made here, and not named when the server was started."""
+        return name not in self._settings.indexes
+
     def drop(self, name: str) -> None:
         """Delete an index that was made here, with its files.
 
         Jobs that wait for it are cancelled. Raises InputError for one that the server was started
         with, a refusal, 409, while a job of it runs, and IndexLocked while another process writes.
         """
-        if name in self._settings.indexes:
+        if not self.is_own(name):
             raise InputError(
                 f"the index {name!r} was named when the server was started: it is not the server's"
                 f" to delete"

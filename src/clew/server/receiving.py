@@ -227,7 +227,8 @@ class _Reader:
         if len(self.form.files) >= self._bounds.files:
             raise too_large(f"a request has at most {self._bounds.files:,} files")
         try:
-            name = safe_name(filename.decode("utf-8"))
+            # As browsers send forms: of a name only quotes are written otherwise.
+            name = safe_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
             raise _bad("the name of a file is not in UTF-8") from None
         if name in self._names:

@@ -17,6 +17,7 @@ class IndexLine:
     name: str
     n_documents: int
     n_chunks: int
+    is_own: bool  # made here, so that it may be deleted here
     problem: str  # why it cannot be read, "" where it can
 
 

@@ -103,8 +103,9 @@ def error_of(refusal: Refusal) -> dict[str, Any]:
 
 def route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
     """Return a route whose errors have OpenAI's form."""
-    return Route(path, door(handle, _told), methods=[method])
+    return Route(path, door(handle, refused), methods=[method])
 
 
-def _told(refusal: Refusal, _request: Request) -> Response:
+def refused(refusal: Refusal, _request: Request | None = None) -> Response:
+    """Return the response that tells of a refusal."""
     return sent(error_of(refusal), refusal.status, refusal.headers)

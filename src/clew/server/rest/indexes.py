@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -59,16 +60,21 @@ async def list_indexes(call: Call) -> Listed[IndexLine]:
 
 
 def _line(call: Call, index: ScopedIndex) -> IndexLine:
+    line = IndexLine(
+        name=index.name,
+        n_documents=0,
+        n_chunks=0,
+        is_own=call.hub.indexes.is_own(index.name),
+        problem="",
+    )
     try:
         snapshot = index.snapshot()
     except (StoreError, Refusal) as error:
-        problem = str(call.refusal(error))
-        return IndexLine(name=index.name, n_documents=0, n_chunks=0, problem=problem)
-    return IndexLine(
-        name=index.name,
+        return replace(line, problem=str(call.refusal(error)))
+    return replace(
+        line,
         n_documents=len(snapshot.layer("document")),
         n_chunks=len(snapshot.layer("chunk")),
-        problem="",
     )
 
 

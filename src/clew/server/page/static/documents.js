@@ -50,7 +50,7 @@ export async function show(main, { parameters, signal, index }) {
   fill(main, h("div.column.broad", {},
     h("div.top-line", {}, h("h1", {}, "Documents"), size,
       may("write") ? h("button.quiet", { type: "button", onclick: another }, "New index") : null,
-      may("admin") ? h("button.quiet", { type: "button", onclick: drop }, "Delete this index") : null),
+      may("admin") && line().is_own ? h("button.quiet", { type: "button", onclick: drop }, "Delete this index") : null),
     bring, uploads,
     h("div.finding", {}, field("Find", search), where.node, field("Sort by", order)), told, list));
   get(indexPath(index), {}, signal).then(({ fields }) => {
@@ -61,9 +61,13 @@ export async function show(main, { parameters, signal, index }) {
   const wanted = parameters.get("doc");
   if (wanted) openDocument({ index, id: wanted });
 
+  function line() {
+    return state.indexes.find((each) => each.name === index);
+  }
+
   function sized() {
-    const line = state.indexes.find((each) => each.name === index);
-    size.textContent = `${count(line.n_documents, "document")}, ${count(line.n_chunks, "chunk")}`;
+    const { n_documents, n_chunks } = line();
+    size.textContent = `${count(n_documents, "document")}, ${count(n_chunks, "chunk")}`;
   }
 
   let timer = 0;

@@ -22,27 +22,16 @@ export async function show(main, { signal, index }) {
 
 // -- before ---------------------------------------------------------------------------------------
 
-/** What a job is told so that it does what an estimate is of; null for one that is not known. */
-function optionsOf(setting) {
-  const units = /^units, α = ([\d.]+)$/.exec(setting);
-  if (units) return { units: Number(units[1]) };
-  const core = /^triples of a core of (\d+) % of the chunks$/.exec(setting);
-  if (core) return { triples: "llm", core: Number(core[1]) / 100 };
-  if (setting === "triples of all chunks") return { triples: "llm", core: 1 };
-  return setting === "everything" ? { units: 1, triples: "llm", core: 1 } : null;
-}
-
 async function showPlan(box, index, signal) {
   fill(box, spinner("Counting prompts…"));
   try {
     const found = await post(indexPath(index, "/plan"), {}, signal);
     const begun = h("div");
     const row = (each) => {
-      const options = optionsOf(each.setting);
-      const start = h("button", { type: "button", "aria-label": `Begin: ${each.setting}`, onclick: () => fill(begun, startForm(index, each, options, begun, signal)) }, "Begin…");
+      const start = h("button", { type: "button", "aria-label": `Begin: ${each.setting}`, onclick: () => fill(begun, startForm(index, each, begun, signal)) }, "Begin…");
       return h("tr", {}, h("td", {}, each.setting, h("div.place", {}, `for ${each.methods.join(", ")}`)), h("td.n", {}, number(each.calls)),
         h("td.n.extra", {}, number(each.prompt_tokens)), h("td.n.extra", {}, number(each.completion_tokens)), h("td.n", {}, each.cost_usd === null ? "–" : dollars(each.cost_usd)), h("td.n.extra", {}, each.seconds === null ? "–" : seconds(each.seconds)),
-        h("td", {}, options && may("write") && state.about.llm ? start : null));
+        h("td", {}, may("write") && state.about.llm ? start : null));
     };
     fill(box,
       h("p.hint", {}, `${count(found.n_chunks, "chunk")} with ${count(found.n_tokens, "token")}; `, found.model ? `by ${found.model}; ` : "no LLM is set, so there are tokens but no price; ", `replies are ${found.basis}.`),
@@ -64,13 +53,13 @@ async function begin(index, options, box, signal) {
   }
 }
 
-function startForm(index, estimate, options, box, signal) {
+function startForm(index, estimate, box, signal) {
   const all = estimate.prompt_tokens + estimate.completion_tokens + estimate.repair_tokens;
   const priced = estimate.cost_usd !== null;
   const cap = h("input", { type: "number", min: 0, step: "any", required: true, value: priced ? Math.ceil(120 * estimate.cost_usd) / 100 : Math.ceil(1.2 * all) });
   const form = h("form.panel", { onsubmit: (event) => {
     event.preventDefault();
-    begin(index, { ...options, [priced ? "budget_usd" : "budget_tokens"]: Number(cap.value) }, box, signal);
+    begin(index, { ...estimate.options, [priced ? "budget_usd" : "budget_tokens"]: Number(cap.value) }, box, signal);
   } }, h("h3", {}, `Begin: ${estimate.setting}`), field(priced ? "Spend at most, in dollars" : "Take at most, in tokens", cap, "It is never exceeded. What is extracted until then stays, and costs nothing again."),
   h("div.buttons", {}, h("button.main", {}, "Begin"), h("button", { type: "button", onclick: () => fill(box) }, "Cancel")));
   queueMicrotask(() => cap.focus());
