@@ -128,7 +128,10 @@ def test_what_is_streamed_is_what_is_sent_whole(own_home, form, said):
 
 
 def test_open_webui_numbers_distinct_sources(client):
-    """So each has an address of its own, and the number in the text is its place."""
+    """So each has an id of its own, and the number in the text is its place.
+
+    The title is shown instead of the id only where that is no address.
+    """
     given = body(stream=True, clew={"citations": "open-webui"})
     found = chunks(client.post(CHAT, json=given))
     sources = [
@@ -136,8 +139,11 @@ def test_open_webui_numbers_distinct_sources(client):
     ]
     places = [each["metadata"][0]["source"] for each in sources]
     assert len(set(places)) == len(places) > 1
+    assert {each["source"]["id"] for each in sources} == set(places)
     text = told(found)
     for number, each in enumerate(sources, 1):
+        assert each["source"]["url"].startswith("http://")
+        assert not each["source"]["id"].startswith("http")
         assert f"{each['document'][0]}” [{number}]" in text
 
 
@@ -204,6 +210,16 @@ def test_tasks_of_open_webui_are_done_without_a_search(client, name):
     found = client.post(CHAT, json=body(prompt)).json()
     assert found["choices"][0]["message"]["content"] == TASKS[name]
     assert found["clew"] == {"kind": "task"}
+
+
+def test_a_title_before_the_answer_is_there(client):
+    """Open WebUI asks for it when the answer begins, with an empty turn behind the question."""
+    prompt = (
+        '### Task:\nName it.\n### Output:\nJSON format: { "title": "" }\n'
+        f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: \n</chat_history>"
+    )
+    found = client.post(CHAT, json=body(prompt)).json()
+    assert found["choices"][0]["message"]["content"] == '{"title": "Who built the Comet"}'
 
 
 def test_a_question_behind_material_of_open_webui(client):

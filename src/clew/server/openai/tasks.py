@@ -11,8 +11,9 @@ import re
 
 _MARK = "### Task:"
 _HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
-_TURN = re.compile(r"^(?:USER|ASSISTANT): ", re.MULTILINE)
-_BEFORE_TURN = re.compile(r"^(?=(?:USER|ASSISTANT): )", re.MULTILINE)
+# A title is wanted before there is an answer, so a turn may be empty.
+_TURN = re.compile(r"^(?:USER|ASSISTANT):(?: |$)", re.MULTILINE)
+_BEFORE_TURN = re.compile(r"^(?=(?:USER|ASSISTANT):(?: |$))", re.MULTILINE)
 _TITLE_WORDS = 6
 _TAGS = ("General",)  # what its prompt wants where there is nothing to tell them by
 
@@ -60,7 +61,7 @@ def _first_question(text: str) -> str:
     if found is None:
         return ""
     turns = _BEFORE_TURN.split(found[1])
-    users = [_TURN.sub("", turn).strip() for turn in turns if turn.startswith("USER: ")]
+    users = [_TURN.sub("", turn).strip() for turn in turns if turn.startswith("USER:")]
     if not users:
         return ""
     return " ".join(users[-1 if '"queries"' in text else 0].split())
