@@ -229,6 +229,65 @@ def test_a_question_behind_material_of_open_webui(client):
     assert found["clew"]["query"] == QUESTION
 
 
+def test_sources_of_open_webui_are_counted_first(client):
+    """It shows those of its own material before the answer's, and numbers them together."""
+    material = '<source id="1" name="a">Notes</source>\n<source id="2" name="b">More</source>'
+    prompt = f"### Task:\nRespond.\n<context>\n{material}\n</context>\n"
+    for messages in (
+        [{"role": "user", "content": prompt + QUESTION}],
+        [{"role": "system", "content": prompt}, {"role": "user", "content": QUESTION}],
+    ):
+        given = body(stream=True, clew={"citations": "open-webui"}, messages=messages)
+        text = told(chunks(client.post(CHAT, json=given)))
+        assert text.startswith("“Ola Eriksen built the Comet in Bakken.” [3]\n\n“")
+        annotated = client.post(CHAT, json=body(messages=messages)).json()
+        assert "” [1]" in annotated["choices"][0]["message"]["content"]
+
+
+def test_answers_of_several_models_are_merged_by_another_one(client):
+    """Open WebUI asks for one answer made of several: the question is asked again."""
+    prompt = (
+        "You have been provided with a set of responses from various models to the latest user"
+        f' query: "{QUESTION}"\n\nYour task is to synthesize these responses.\n\n'
+        f'Responses from models: """{"Somebody did. " * 1_000}"""'
+    )
+    found = client.post(CHAT, json=body(prompt)).json()
+    assert found["clew"]["query"] == QUESTION
+
+
+@pytest.mark.parametrize(
+    ("messages", "reply"),
+    [
+        (
+            [
+                {
+                    "role": "system",
+                    "content": 'Available Tools: []\n\nReturn {"tool_calls": []}',
+                },
+                {"role": "user", "content": f"Query: {QUESTION}"},
+            ],
+            '{"tool_calls": []}',
+        ),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": "Your task is to reflect the speaker's likely facial expression"
+                    f" through a fitting emoji.\n\nMessage: ```{QUESTION}```",
+                }
+            ],
+            "",
+        ),
+    ],
+    ids=["tools", "face"],
+)
+def test_other_prompts_of_open_webui(client, messages, reply):
+    """A choice of tools, of which none is used, and a face for a voice."""
+    found = client.post(CHAT, json=body(messages=messages)).json()
+    assert found["choices"][0]["message"]["content"] == reply
+    assert found["clew"] == {"kind": "task"}
+
+
 def test_an_answer_ends_where_the_client_wants(client):
     """Before a text at which to stop, or after so many tokens; whole and streamed."""
     whole = client.post(CHAT, json=body()).json()["choices"][0]["message"]["content"]

@@ -25,7 +25,7 @@ _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
 class Reference:
     """What one number in an answer stands for."""
 
-    number: int  # from 1, in the order in which they are told
+    number: int  # from 1, or behind those of the client, in the order in which they are told
     id: str  # as the tools of MCP name a part of a document
     title: str
     url: str
@@ -48,18 +48,24 @@ class Composed:
     references: tuple[Reference, ...]
 
 
-def composed(answer: Answer, told: str, *, index: str, base: str, form: str) -> Composed:
+def composed(
+    answer: Answer, told: str, *, index: str, base: str, form: str, before: int = 0
+) -> Composed:
     """Return what is left to tell of an answer of which `told` was told as it came.
 
-    `form` is one of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of
-    documents are escaped, so that it shows them as they are.
+    The numbers begin behind the `before` sources that the other side shows itself. `form` is one
+    of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
+    escaped, so that it shows them as they are.
     """
-    cited = [_reference(n, each, answer, index, base) for n, each in enumerate(answer.citations, 1)]
+    first = before + 1
+    cited = [
+        _reference(n, each, answer, index, base) for n, each in enumerate(answer.citations, first)
+    ]
     shown = _escaped if form in {"markdown", "open-webui"} else _in_one_line
     marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
     if answer.kind == "refused":
         nearest = answer.context.passages[:NEAREST]
-        cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, 1)]
+        cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, first)]
         marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
         rest = REFUSAL
         if cited:
