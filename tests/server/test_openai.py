@@ -128,7 +128,10 @@ def test_what_is_streamed_is_what_is_sent_whole(own_home, form, said):
 
 
 def test_open_webui_numbers_distinct_sources(client):
-    """So each has an address of its own, and the number in the text is its place."""
+    """So each has an id of its own, and the number in the text is its place.
+
+    The title is shown instead of the id only where that is no address.
+    """
     given = body(stream=True, clew={"citations": "open-webui"})
     found = chunks(client.post(CHAT, json=given))
     sources = [
@@ -136,8 +139,11 @@ def test_open_webui_numbers_distinct_sources(client):
     ]
     places = [each["metadata"][0]["source"] for each in sources]
     assert len(set(places)) == len(places) > 1
+    assert {each["source"]["id"] for each in sources} == set(places)
     text = told(found)
     for number, each in enumerate(sources, 1):
+        assert each["source"]["url"].startswith("http://")
+        assert not each["source"]["id"].startswith("http")
         assert f"{each['document'][0]}” [{number}]" in text
 
 
@@ -206,11 +212,80 @@ def test_tasks_of_open_webui_are_done_without_a_search(client, name):
     assert found["clew"] == {"kind": "task"}
 
 
+def test_a_title_before_the_answer_is_there(client):
+    """Open WebUI asks for it when the answer begins, with an empty turn behind the question."""
+    prompt = (
+        '### Task:\nName it.\n### Output:\nJSON format: { "title": "" }\n'
+        f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: \n</chat_history>"
+    )
+    found = client.post(CHAT, json=body(prompt)).json()
+    assert found["choices"][0]["message"]["content"] == '{"title": "Who built the Comet"}'
+
+
 def test_a_question_behind_material_of_open_webui(client):
     """Its template begins like a task; the question behind it is asked, without the material."""
     prompt = f"### Task:\nRespond to the query.\n<context>\nNotes\n</context>\n{QUESTION}"
     found = client.post(CHAT, json=body(prompt)).json()
     assert found["clew"]["query"] == QUESTION
+
+
+def test_sources_of_open_webui_are_counted_first(client):
+    """It shows those of its own material before the answer's, and numbers them together."""
+    material = '<source id="1" name="a">Notes</source>\n<source id="2" name="b">More</source>'
+    prompt = f"### Task:\nRespond.\n<context>\n{material}\n</context>\n"
+    for messages in (
+        [{"role": "user", "content": prompt + QUESTION}],
+        [{"role": "system", "content": prompt}, {"role": "user", "content": QUESTION}],
+    ):
+        given = body(stream=True, clew={"citations": "open-webui"}, messages=messages)
+        text = told(chunks(client.post(CHAT, json=given)))
+        assert text.startswith("“Ola Eriksen built the Comet in Bakken.” [3]\n\n“")
+        annotated = client.post(CHAT, json=body(messages=messages)).json()
+        assert "” [1]" in annotated["choices"][0]["message"]["content"]
+
+
+def test_answers_of_several_models_are_merged_by_another_one(client):
+    """Open WebUI asks for one answer made of several: the question is asked again."""
+    prompt = (
+        "You have been provided with a set of responses from various models to the latest user"
+        f' query: "{QUESTION}"\n\nYour task is to synthesize these responses.\n\n'
+        f'Responses from models: """{"Somebody did. " * 1_000}"""'
+    )
+    found = client.post(CHAT, json=body(prompt)).json()
+    assert found["clew"]["query"] == QUESTION
+
+
+@pytest.mark.parametrize(
+    ("messages", "reply"),
+    [
+        (
+            [
+                {
+                    "role": "system",
+                    "content": 'Available Tools: []\n\nReturn {"tool_calls": []}',
+                },
+                {"role": "user", "content": f"Query: {QUESTION}"},
+            ],
+            '{"tool_calls": []}',
+        ),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": "Your task is to reflect the speaker's likely facial expression"
+                    f" through a fitting emoji.\n\nMessage: ```{QUESTION}```",
+                }
+            ],
+            "",
+        ),
+    ],
+    ids=["tools", "face"],
+)
+def test_other_prompts_of_open_webui(client, messages, reply):
+    """A choice of tools, of which none is used, and a face for a voice."""
+    found = client.post(CHAT, json=body(messages=messages)).json()
+    assert found["choices"][0]["message"]["content"] == reply
+    assert found["clew"] == {"kind": "task"}
 
 
 def test_an_answer_ends_where_the_client_wants(client):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.server.openai.answering import _Said
-from clew.server.openai.citing import _escaped, spoken
+from clew.server.openai.citing import Reference, _escaped, _line, spoken
 from clew.server.openai.writing import ToldText
 from clew.text import tokens
 
@@ -61,10 +61,19 @@ def test_what_was_not_told_yet_is_forgotten_silently():
 
 
 def test_texts_of_documents_are_no_markdown():
-    """An image in a document is not fetched by who reads the answer."""
+    """An image in a document is not fetched by who reads the answer, and a price is no formula."""
     assert _escaped("![x](http://evil/?q) <b> `a` *b*\n# c") == (
-        r"!\[x\](http://evil/?q) \<b\> \`a\` \*b\* \# c"
+        r"![x\](http://evil/?q) \<b\> \`a\` \*b\* \# c"
     )
+    assert _escaped("a tub [sic] for $5, {{user}}") == r"a tub [sic\] for \$5, \{\{user}}"
+
+
+def test_the_title_of_a_link_may_have_brackets():
+    """The link is around all of it."""
+    reference = Reference(
+        number=1, id="", title="A [draft]", url="http://x/a", quote="It [sic] sank.", start=0, end=9
+    )
+    assert _line(reference) == r"1. [A &#91;draft\]](<http://x/a>): “It [sic\] sank.”"
 
 
 def test_earlier_answers_are_read_without_their_marks():

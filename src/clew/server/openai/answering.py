@@ -16,7 +16,13 @@ from clew.server.endpoints import told
 from clew.server.openai.citing import Reference, composed, spoken
 from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
 from clew.server.openai.models import index_of
-from clew.server.openai.tasks import question_in, task_reply
+from clew.server.openai.tasks import (
+    NO_TOOLS,
+    chooses_tools,
+    question_in,
+    sources_in,
+    task_reply,
+)
 from clew.server.openai.writing import ToldText
 from clew.server.rest.asking import LONGEST
 from clew.types import Exchange
@@ -26,7 +32,8 @@ if TYPE_CHECKING:
     from clew.types import Answer, Evidence, Usage
 
 _ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
-_IGNORED = frozenset({"system", "developer", "tool", "function"})
+_PROMPTS = frozenset({"system", "developer"})
+_IGNORED = _PROMPTS | {"tool", "function"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,7 @@ class ChatQuestion:
     history: tuple[Exchange, ...] = ()
     options: ClewOptions = field(default_factory=ClewOptions)
     citations: str = "annotations"
+    sources: int = 0  # that the client shows before those of the answer
     stop: tuple[str, ...] = ()
     most_tokens: int | None = None
 
@@ -91,16 +99,24 @@ def asked_of(
     ]
     if not turns or turns[-1][0] != "user" or not turns[-1][1].strip():
         raise InputError("the last message is to be the user's, with a question in it")
+    prompts = [
+        each.content for each in messages if each.role in _PROMPTS and isinstance(each.content, str)
+    ]
     task, question = task_reply(turns[-1][1]), question_in(turns[-1][1])
+    if any(map(chooses_tools, prompts)):
+        task = NO_TOOLS
     if task is None and len(question) > LONGEST:
         raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
+    citations = citations_of(call, options)
+    is_open_webui = citations == "open-webui"
     return ChatQuestion(
         model=model,
         question=question,
         task=task,
         history=tuple(_exchanges(turns[:-1])),
         options=options,
-        citations=citations_of(call, options),
+        citations=citations,
+        sources=max(map(sources_in, [*prompts, turns[-1][1]])) if is_open_webui else 0,
         stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
         most_tokens=most_tokens,
     )
@@ -189,6 +205,7 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         index=index,
         base=base_of(call.request, call.hub.settings),
         form=asked.citations,
+        before=asked.sources,
     )
     held = said.held if answer.kind == "generated" else ""
     if piece := written.put(held + form.rest) + written.end():

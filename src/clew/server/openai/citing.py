@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from clew.types import Answer, Citation, Passage
 
 NEAREST = 3  # passages that are told where nothing answers
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
+# An opening bracket stays as it is: "\[" begins a formula for Open WebUI and LibreChat, and without
+# a closing one it begins no link.
+_SPECIAL = re.compile(r"([\\`*_\]<>#|~${])")
 REFUSAL = "Nothing in these documents answers this, as far as can be told."
 _SOURCES = "\n\n**Sources**\n\n"
 _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
@@ -23,13 +25,15 @@ _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
 class Reference:
     """What one number in an answer stands for."""
 
-    number: int  # from 1, in the order in which they are told
+    number: int  # from 1, or behind those of the client, in the order in which they are told
+    id: str  # as the tools of MCP name a part of a document
     title: str
     url: str
     quote: str
     start: int
     end: int
     place: str = ""  # section and pages
+    page: int | None = None
 
     @property
     def mark(self) -> str:
@@ -44,18 +48,24 @@ class Composed:
     references: tuple[Reference, ...]
 
 
-def composed(answer: Answer, told: str, *, index: str, base: str, form: str) -> Composed:
+def composed(
+    answer: Answer, told: str, *, index: str, base: str, form: str, before: int = 0
+) -> Composed:
     """Return what is left to tell of an answer of which `told` was told as it came.
 
-    `form` is one of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of
-    documents are escaped, so that it shows them as they are.
+    The numbers begin behind the `before` sources that the other side shows itself. `form` is one
+    of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
+    escaped, so that it shows them as they are.
     """
-    cited = [_reference(n, each, answer, index, base) for n, each in enumerate(answer.citations, 1)]
+    first = before + 1
+    cited = [
+        _reference(n, each, answer, index, base) for n, each in enumerate(answer.citations, first)
+    ]
     shown = _escaped if form in {"markdown", "open-webui"} else _in_one_line
     marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
     if answer.kind == "refused":
         nearest = answer.context.passages[:NEAREST]
-        cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, 1)]
+        cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, first)]
         marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
         rest = REFUSAL
         if cited:
@@ -100,13 +110,19 @@ def marked(references: Sequence[Reference], text: str) -> Iterator[tuple[Referen
 
 
 def source_event(each: Reference) -> dict[str, Any]:
-    """Return a reference as Open WebUI shows sources; its numbers count distinct ones."""
-    about = {"source": each.url, "name": each.title, "start": each.start, "end": each.end}
+    """Return a reference as Open WebUI shows sources; its numbers count distinct ones.
+
+    The id is no address: Open WebUI shows such a one instead of the title, and has the browser ask
+    Google for an icon of it, with the address in the request. The quote is shown as Markdown.
+    """
+    about = {"source": each.id, "name": each.title, "start": each.start, "end": each.end}
+    if each.page is not None:
+        about["page"] = each.page - 1  # it adds one
     return {
         "type": "source",
         "data": {
-            "source": {"name": each.title, "id": each.url, "url": each.url},
-            "document": [each.quote],
+            "source": {"name": each.title, "id": each.id, "url": each.url},
+            "document": [_escaped(each.quote)],
             "metadata": [about],
         },
     }
@@ -116,24 +132,28 @@ def _reference(number: int, citation: Citation, answer: Answer, index: str, base
     titles = {each.number: each.title for each in answer.context.passages}
     return Reference(
         number=number,
+        id=f"{index}/{citation.document_id}:{citation.start}-{citation.end}",
         title=titles.get(citation.number) or citation.document_id,
         url=document_address(base, index, citation.document_id, citation.start, citation.end),
         quote=citation.quote,
         start=citation.start,
         end=citation.end,
         place=_place(citation),
+        page=citation.page,
     )
 
 
 def _of_passage(number: int, passage: Passage, index: str, base: str) -> Reference:
     return Reference(
         number=number,
+        id=f"{index}/{passage.document_id}:{passage.start}-{passage.end}",
         title=passage.title or passage.document_id,
         url=document_address(base, index, passage.document_id, passage.start, passage.end),
         quote=passage.text,
         start=passage.start,
         end=passage.end,
         place=_place(passage),
+        page=passage.page,
     )
 
 
@@ -147,7 +167,8 @@ def _place(where: Citation | Passage) -> str:
 
 def _line(each: Reference) -> str:
     place = f", {_escaped(each.place)}" if each.place else ""
-    return f"{each.number}. [{_escaped(each.title)}](<{each.url}>){place}: “{_escaped(each.quote)}”"
+    title = _escaped(each.title).replace("[", "&#91;")
+    return f"{each.number}. [{title}](<{each.url}>){place}: “{_escaped(each.quote)}”"
 
 
 def _in_one_line(text: str) -> str:

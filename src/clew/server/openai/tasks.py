@@ -1,7 +1,8 @@
 """What Open WebUI asks of a model beside questions: titles, tags, searches. By rules, for nothing.
 
-Its prompts begin with "### Task:". Only the one by which it hands on material of its own has a
-question behind it, which is asked as any other; the material is not used.
+Most of its prompts begin with "### Task:". Two of them have a question in them, which is asked as
+any other: the one by which it hands on material of its own, and the one by which it has the
+answers of several models merged. The material and the answers are not used.
 """
 
 from __future__ import annotations
@@ -10,10 +11,20 @@ import json
 import re
 
 _MARK = "### Task:"
+_MERGE = re.compile(
+    r"\s*You have been provided with a set of responses from various models"
+    r' to the latest user query: "(.*?)"\n\nYour task is',
+    re.DOTALL,
+)
+_FACE = "Your task is to reflect the speaker's likely facial expression through a fitting emoji"
+_TOOLS = "Available Tools: "
+_SOURCE = re.compile(r'<source id="(\d{1,3})"')
 _HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
-_TURN = re.compile(r"^(?:USER|ASSISTANT): ", re.MULTILINE)
-_BEFORE_TURN = re.compile(r"^(?=(?:USER|ASSISTANT): )", re.MULTILINE)
+# A title is wanted before there is an answer, so a turn may be empty.
+_TURN = re.compile(r"^(?:USER|ASSISTANT):(?: |$)", re.MULTILINE)
+_BEFORE_TURN = re.compile(r"^(?=(?:USER|ASSISTANT):(?: |$))", re.MULTILINE)
 _TITLE_WORDS = 6
+NO_TOOLS = '{"tool_calls": []}'
 _TAGS = ("General",)  # what its prompt wants where there is nothing to tell them by
 
 
@@ -25,7 +36,24 @@ def question_in(text: str) -> str:
     """
     if text.lstrip().startswith(_MARK) and "</context>" in text:
         return text.rpartition("</context>")[2].strip() or text
+    if merged := _MERGE.match(text):
+        return merged[1].strip() or text
     return text
+
+
+def sources_in(text: str) -> int:
+    """Return how many sources of its own Open WebUI put before a question: they are counted first.
+
+    >>> sources_in('### Task: ... <context><source id="1" name="a">Notes</source></context> Who?')
+    1
+    """
+    material = text.rpartition("</context>")[0].partition("<context>")[2]
+    return max(map(int, _SOURCE.findall(material)), default=0)
+
+
+def chooses_tools(text: str) -> bool:
+    """Tell whether a message of the system is the prompt by which a tool is to be chosen."""
+    return text.lstrip().startswith(_TOOLS) and '"tool_calls"' in text
 
 
 def task_reply(text: str) -> str | None:
@@ -35,6 +63,8 @@ def task_reply(text: str) -> str | None:
     '{"tags": ["General"]}'
     >>> task_reply("Who built the Fram?")
     """
+    if text.lstrip().startswith(_FACE):
+        return ""
     if not text.lstrip().startswith(_MARK) or question_in(text) != text:
         return None
     # Each prompt names the key of the JSON that it wants; a chat may name others.
@@ -60,7 +90,7 @@ def _first_question(text: str) -> str:
     if found is None:
         return ""
     turns = _BEFORE_TURN.split(found[1])
-    users = [_TURN.sub("", turn).strip() for turn in turns if turn.startswith("USER: ")]
+    users = [_TURN.sub("", turn).strip() for turn in turns if turn.startswith("USER:")]
     if not users:
         return ""
     return " ".join(users[-1 if '"queries"' in text else 0].split())
