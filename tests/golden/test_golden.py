@@ -8,6 +8,7 @@ difference before you commit.
 
 import json
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,11 +56,17 @@ def polar(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def found_in_int8(tmp_path_factory, questions):
-    """The documents that some methods find with the default models."""
+def polar_in_int8(tmp_path_factory):
+    """The example corpus as the default models index it."""
     with clew.open(tmp_path_factory.mktemp("int8") / "polar.clew") as index:
         index.add(EXAMPLES / "polar")
-        return {method: _found(index, questions, method) for method in INT8_METHODS}
+        yield index
+
+
+@pytest.fixture(scope="session")
+def found_in_int8(polar_in_int8, questions):
+    """The documents that some methods find with the default models."""
+    return {method: _found(polar_in_int8, questions, method) for method in INT8_METHODS}
 
 
 @pytest.fixture(scope="session")
@@ -104,6 +111,24 @@ def test_recall_stays_above_its_floor(method, found, questions):
 def test_the_default_model_finds_as_much(method, found_in_int8, questions):
     """Products of int8 numbers cost no recall that the example corpus shows."""
     assert _recall(found_in_int8[method], questions) >= FLOORS[method] - 0.01
+
+
+def test_the_readme_shows_what_is_answered(polar_in_int8):
+    """The quote and the thread that it prints below its first question are those of the index."""
+    readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+    question = re.search('clew ask "(.+)"', readme)[1]
+    quote, _, thread = re.search(r"```\n( +\[\d.*?)```", readme, re.DOTALL)[1].partition(
+        "The thread"
+    )
+    answer = polar_in_int8.ask(question)
+    first = answer.citations[0]
+    assert f'"{first.quote}"' in " ".join(quote.split())
+    steps = answer.evidence.paths[first.path].steps
+    drawn = re.findall(r"^ +[┌├└] (\w+)", thread, re.MULTILINE)
+    kinds = {"query": "question"}
+    assert drawn == [kinds.get(step.layer, step.layer) for step in steps]
+    units = re.findall(r'unit +"(.+?)"', " ".join(thread.replace("│", " ").split()))
+    assert units == [step.text for step in steps if step.layer == "unit"]
 
 
 def _recall(found, questions):
