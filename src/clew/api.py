@@ -27,7 +27,7 @@ from clew.display import Shown, paragraph, table
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
 from clew.generation import open_snapshot
-from clew.index import AddReport, OnProgress, Settings, origins
+from clew.index import AddReport, OnProgress, Settings, building, origins
 from clew.index.choose import (
     CORE_SHARE,
     NOTE,
@@ -38,7 +38,7 @@ from clew.index.choose import (
     wished,
 )
 from clew.limits import LIMITS, ReadingLimits
-from clew.models import is_checked
+from clew.models import is_checked, is_priced
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 
     from clew.classify import Classified
     from clew.export import Exported
+    from clew.index.building import Workers
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
     from clew.index.plan import EmbeddingEstimate, Plan
@@ -279,6 +280,7 @@ class Index:
         on_chunks: OnChunks | None = None,
         stop: Stop | None = None,
         progress: Progress | None = None,
+        workers: int | str = 1,
         **extraction: Unpack[ExtractionOptions],
     ) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
@@ -312,6 +314,10 @@ class Index:
         Another thread may `stop` it: what is whole then is committed, nothing is extracted or
         removed, and the report says `stopped`; the same call goes on later. A `progress` is
         written while it runs, for another thread to look at.
+
+        `workers` make rows and vectors: so many processes, 0 for one on each core, or the address
+        of a Ray cluster, "ray:HOST:PORT"; the index is the same to the byte. An LLM, and an
+        embedder that is paid, are asked by this process, which keeps the ledger and the budget.
 
         Raises InputError for options that cannot be met, UnknownMethod, RecipeMismatch where the
         index was built with other models or settings, IndexLocked while another process writes,
@@ -350,7 +356,7 @@ class Index:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
         origins.remember(store, self.folder, roots.places)
         with self._billed("add", store, meter):
-            with meter.stage("read"):
+            with meter.stage("read"), self._workers(workers, store) as spread:
                 paths, read = _paths(source), set[str]()
                 gone = origins.gone(store.hashes(), roots, paths) if paths else []
                 report = index.add(
@@ -363,6 +369,7 @@ class Index:
                     on_progress=on_progress,
                     stop=stop,
                     progress=progress,
+                    workers=spread,
                 )
                 report.left_out = selection.counts()
                 if paths and not report.stopped:
@@ -395,6 +402,26 @@ class Index:
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
+
+    @contextmanager
+    def _workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
+        """Open workers with the models of this index, for a block; None where it needs none."""
+        if spec == 1 or is_priced(self.models.embedder):
+            yield None
+            return
+        from clew.workers import open_workers
+
+        if self._given is not None:
+            raise InputError(
+                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
+            )
+        specs = loading.from_recipe(self._specs, store.recipe)
+        opened = open_workers(spec, replace(specs, llm=None, reranker=None))
+        try:
+            yield opened
+        finally:
+            if opened is not None:
+                opened.close()
 
     def _reach(self, wanted: Wanted) -> None:
         """Raise EndpointError where an LLM that will be needed does not answer.
@@ -705,7 +732,7 @@ class Index:
         kept = self._existing().note(NOTE) if self._exists() else {}
         wanted = wished({**kept, "triples": "llm"}, entities)
         if self._exists():
-            given, stored = chunking, index.chunking(self._existing().recipe)
+            given, stored = chunking, building.chunking(self._existing().recipe)
             differ = (given.size, given.overlap) != (stored.size, stored.overlap)
             if self._settings is not None and differ:
                 raise RecipeMismatch(

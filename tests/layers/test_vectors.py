@@ -165,7 +165,7 @@ def test_nothing():
     for columns in (
         vectors.late_columns(nothing, EMBEDDER),
         vectors.separate_columns(nothing, EMBEDDER),
-        vectors.name_columns([], [], EMBEDDER),
+        vectors.name_columns([], vectors.embedded_names([], EMBEDDER)),
     ):
         assert any(name.endswith("vectors") for name in columns)
         for name, column in columns.items():
@@ -176,7 +176,9 @@ def test_nothing():
 
 def test_names():
     """A name's vector is its key's, and belongs to the entity it is given for."""
-    columns = vectors.name_columns([4, 2], ["bo dahl", "ada quist"], EMBEDDER)
+    columns = vectors.name_columns(
+        [4, 2], vectors.embedded_names(["bo dahl", "ada quist"], EMBEDDER)
+    )
     assert columns["name.entity"].tolist() == [4, 2]
     np.testing.assert_array_equal(
         columns["name.vectors"], EMBEDDER.embed(["bo dahl", "ada quist"], kind="document")

@@ -121,6 +121,13 @@ extraction_options = gathered(
 @extraction_options
 @paid_options
 @click.option(
+    "--workers",
+    metavar="N|RAY",
+    default="1",
+    help="Processes that make rows and vectors, 0 for one on each core, or a Ray cluster: ray, "
+    "ray:HOST:PORT or ray://HOST:PORT. [default: 1]",
+)
+@click.option(
     "--watch",
     is_flag=True,
     help="Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
@@ -137,6 +144,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
     paid: Paid,
+    workers: str,
     watch: bool,
     as_json: bool,
 ) -> None:
@@ -170,6 +178,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
                     budget=paid.budget,
                     progress=progress,
                     stop=stop,
+                    workers=int(workers) if workers.isdecimal() else workers,
                 )
 
         if watch:

@@ -11,21 +11,27 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from clew import generation
 from clew.algo.coding import BITS
 from clew.derived import CachedArrays
 from clew.display import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
+from clew.index.building import (
+    LATE,
+    Hashed,
+    Workers,
+    build,
+    built_by,
+)
 from clew.index.origins import Owners
-from clew.layers import chunks, entities, terms, vectors
 from clew.metadata import values
 from clew.models import Embedder, Models, gives_tokens
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter
 from clew.progress import Progress
 from clew.stopping import Stop
 from clew.store import Store, schema
@@ -33,11 +39,12 @@ from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
 from clew.types import Batch, Document, Scalar, Skipped, Value
 
-BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
-LATE, SEPARATE = "late", "separate"
+SEPARATE = "separate"
+BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
+_AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 
 OnProgress = Callable[[int], None]  # told how many more documents are done with
 Tell = Callable[[Collection[str]], None]  # the same, of their ids
@@ -128,14 +135,15 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
     progress: Progress | None = None,
+    workers: Workers | None = None,
 ) -> AddReport:
     """Add documents to the index, a commit per batch, and return what was done.
 
     A document that is there with the same content costs nothing; one with other content is
     replaced. A new one with the content of one that is `gone`, its file being there no more, is
     that one renamed, and costs nothing either. The ids of all documents go into `read`. Where
-    `stop` is asked for, the batch at hand is the last. Raises RecipeMismatch where the index was
-    not built with `models`.
+    `stop` is asked for, the batch at hand is the last. `workers` make the rows where they are
+    given, and the index is the same. Raises RecipeMismatch where it was not built with `models`.
     """
     check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
@@ -152,13 +160,14 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     restated: dict[str, tuple[Document, str]] = {}
     changed = _changed(_until(items, stop), store, known, report, tell, read, restated=restated)
     new = _not_renamed(changed, store, gone, report, tell)
+    groups = batches(_not_restored(new, store, report, tell))
     with stop.heeded():
-        for batch in batches(_not_restored(new, store, report, tell)):
-            if stop.is_asked:  # while it was read: nothing of it is paid for yet
-                break
-            store.lock()  # what is built refers to what the store has now
-            progress.expect(_embedding(batch, store.recipe))
-            rows = build([document for document, _ in batch], store, models, meter)
+        if workers is None:
+            made = _built(groups, store, models, meter, progress, stop)
+        else:
+            most = _AHEAD * workers.n * BATCH_CHARACTERS
+            made = built_by(workers, groups, store, meter, stop, most=most)
+        for batch, rows in made:
             with meter.stage("store"):
                 store.commit(rows, [content for _, content in batch])
             for document, _ in batch:
@@ -171,6 +180,23 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         report.restated = list(restated)
     report.stopped = stop.is_asked
     return report
+
+
+def _built(
+    groups: Iterable[Hashed],
+    store: Store,
+    models: Models,
+    meter: Meter,
+    progress: Progress,
+    stop: Stop,
+) -> Iterator[tuple[Hashed, Batch]]:
+    """Yield batches with their rows, which are made here when they are asked for."""
+    for batch in groups:
+        if stop.is_asked:  # while it was read: nothing of it is paid for yet
+            return
+        store.lock()  # what is built refers to what the store has now
+        progress.expect(_embedding(batch, store.recipe))
+        yield batch, build([document for document, _ in batch], store, models, meter)
 
 
 class _Known:
@@ -241,42 +267,6 @@ def finish(
                 elif embedder is not None:
                     snapshot.get(each, embedder=embedder)
     store.sweep()
-
-
-def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
-    """Return the rows of `documents`, without committing them."""
-    recipe, models = store.recipe, metered(models, meter)
-    with meter.stage("chunk"):
-        cut = chunks.cut(documents, chunking(recipe))
-        columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
-        columns |= chunks.subchunk_columns(cut)
-        counted, found_terms = terms.count_columns(cut)
-    with meter.stage("entities"):
-        mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
-        named = set(entities.nameable(mentioned, len(keys)))
-        unnamed = [i for i in store.unnamed(keys) if i in named]
-    with meter.stage("vectors"):
-        embedder, code = models.embedder, partial(schema.in_codes, recipe=recipe)
-        if recipe["vectors"] == LATE and gives_tokens(embedder):
-            embedded = vectors.late_columns(cut, embedder, code)
-        else:
-            embedded = vectors.separate_columns(cut, embedder, code)
-        embedded |= vectors.name_columns(unnamed, [keys[i] for i in unnamed], embedder)
-    return Batch(
-        documents=documents,
-        entities=keys,
-        terms=found_terms,
-        columns=columns | counted | mentioned | embedded,
-    )
-
-
-def chunking(recipe: Mapping[str, Scalar]) -> Chunking:
-    """Return how an index with this recipe cuts documents."""
-    return Chunking(
-        size=_int(recipe, "chunk_size"),
-        overlap=_int(recipe, "chunk_overlap"),
-        subchunk_depth=_int(recipe, "subchunk_depth"),
-    )
 
 
 def _changed(
@@ -471,10 +461,3 @@ def batches(
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _int(recipe: Mapping[str, Scalar], name: str) -> int:
-    value = recipe[name]
-    if not isinstance(value, int):
-        raise RecipeMismatch(f"the index's recipe has {name} {value!r}: index into a new folder")
-    return value

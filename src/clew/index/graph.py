@@ -18,7 +18,8 @@ import numpy as np
 
 from clew.display import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import LATE, check_recipe, chunking, model_recipe
+from clew.index import check_recipe, model_recipe
+from clew.index.building import LATE, chunking
 from clew.index.extract import ExtractionCorpus
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.imported import Statements, imported_batch

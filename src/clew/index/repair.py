@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import index
 from clew.generation import compaction
+from clew.index.building import build
 from clew.store.embedded import EmbeddedStore, replace_files
 from clew.types import IMPORTED_MARK
 
@@ -49,7 +50,7 @@ def repair(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     imported = [each.id for each in documents if hashes[each.id].startswith(IMPORTED_MARK)]
     texts = [(each, hashes[each.id]) for each in documents if each.id not in set(imported)]
     for batch in index.batches(texts):
-        built = index.build([document for document, _ in batch], store, models, meter)
+        built = build([document for document, _ in batch], store, models, meter)
         store.commit(built, [content for _, content in batch])
     store.remove(imported)
     _rewrite(store, models)
@@ -86,7 +87,7 @@ def rebuild(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) ->
         for name, values in found.notes.items():
             new.set_note(name, values)
         for batch in index.batches(texts):
-            built = index.build([document for document, _ in batch], new, models, meter)
+            built = build([document for document, _ in batch], new, models, meter)
             new.commit(built, [content for _, content in batch])
         if found.aliases:
             new.set_aliases(found.aliases)

@@ -14,7 +14,7 @@ import numpy as np
 from clew.layers.chunks import text_key
 from clew.layers.entities import is_doubtful, is_key
 from clew.layers.numbers import Numbers
-from clew.layers.vectors import name_columns, ragged_tokens
+from clew.layers.vectors import embedded_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
 from clew.text.analyze import counted_terms
 from clew.text.normalize import collapse, entity_key
@@ -194,7 +194,7 @@ def _batch(
     """Return the batch, with the vectors of names that the index lacks."""
     keys = entities.texts()
     new = [i for i in unnamed(keys) if i in nameable]
-    names = name_columns(new, [keys[i] for i in new], embedder)
+    names = name_columns(new, embedded_names([keys[i] for i in new], embedder))
     return Batch(entities=keys, terms=terms.texts(), columns=columns | names)
 
 

@@ -24,7 +24,7 @@ from clew.layers.extractions import encoded
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
-from clew.layers.vectors import name_columns
+from clew.layers.vectors import embedded_names, name_columns
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import (
@@ -233,7 +233,7 @@ def imported_batch(
         columns["token.vectors"] = np.zeros((0, embedder.dimension), dtype=np.int8)
     entities = [graph.keys[key] for key in keys.tolist()]
     new = unnamed(entities)
-    columns |= name_columns(new, [entities[i] for i in new], embedder)
+    columns |= name_columns(new, embedded_names([entities[i] for i in new], embedder))
     documents = [subject.document for subject in subjects]
     return Batch(documents=documents, entities=entities, terms=terms, columns=columns)
 

@@ -140,12 +140,14 @@ def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
     return texts
 
 
-def name_columns(entities: Sequence[int], keys: Sequence[str], embedder: Embedder) -> Columns:
-    """Return the vectors of entity names; row i belongs to entities[i]."""
-    return {
-        "name.entity": np.asarray(entities, dtype=np.int32),
-        "name.vectors": embedder.embed(list(keys), kind="document"),
-    }
+def embedded_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+    """Return the (n, d) vectors of entity names."""
+    return embedder.embed(list(keys), kind="document")
+
+
+def name_columns(entities: Sequence[int], found: NDArray[np.float32]) -> Columns:
+    """Return the rows of entity names' vectors; row i belongs to entities[i]."""
+    return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": found}
 
 
 def _small(vectors: NDArray[np.float32]) -> NDArray[np.int8]:

@@ -10,7 +10,6 @@ shifted by a constant there, and the biases behind it make up for that: only the
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from clew.cores import cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ class Int8Bert:
 
     def __init__(self, weights: Mapping[str, Weights], *, threads: int = 0) -> None:
         """Take the weights as the package's ONNX file names them; `threads` 0 is all cores."""
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         self._encoder = _loaded(weights, self._threads)
 
     def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
@@ -62,12 +63,6 @@ class Int8Bert:
     def _states(self, ids: list[int]) -> NDArray[np.float32]:
         [found] = np.array(self._encoder.forward_batch([ids]).last_hidden_state, dtype=np.float32)
         return np.asarray(found)
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def _loaded(weights: Mapping[str, Weights], threads: int) -> ctranslate2.Encoder:

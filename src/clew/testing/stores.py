@@ -13,7 +13,7 @@ import numpy as np
 from clew import index
 from clew.errors import IndexLocked, MissingLayer
 from clew.generation import compact, open_snapshot, wasted
-from clew.index import choose
+from clew.index import building, choose
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.imported import Statements, imported_batch
 from clew.models.metered import Meter
@@ -49,7 +49,7 @@ class StoreContract:
 
     @staticmethod
     def _batch(store: Store, *documents: Document) -> Batch:
-        return index.build(documents, store, models(), Meter())
+        return building.build(documents, store, models(), Meter())
 
     def _commit(self, store: Store, *documents: Document) -> int:
         hashes = [index.content_hash(document) for document in documents]
@@ -268,10 +268,10 @@ class StoreContract:
         batch = imported_batch(
             graph,
             subjects,
-            index.chunking(store.recipe),
+            building.chunking(store.recipe),
             models().embedder,
             store.unnamed,
-            late=store.recipe["vectors"] == index.LATE,
+            late=store.recipe["vectors"] == building.LATE,
         )
         store.commit(batch, [subject.content for subject in subjects])
         with _open(store) as snapshot:

@@ -1,0 +1,51 @@
+"""Workers: processes that have the models, and make the rows of documents for one that commits.
+
+`processes` has those of this machine, `ray` those of a Ray cluster, and `tasks` what either does.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from clew.cores import cores
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.index.building import Workers
+    from clew.loading import Specs
+
+_RAY = re.compile(r"ray(?::(//)?[^/]+)?")
+
+
+def check(spec: int | str) -> int | str:
+    """Return a spec of workers as `open_workers` takes it. Raises InputError for what is none."""
+    if isinstance(spec, str) and spec.isdecimal():
+        spec = int(spec)
+    is_count = isinstance(spec, int) and not isinstance(spec, bool) and spec >= 0
+    if is_count or (isinstance(spec, str) and _RAY.fullmatch(spec)):
+        return spec
+    raise InputError(
+        f"workers are a number of processes, or ray, ray:HOST:PORT or ray://HOST:PORT for those of"
+        f" a Ray cluster, not {spec!r:.60}"
+    )
+
+
+def open_workers(spec: int | str, models: Specs) -> Workers | None:
+    """Return workers that load models by name; None where this process is to do all by itself.
+
+    `spec` is a number of processes, 0 for one on each core that this process may use, or the
+    address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot
+    be reached.
+    """
+    spec = check(spec)
+    if isinstance(spec, str):
+        from clew.workers.ray import RayWorkers
+
+        return RayWorkers(spec, models)
+    n = spec or cores()
+    if n == 1:
+        return None
+    from clew.workers.processes import ProcessWorkers
+
+    return ProcessWorkers(n, models)

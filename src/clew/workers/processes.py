@@ -1,0 +1,120 @@
+"""Workers on this machine: processes of loky, which begin without the caller's main module."""
+
+from __future__ import annotations
+
+import signal
+from concurrent.futures import BrokenExecutor, Future
+from typing import TYPE_CHECKING, Any
+
+from loky import ProcessPoolExecutor
+
+from clew.cores import cores
+from clew.errors import ModelError
+from clew.workers import tasks
+
+if TYPE_CHECKING:
+    from clew.loading import Specs
+
+_TRIES = 3  # before a task is given up at which workers end
+
+
+class ProcessWorkers:
+    """Some processes. The first task starts them; each loads the models once.
+
+    What computes in a worker has its part of the cores. For the thread that made them only.
+    """
+
+    def __init__(self, n: int, specs: Specs) -> None:
+        self._n = n
+        self._specs = specs
+        self._executor: ProcessPoolExecutor | None = None
+        self._waiting: dict[int, _Task] = {}  # by number, in the order in which they were given
+        self._number = 0
+        self._ends = 0  # of workers, since the last task that was done
+
+    @property
+    def n(self) -> int:
+        return self._n
+
+    def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
+        """Let a worker do a task; see `clew.index.building.Workers`."""
+        self._number += 1
+        found = self._waiting[self._number] = _Task(self, self._number, task, given)
+        found.send()
+        return found
+
+    def sent(self, task: str, given: tuple[Any, ...]) -> Future[Any]:
+        """Send a task to the processes."""
+        if self._executor is None:
+            self._executor = ProcessPoolExecutor(
+                self._n,
+                timeout=None,
+                initializer=_begin,
+                env={"OMP_NUM_THREADS": str(max(1, cores() // self._n))},
+            )
+        return self._executor.submit(tasks.run, self._specs, task, given)  # type: ignore[no-any-return]  # loky has no types
+
+    def done(self, number: int) -> None:
+        """Forget a task that has its result."""
+        self._waiting.pop(number, None)
+        self._ends = 0
+
+    def begin_again(self, error: BrokenExecutor) -> None:
+        """Replace the processes, one of which ended, and send again what had not come back."""
+        self._ends += 1
+        if self._ends == _TRIES:
+            raise ModelError(
+                f"a worker ended {_TRIES} times at the same work, perhaps for want of memory: take"
+                f" fewer, as in --workers {max(1, self._n // 2)}"
+            ) from error
+        self._end()
+        for each in self._waiting.values():
+            if not each.has_result():
+                each.send()
+
+    def close(self) -> None:
+        """End the processes, and what they have at hand."""
+        self._waiting.clear()
+        self._end()
+
+    def _end(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=True)
+            self._executor = None
+
+
+class _Task:
+    """A task, wherever it is done."""
+
+    def __init__(
+        self, workers: ProcessWorkers, number: int, name: str, given: tuple[Any, ...]
+    ) -> None:
+        self._workers = workers
+        self._number = number
+        self._name = name
+        self._given = given
+        self._future: Future[Any] = Future()
+
+    def send(self) -> None:
+        self._future = self._workers.sent(self._name, self._given)
+
+    def has_result(self) -> bool:
+        return self._future.done() and not isinstance(self._future.exception(), BrokenExecutor)
+
+    def is_done(self) -> bool:
+        return self._future.done()
+
+    def result(self) -> Any:  # noqa: ANN401 -- as the task returns
+        while True:
+            try:
+                found = self._future.result()
+            except BrokenExecutor as error:
+                self._workers.begin_again(error)
+            else:
+                self._workers.done(self._number)
+                return found
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that commits, which ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,62 @@
+"""What a worker does. Its models are loaded by the first task, and stay for those that follow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from clew.index import check_recipe, model_recipe
+from clew.index.building import Rows, rows_of
+from clew.layers.vectors import embedded_names
+from clew.loading import Specs, load_extractor, load_models
+from clew.models.metered import Meter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.types import Document, Extraction, Scalar
+
+
+def run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+    """Do a task with the models that are named."""
+    return _TASKS[task](_models(specs), *given)
+
+
+@lru_cache(maxsize=1)
+def _models(specs: Specs) -> Models:
+    return load_models(specs)
+
+
+def _rows(models: Models, documents: Sequence[Document], recipe: Mapping[str, Scalar]) -> Rows:
+    """Return the rows of documents. Raises RecipeMismatch where this process has other models."""
+    check_recipe(recipe, model_recipe(models))
+    return rows_of(documents, recipe, models, Meter())
+
+
+def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
+    """Return the (n, d) vectors of entity names."""
+    return embedded_names(keys, models.embedder)
+
+
+def _triples(models: Models, by: str, texts: Sequence[str]) -> list[Extraction]:
+    """Return what rules extract from each text."""
+    extractor = load_extractor(by, models.tagger)
+    assert extractor is not None  # noqa: S101 -- nobody asks for triples by an LLM here
+    return extractor.extract(texts)
+
+
+def _process(_models: Models) -> int:
+    """Return the number of the process, which tests end."""
+    return os.getpid()
+
+
+_TASKS: Mapping[str, Callable[..., Any]] = {
+    "rows": _rows,
+    "names": _names,
+    "triples": _triples,
+    "process": _process,
+}
