@@ -1,5 +1,6 @@
 """What holds in every test: no network but this machine's own, and no settings from outside."""
 
+import gc
 import os
 import sys
 
@@ -9,6 +10,9 @@ from hypothesis import settings
 # Read by the libraries when they are imported, which may be before any fixture.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of whoever runs the tests
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # There is a worker for each processor, and threads that wait for one another only burn time.
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 for _name in ("COLUMNS", "LINES"):  # what is printed is as wide as where nothing is said
     os.environ.pop(_name, None)
 for _name in [name.upper() for name in os.environ]:
@@ -37,3 +41,9 @@ def _refuse_the_network(event, args):
 
 
 sys.addaudithook(_refuse_the_network)
+
+
+def pytest_collection_finish():
+    """Keep thousands of tests, which live to the end, out of what is searched for garbage."""
+    gc.collect()
+    gc.freeze()

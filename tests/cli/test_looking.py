@@ -179,10 +179,11 @@ def test_one_method_says_that_it_is_the_default(clew):
 def test_every_parameter_has_a_default_and_a_meaning(clew, name):
     """A method's page says what each parameter is for."""
     described = json.loads(clew("methods", name, "--json").stdout)
+    text = clew("methods", name).stdout
     for parameter in described["parameters"]:
         assert parameter["default"] is not None
         assert parameter["description"] or parameter["choices"], parameter["name"]
-        assert parameter["name"] in clew("methods", name).stdout
+        assert parameter["name"] in text
 
 
 def test_choices_are_named(clew):

@@ -77,8 +77,7 @@ def n_kept(folder):
         return len(index.documents())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 1), (signal.SIGTERM, 3)])
 def test_the_documents_at_hand_are_kept(texts, number, times):
     """However early the signal comes; the message says how many there are."""
     process = start(texts)

@@ -279,7 +279,7 @@ def keep_within(server, folder, run):
     ]
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(run=runs)
 def test_no_run_exceeds_its_budget_and_further_ones_finish(server, tmp_path_factory, run):
     """Whatever the budgets, sizes, threads and faults; what was paid is paid once."""

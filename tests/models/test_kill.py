@@ -92,8 +92,8 @@ def kill_many(folder, n, seed):
 
 
 def test_killed_at_some_instants(tmp_path):
-    """At 20 instants: what the ledger has is never asked for again, and going on gives all."""
-    kill_many(tmp_path, 20, seed=1)
+    """At 8 instants: what the ledger has is never asked for again, and going on gives all."""
+    kill_many(tmp_path, 8, seed=1)
 
 
 @pytest.mark.slow

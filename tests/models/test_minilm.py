@@ -196,6 +196,32 @@ def test_the_network_is_never_asked(monkeypatch, rows):
     np.testing.assert_array_equal(fresh, rows[:1])
 
 
+HARDENED = """
+import ctypes, sys
+from clew.errors import ModelError
+from clew.models.minilm import MiniLM
+import ctranslate2
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE: no memory is run that was written
+    sys.exit("this system cannot forbid it")
+try:
+    MiniLM(threads=1).embed(["ice"], kind="document")
+except ModelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a call of Linux")
+def test_wrong_numbers_are_refused():
+    """Where written memory may not be run the runtime is wrong without a word; Clew says so."""
+    result = subprocess.run(
+        [sys.executable, "-c", HARDENED], check=False, capture_output=True, text=True
+    )
+    if "cannot forbid" in result.stderr:
+        pytest.skip("an older kernel")
+    assert result.returncode == 0, result.stderr
+    assert not result.stdout or "may not run memory that it has written" in result.stdout
+
+
 def test_a_folder_without_a_tokenizer_is_named(tmp_path):
     """A wrong path is no reason to look elsewhere."""
     with pytest.raises(ModelError, match=rf"no tokenizer.json in {tmp_path}: name a folder"):

@@ -29,8 +29,9 @@ def placeholders(name):
 
 def calls():
     """Yield (file, line, prompt name or None, the values given) for each call of `prompt`."""
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    texts = {path: path.read_text(encoding="utf-8") for path in SOURCES}
+    for path in (path for path, text in texts.items() if re.search(r"\bprompt\(", text)):
+        for node in ast.walk(ast.parse(texts[path])):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "prompt":
                 name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
                 values = {keyword.arg for keyword in node.keywords} - NOT_VALUES

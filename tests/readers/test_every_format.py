@@ -71,21 +71,26 @@ def test_an_empty_file_is_said_to_be_empty(skipped, suffix):
     assert skipped(f"a{suffix}", b"") == [f"a{suffix}: is empty"]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(max_examples=12, derandomize=True)
-@given(
-    keep=st.floats(0, 1),
-    flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), max_size=4),
+DAMAGES = st.tuples(  # how much of a file is kept, and the bits that change
+    st.floats(0, 1),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), max_size=4),
 )
-def test_a_damaged_file_gives_a_document_or_a_reason(tmp_path_factory, suffix, keep, flips):
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@settings(max_examples=3, derandomize=True)
+@given(damages=st.lists(DAMAGES, min_size=4, max_size=4))
+def test_a_damaged_file_gives_a_document_or_a_reason(tmp_path_factory, suffix, damages):
     """However it was cut and whatever bits changed, nothing but one of the two comes of it."""
     name, content = next(iter(files(suffix, LIGHTHOUSES).items()))
-    data = bytearray(content)
-    for place, bit in flips:
-        data[int(place * len(data))] ^= 1 << bit
-    path = tmp_path_factory.mktemp("damaged") / name
-    path.write_bytes(data[: int(keep * len(data))])
-    items = list(read([path]))
-    assert items
+    folder = tmp_path_factory.mktemp("damaged")
+    paths = [folder / f"{number}-{name}" for number in range(len(damages))]
+    for path, (keep, flips) in zip(paths, damages, strict=True):
+        data = bytearray(content)
+        for place, bit in flips:
+            data[int(place * len(data))] ^= 1 << bit
+        path.write_bytes(data[: int(keep * len(data))])
+    items = list(read(paths))  # in one run, as a process that reads is started for each
+    assert all(any(item.source.startswith(str(path)) for item in items) for path in paths)
     for item in items:
         assert isinstance(item, Document) or (isinstance(item, Skipped) and item.reason)

@@ -186,7 +186,7 @@ from clew.loading import Specs
 from clew.server import ServerSettings
 from clew.server.run import serve
 settings = ServerSettings(home=Path(sys.argv[1]), port=0, specs=Specs(embedder=sys.argv[2]))
-serve(settings, lambda address: print(address, flush=True))
+serve(settings, lambda address, names: print(address, flush=True))
 """
 
 

@@ -1,11 +1,17 @@
 """What a server refuses before anybody is served."""
 
+import json
+import re
+import signal
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from clew.errors import InputError, NotAnIndex, StoreError
+from clew.server.books import Books
 from clew.server.run import check_open, serve
 
 
@@ -38,3 +44,24 @@ def test_what_cannot_be_served(home, tmp_path):
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"127.0.0.1:{port} cannot be listened on"):
             serve(replace(home.settings, port=port), pytest.fail)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_is_said_of_a_start_and_a_stop(home, form):
+    """The indexes of the home are named, too; as JSON, each line on stderr is one object."""
+    books = Books(home.settings.home)
+    with books.writing() as connection:
+        connection.execute("INSERT INTO own_index VALUES ('notes', 'indexes/notes.clew')")
+    books.close()
+    command = [sys.executable, "-m", "clew", "serve", "--home", home.settings.home, "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--log-format", form], stderr=subprocess.PIPE, text=True, cwd=home.settings.home
+    ) as process:
+        lines = [process.stderr.readline()]
+        process.send_signal(signal.SIGTERM)
+        lines += process.stderr.readlines()
+    assert process.returncode == 0
+    told = [json.loads(line)["message"] for line in lines] if form == "json" else lines
+    assert re.match(r"Clew serves notes at http://127.0.0.1:\d+\n?$", told[0])
+    assert "Clew stops: what is under way has 30 seconds to end" in told[-2]
+    assert "Clew has stopped" in told[-1]

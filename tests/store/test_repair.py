@@ -16,6 +16,11 @@ DOCUMENTS = testing.small_documents()
 MODELS = testing.models(testing.HashTokenEmbedder())
 
 
+def seeds(some, many):
+    """Return seeds of which the default suite takes only some."""
+    return [*range(some), *(pytest.param(i, marks=pytest.mark.slow) for i in range(some, many))]
+
+
 def index_of(folder, documents=DOCUMENTS):
     with open_index(folder, models=MODELS) as index:
         for i in range(0, len(documents), 4):
@@ -45,7 +50,7 @@ def expected(sound, tmp_path_factory):
         return contents(index.snapshot())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(16, 200))
 def test_segments_are_repaired(sound, expected, tmp_path, seed):
     """Row for row the index is what it was, and some documents were not touched."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
@@ -95,7 +100,7 @@ def test_a_lost_segment_is_made_anew(sound, expected, tmp_path):
     assert [name for name in found if found[name] != expected[name]] == []
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(14, 200))
 def test_a_damaged_database_is_salvaged(sound, tmp_path, seed):
     """Documents whose texts can be read are indexed again, and the others are named."""
     rng = random.Random(seed)  # noqa: S311 -- a test's

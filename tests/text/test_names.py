@@ -191,8 +191,8 @@ def test_spans_lie_inside_the_text(text):
     ],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(unit):
-    """100,000 characters of any of these are read in a moment."""
-    text = "a" + unit * (100_000 // len(unit)) + "b"
+    """40,000 characters of any of these are read in a moment."""
+    text = "a" + unit * (40_000 // len(unit)) + "b"
     for spans in (name_spans, date_spans, quoted_spans, uncased_spans):
         assert all(b <= len(text) for _, b in spans(text))
     assert title_span(text)[1] <= len(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,10 +142,13 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         stop_jobs=stop_jobs,
     )
 
-    def tell(address: str) -> None:
-        names = ", ".join(settings.indexes) or "no index yet"
-        click.echo(f"Clew serves {names} at {address}", err=True)
-        click.echo(dim("Ctrl-C stops it."), err=True)
+    def tell(address: str, names: Sequence[str]) -> None:
+        told = f"Clew serves {', '.join(names) or 'no index yet'} at {address}"
+        if log_format == "json":  # all lines are for a program
+            run.RUN.info("%s", told)
+        else:
+            click.echo(told, err=True)
+            click.echo(dim("Ctrl-C stops it."), err=True)
 
     run.log_to_stderr(log_format)
     with suppress(KeyboardInterrupt):  # it has stopped gracefully

@@ -13,6 +13,7 @@ import math
 import os
 import random
 import re
+import ssl
 import threading
 import time
 import weakref
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -322,9 +323,15 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {self._key}"
         limits = httpx2.Limits(max_connections=self.concurrency)
         timeout = httpx2.Timeout(self.timeout_s, connect=min(_CONNECT_S, self.timeout_s))
-        client = httpx2.Client(headers=headers, timeout=timeout, limits=limits)
+        client = httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=_trusted())
         weakref.finalize(self, client.close)
         return client
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Read the certificates that are trusted, once for all endpoints: they take long to read."""
+    return httpx2.create_ssl_context()
 
 
 def _hear_nothing(_event: object) -> None:

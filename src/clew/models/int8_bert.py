@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.cores import cores
+from clew.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,8 @@ _AHEAD = 8  # texts under way for each thread
 _FAR = 99, 6.0  # the number that is far from all others before attention, and what is taken off it
 _FAR_INSIDE = 223, -4.0  # the same before the products of the feed-forward part
 _FAR_INSIDE_FROM = 2  # the first layer where it is
+_HELLO = 101, 7592, 102  # word pieces of a text whose states are known
+_HELLO_IS = 5.87  # the far number of its first piece; rounding differs with the processor
 
 
 class Int8Bert:
@@ -44,7 +47,19 @@ class Int8Bert:
     def __init__(self, weights: Mapping[str, Weights], *, threads: int = 0) -> None:
         """Take the weights as the package's ONNX file names them; `threads` 0 is all cores."""
         self._threads = threads or cores()
+        """Take the weights as the package's ONNX file names them; `threads` 0 is all cores.
+
+        Raises ModelError where the process computes wrong numbers. CTranslate2 writes its kernels
+        at run time; where a system forbids to run what was written, it goes on without a word.
+        """
+        self._threads = threads or _cores()
         self._encoder = _loaded(weights, self._threads)
+        if not abs(self._states(list(_HELLO))[0, _FAR[0]] - _HELLO_IS) < 0.5:
+            raise ModelError(
+                "the embedded model computes wrong numbers here, as it does where a process may"
+                " not run memory that it has written: allow that (MemoryDenyWriteExecute=no in a"
+                " unit of systemd), or take another --embedder"
+            )
 
     def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the place of each text and its (n, 384) hidden states, given its n word pieces.

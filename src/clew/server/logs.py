@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "none")
 REQUESTS = logging.getLogger("clew.server.requests")
+RUN = logging.getLogger("clew.server.run")  # when the server is there, and when it stops
 _DETAILS = "details"  # of a record: what is told of a request
 
 
@@ -27,7 +28,8 @@ def configure(form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(AsJson() if form == "json" else AsText())
     logging.getLogger().addHandler(handler)
-    REQUESTS.setLevel(logging.WARNING if form == "none" else logging.INFO)
+    for each in (REQUESTS, RUN):
+        each.setLevel(logging.WARNING if form == "none" else logging.INFO)
 
 
 class AsJson(logging.Formatter):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from clew.server.books import Books
 from clew.server.connections import protocol
 from clew.server.indexes import Indexes
 from clew.server.keys import Keys
+from clew.server.logs import RUN
 from clew.server.logs import configure as log_to_stderr
 
 if TYPE_CHECKING:
@@ -26,16 +26,15 @@ if TYPE_CHECKING:
     from clew.server.hub import Hub
     from clew.server.settings import ServerSettings
 
-__all__ = ["check_open", "config_of", "log_to_stderr", "serve"]
+__all__ = ["RUN", "check_open", "config_of", "log_to_stderr", "serve"]
 
 _GRACE_S = 30  # for what is under way when the server is asked to stop
 _HEADER_BYTES = 65_536
 _WAITING = 512  # connections that the system holds before they are taken
-_log = logging.getLogger(__name__)
 
 
-def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
-    """Serve until the process is asked to stop; `on_ready` is told the address.
+def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], None]) -> None:
+    """Serve until the process is asked to stop; `on_ready` is told the address and the indexes.
 
     Raises InputError for an address that cannot be had, and as `check_open` does.
     """
@@ -44,7 +43,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None]) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}"
     app = application(settings)
-    server = _Server(config_of(app, settings), app, lambda: on_ready(address))
+    server = _Server(config_of(app, settings), app, lambda names: on_ready(address, names))
     with listening, _ended_by_signals():
         server.run(sockets=[listening])
     if not server.started:
@@ -72,7 +71,7 @@ def config_of(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
 
 class _Server(uvicorn.Server):
     def __init__(
-        self, config: uvicorn.Config, app: Starlette, on_ready: Callable[[], None]
+        self, config: uvicorn.Config, app: Starlette, on_ready: Callable[[Sequence[str]], None]
     ) -> None:
         super().__init__(config)
         self._app = app
@@ -81,14 +80,18 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._on_ready()
+            hub: Hub = self._app.state.hub
+            self._on_ready(list(hub.indexes.folders()))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.started:
             hub: Hub = self._app.state.hub
             hub.stopping.set()
             hub.jobs.begin_none()
+            RUN.info("Clew stops: what is under way has %d seconds to end", _GRACE_S)
         await super().shutdown(sockets)
+        if self.started:
+            RUN.info("Clew has stopped")
 
 
 @contextmanager

@@ -1,0 +1,103 @@
+"""What `deploy/` and its guide tell the server is what the server understands."""
+
+import json
+import re
+import shlex
+
+import click
+import pytest
+import yaml
+
+from tests.docs.pages import ROOT, blocks
+
+main = pytest.importorskip("clew.cli").main
+health = pytest.importorskip("clew.server.health")
+
+GUIDE = ROOT / "docs" / "guides" / "deploy.md"
+DEPLOY = ROOT / "deploy"
+CONTAINERFILE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+UNIT = (DEPLOY / "clew.service").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+SERVICES = COMPOSE["services"]
+PORT = "8765"
+
+
+def of_the_container():
+    """Return what the Containerfile starts, and the compose file."""
+    [entry] = re.findall(r"^ENTRYPOINT (.+)$", CONTAINERFILE, re.MULTILINE)
+    [command] = re.findall(r"^CMD (.+)$", CONTAINERFILE, re.MULTILINE)
+    composed = [re.sub(r"\$\{\w+:-(\w*)\}", r"\1", each) for each in SERVICES["clew"]["command"]]
+    return [json.loads(entry) + json.loads(command), ["clew", *composed]]
+
+
+def of_the_text():
+    """Return each call of `clew` in the guide, the unit and the head of the compose file."""
+    texts = [text.replace("\\\n", " ") for _, text in blocks(GUIDE, "bash")]
+    lines = [line for text in texts for line in text.splitlines()]
+    lines += re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
+    lines += re.findall(r"^# First: (.+)$", (DEPLOY / "compose.yaml").read_text(), re.MULTILINE)
+    for line in lines:
+        called = re.search(
+            r"(?:^|\s)(?:/opt/clew/bin/)?clew ((?:serve|keys|index|restore) .+)$", line
+        )
+        if called:
+            yield ["clew", *shlex.split(called[1])]
+
+
+@pytest.mark.parametrize("words", [*of_the_container(), *of_the_text()], ids=" ".join)
+def test_each_call_is_one_that_clew_takes(words):
+    """Its command, its options and their values."""
+    command, context, rest = main, None, words[1:]
+    try:
+        while isinstance(command, click.Group):
+            name, rest = rest[0], rest[1:]
+            command = command.commands[name]
+        context = command.make_context(words[0], rest)
+    except click.ClickException as error:
+        pytest.fail(error.format_message())
+    assert context.params
+
+
+def test_calls_are_found():
+    """There are calls of each kind, or the test above proves nothing."""
+    assert {words[1] for words in of_the_text()} == {"serve", "keys", "index", "restore"}
+
+
+@pytest.mark.parametrize("text", [UNIT, GUIDE.read_text(encoding="utf-8")], ids=["unit", "guide"])
+def test_variables_are_those_of_options(text):
+    """`CLEW_SERVE_...` is an option of the server."""
+    named = set(re.findall(r"CLEW_SERVE_(\w+)", text))
+    options = {name for each in main.commands["serve"].params for name in each.opts}
+    assert named
+    assert {f"--{name.lower().replace('_', '-')}" for name in named} <= options
+
+
+def test_the_image_has_what_it_is_made_of():
+    """What is copied from the checkout is there, and is not left out of it."""
+    kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    copied = [
+        source
+        for line in re.findall(r"^COPY (?!--)(.+)$", CONTAINERFILE, re.MULTILINE)
+        for source in line.split()[:-1]
+    ]
+    assert sorted(f"!{each}" for each in copied) == sorted(k for k in kept if k[0] == "!")
+    assert all((ROOT / each).exists() for each in copied)
+
+
+def test_ports_paths_and_volumes_agree():
+    """The image, the compose file and the guide mean the same port, volumes and proxy."""
+    assert re.findall(r"^EXPOSE (.+)$", CONTAINERFILE, re.MULTILINE) == [PORT]
+    assert [o.default for o in main.commands["serve"].params if o.name == "port"] == [int(PORT)]
+    assert SERVICES["caddy"]["command"][-1] == f"clew:{PORT}"
+    assert SERVICES["open-webui"]["environment"]["OPENAI_API_BASE_URL"] == f"http://clew:{PORT}/v1"
+    checked = re.search(rf"http://127\.0\.0\.1:{PORT}(/\w+)", CONTAINERFILE)[1]
+    assert checked in health.OPEN_PATHS
+    [volumes] = re.findall(r"^VOLUME (.+)$", CONTAINERFILE, re.MULTILINE)
+    mounted = [each.split(":") for each in SERVICES["clew"]["volumes"]]
+    assert [place for _, place in mounted] == json.loads(volumes)
+    assert {name for name, _ in mounted} <= set(COMPOSE["volumes"])
+    for place in json.loads(volumes):
+        assert f":{place} " in GUIDE.read_text(encoding="utf-8")
+    words = SERVICES["clew"]["command"]
+    address = SERVICES["caddy"]["networks"]["inside"]["ipv4_address"]
+    assert words[words.index("--proxy") + 1] == address
