@@ -45,14 +45,12 @@ class Int8Bert:
     """The encoder of all-MiniLM-L6-v2. Any number of threads may ask it."""
 
     def __init__(self, weights: Mapping[str, Weights], *, threads: int = 0) -> None:
-        """Take the weights as the package's ONNX file names them; `threads` 0 is all cores."""
-        self._threads = threads or cores()
         """Take the weights as the package's ONNX file names them; `threads` 0 is all cores.
 
         Raises ModelError where the process computes wrong numbers. CTranslate2 writes its kernels
         at run time; where a system forbids to run what was written, it goes on without a word.
         """
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         self._encoder = _loaded(weights, self._threads)
         if not abs(self._states(list(_HELLO))[0, _FAR[0]] - _HELLO_IS) < 0.5:
             raise ModelError(
