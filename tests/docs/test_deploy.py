@@ -88,7 +88,8 @@ def test_ports_paths_and_volumes_agree():
     """The image, the compose file and the guide mean the same port, volumes and proxy."""
     assert re.findall(r"^EXPOSE (.+)$", CONTAINERFILE, re.MULTILINE) == [PORT]
     assert [o.default for o in main.commands["serve"].params if o.name == "port"] == [int(PORT)]
-    assert SERVICES["caddy"]["command"][-1] == f"clew:{PORT}"
+    assert f"{{$CLEW:clew:{PORT}}}" in (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+    assert SERVICES["caddy"]["volumes"][0] == "./Caddyfile:/etc/caddy/Caddyfile:ro"
     assert SERVICES["open-webui"]["environment"]["OPENAI_API_BASE_URL"] == f"http://clew:{PORT}/v1"
     checked = re.search(rf"http://127\.0\.0\.1:{PORT}(/\w+)", CONTAINERFILE)[1]
     assert checked in health.OPEN_PATHS
