@@ -56,14 +56,15 @@ class Nothing:
         return "<nothing>"
 
 
-@pytest.fixture
-def index(tmp_path):
-    with clew.open(tmp_path / "my.clew", models=models()) as opened:
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """An index that no call changes: a wrong argument is told before any work."""
+    with clew.open(tmp_path_factory.mktemp("wrong") / "my.clew", models=models()) as opened:
         opened.add(Document(id="a", text=TEXT))
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def call(index):
     """Call a function with right values for what it must be given, but for one argument."""
     good = {**GOOD, "evidence": index.search("Who built the Fram?")}

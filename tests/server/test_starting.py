@@ -12,7 +12,7 @@ import pytest
 
 from clew.errors import InputError, NotAnIndex, StoreError
 from clew.server.books import Books
-from clew.server.run import check_open, serve
+from clew.server.run import _bound, check_open, serve
 
 
 def test_others_need_a_key(home):
@@ -65,3 +65,9 @@ def test_what_is_said_of_a_start_and_a_stop(home, form):
     assert re.match(r"Clew serves notes at http://127.0.0.1:\d+\n?$", told[0])
     assert "Clew stops: what is under way has 30 seconds to end" in told[-2]
     assert "Clew has stopped" in told[-1]
+
+
+def test_replies_are_sent_at_once():
+    """Without Nagle's algorithm, which asyncio switches off for what it knows to be TCP."""
+    with _bound("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP

@@ -260,7 +260,7 @@ def test_asked_to_stop_it_ends_what_is_under_way(jobs_home):
     reader = threading.Thread(target=lambda: lines.extend(iter(child.stderr.readline, "")))
     reader.start()
     try:
-        [address] = until(lambda: re.findall(r"http://\S+", "".join(lines)))
+        [address] = until(lambda: re.findall(r"http://[\d.:]+", "".join(lines)))
 
         def ask(name, send):
             found[name] = send()
