@@ -21,7 +21,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: $(ADAPTERS) test-adapters help demo serve docs test test-slow test-page lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: $(ADAPTERS) test-adapters help demo serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -46,6 +46,9 @@ test-adapters: $(ADAPTERS) ## run the tests of the packages for other frameworks
 
 test-page: .venv-page/ready ## test the server's page in a headless Chromium, which the system has
 	@.venv-page/bin/pytest tests/page
+
+test-ray: .venv-ray/ready ## test workers on a Ray cluster of two nodes, in an environment with Ray
+	@.venv-ray/bin/pytest tests/workers
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet
@@ -112,6 +115,8 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server
+	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
+		--extra models --extra ray
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
 		--constraints requirements/dev.txt --group $$each --extra openai --extra server || exit 1; done

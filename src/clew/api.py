@@ -66,6 +66,7 @@ from clew.types import (
     Snapshot,
     Usage,
 )
+from clew.workers import open_workers, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -327,6 +328,7 @@ class Index:
 
         for each in methods or ():
             retrieval.load(each)
+        workers = workers_of(workers)
         progress = progress or Progress()
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
@@ -355,8 +357,8 @@ class Index:
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
         origins.remember(store, self.folder, roots.places)
-        with self._billed("add", store, meter):
-            with meter.stage("read"), self._workers(workers, store) as spread:
+        with self._billed("add", store, meter), self._workers(workers, store) as opened:
+            with meter.stage("read"):
                 paths, read = _paths(source), set[str]()
                 gone = origins.gone(store.hashes(), roots, paths) if paths else []
                 report = index.add(
@@ -369,7 +371,7 @@ class Index:
                     on_progress=on_progress,
                     stop=stop,
                     progress=progress,
-                    workers=spread,
+                    workers=opened,
                 )
                 report.left_out = selection.counts()
                 if paths and not report.stopped:
@@ -390,7 +392,9 @@ class Index:
                             if on_chunks is not None:
                                 on_chunks(done, total)
 
-                        extracted = self._extract(store, wanted, budget, meter, tell, again=again)
+                        extracted = self._extract(
+                            store, wanted, budget, meter, tell, again=again, workers=opened
+                        )
             finally:
                 progress.stage = "finishing"
                 self._finish(store, meter)
@@ -409,8 +413,6 @@ class Index:
         if spec == 1 or is_priced(self.models.embedder):
             yield None
             return
-        from clew.workers import open_workers
-
         if self._given is not None:
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
@@ -493,15 +495,23 @@ class Index:
         on_chunks: OnChunks | None,
         *,
         again: bool,
+        workers: Workers | None,
     ) -> Done:
         from clew.index.extract import extract
 
+        models = self._within(budget)
+        rules = loading.load_extractor(wanted.triples, self.models.tagger)
+        if workers is not None:
+            from clew.workers.spread import spread_embedder, spread_extractor
+
+            models = replace(models, embedder=spread_embedder(models.embedder, workers))
+            rules = rules and spread_extractor(rules, wanted.triples, workers)
         return extract(
             store,
-            metered(self._within(budget), meter),
+            metered(models, meter),
             wanted,
             ledger=self._ledger,
-            rules=loading.load_extractor(wanted.triples, self.models.tagger),
+            rules=rules,
             again=again,
             on_progress=on_chunks,
         )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from clew import index, testing
 from clew.errors import InputError, MissingLayer, RecipeMismatch
 from clew.generation import compact, wasted
+from clew.index import building
 from clew.models.metered import Meter
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
@@ -391,7 +392,7 @@ def test_recipe_names_what_decides_rows():
     plain = testing.models(testing.HashEmbedder())
     assert index.Settings().recipe(plain)["vectors"] == index.SEPARATE
     cut = Chunking(size=40, overlap=4, subchunk_depth=2)
-    assert index.chunking(index.Settings(chunking=cut).recipe(MODELS)) == cut
+    assert building.chunking(index.Settings(chunking=cut).recipe(MODELS)) == cut
 
 
 def test_other_halvings_are_refused():

@@ -178,7 +178,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
                     budget=paid.budget,
                     progress=progress,
                     stop=stop,
-                    workers=int(workers) if workers.isdecimal() else workers,
+                    workers=workers,
                 )
 
         if watch:

@@ -158,7 +158,10 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     read = set() if read is None else read
     stop = stop or Stop()
     restated: dict[str, tuple[Document, str]] = {}
-    changed = _changed(_until(items, stop), store, known, report, tell, read, restated=restated)
+    wordless: list[str] = []
+    changed = _changed(
+        _until(items, stop), store, known, report, tell, read, restated=restated, wordless=wordless
+    )
     new = _not_renamed(changed, store, gone, report, tell)
     groups = batches(_not_restored(new, store, report, tell))
     with stop.heeded():
@@ -174,6 +177,8 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
                 (report.changed if document.id in known else report.added).append(document.id)
             _log.info("%d documents committed, the last of them %s", len(batch), batch[-1][0].id)
             tell([document.id for document, _ in batch])
+    if wordless:
+        store.remove(wordless)  # their old texts must not answer for them
     if restated:
         store.lock()
         store.restate(*zip(*restated.values(), strict=True))
@@ -278,10 +283,12 @@ def _changed(
     seen: set[str],
     *,
     restated: dict[str, tuple[Document, str]],
+    wordless: list[str],
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is not in the index as it is, with its content hash; report the rest.
 
-    Documents whose rows are there and whose metadata changed go into `restated`.
+    Documents whose rows are there and whose metadata changed go into `restated`, and those that
+    have no words any more into `wordless`.
     """
     owners = Owners(store)
     for item in items:
@@ -306,8 +313,8 @@ def _changed(
         elif _has_words(document):
             yield document, content
         else:
-            if document.id in known:  # its old text must not answer for it
-                store.remove([document.id])
+            if document.id in known:
+                wordless.append(document.id)
             source = document.source or document.id
             report.skipped.append(Skipped(source=source, reason="has no words to index"))
             tell([document.id])

@@ -149,13 +149,13 @@ def built_by(
     at_hand: deque[_AtHand] = deque()
     claimed: set[str] = set()  # keys whose vectors batches at hand will bring
     ended = False
-    store.lock()  # what is built refers to what the store has now
     while True:
         while not (ended or stop.is_asked) and sum(each.size for each in at_hand) < most:
             batch = next(batches, None)
             if batch is None:
                 ended = True
                 break
+            store.lock()  # which names are embedded depends on what the store has now
             documents = [document for document, _ in batch]
             at_hand.append(_AtHand(batch, workers.submit("rows", documents, dict(store.recipe))))
         if not at_hand:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _RAY = re.compile(r"ray(?::(//)?[^/]+)?")
 
 
-def check(spec: int | str) -> int | str:
+def workers_of(spec: int | str) -> int | str:
     """Return a spec of workers as `open_workers` takes it. Raises InputError for what is none."""
     if isinstance(spec, str) and spec.isdecimal():
         spec = int(spec)
@@ -38,7 +38,7 @@ def open_workers(spec: int | str, models: Specs) -> Workers | None:
     address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot
     be reached.
     """
-    spec = check(spec)
+    spec = workers_of(spec)
     if isinstance(spec, str):
         from clew.workers.ray import RayWorkers
 

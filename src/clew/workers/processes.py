@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+import time
 from concurrent.futures import BrokenExecutor, Future
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ from clew.workers import tasks
 if TYPE_CHECKING:
     from clew.loading import Specs
 
+_LOOK_S = 1.0  # how often a worker looks whether it has a parent
 _TRIES = 3  # before a task is given up at which workers end
 
 
@@ -63,6 +67,7 @@ class ProcessWorkers:
         """Replace the processes, one of which ended, and send again what had not come back."""
         self._ends += 1
         if self._ends == _TRIES:
+            self.close()
             raise ModelError(
                 f"a worker ended {_TRIES} times at the same work, perhaps for want of memory: take"
                 f" fewer, as in --workers {max(1, self._n // 2)}"
@@ -75,6 +80,7 @@ class ProcessWorkers:
     def close(self) -> None:
         """End the processes, and what they have at hand."""
         self._waiting.clear()
+        self._ends = 0
         self._end()
 
     def _end(self) -> None:
@@ -116,5 +122,12 @@ class _Task:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that commits, which ends the workers."""
+    """Leave Ctrl-C to the process that commits, and end where that one has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_S)
+    os._exit(1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from clew.workers import tasks
 if TYPE_CHECKING:
     from clew.loading import Specs
 
+_REACH_S = 10
 _TRIES = 20  # of a task whose process or node ended
 
 
@@ -40,11 +42,12 @@ class RayWorkers:
         self._was_there = ray.is_initialized()
         try:
             if not self._was_there:
+                _reach(address)
                 ray.init(
                     address=address or "auto", log_to_driver=False, logging_level=logging.ERROR
                 )
             self._n = int(ray.cluster_resources().get("CPU", 0))
-        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             where = address or "of this machine"
             raise ModelError(
                 f"the Ray cluster {where} cannot be reached ({_first(error)}): start one with"
@@ -90,6 +93,13 @@ class _Task:
                 f"the Ray cluster did not do its work ({_first(error)}): see 'ray status', and run"
                 f" the same command again, which goes on"
             ) from error
+
+
+def _reach(address: str) -> None:
+    """Raise OSError where nobody listens at an address: Ray would end this process for that."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
 
 
 def _first(error: BaseException) -> str:

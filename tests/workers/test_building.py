@@ -1,0 +1,122 @@
+"""Rows that workers make in any order are those that one process makes."""
+
+import random
+from concurrent.futures import Future
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew import index
+from clew.index.building import rows_of
+from clew.layers.vectors import embedded_names
+from clew.models.metered import Meter
+from clew.stopping import Stop
+from tests.index.build import MODELS, create, document, files, scratch
+
+NAMES = ["Ada Quist", "Bo Dahl", "Cape Evans", "Dumont", "Elephant Island", "Fram"]
+
+
+class Shuffled:
+    """Workers that do what they are given when somebody waits for it, or at any time before."""
+
+    n = 2
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)  # noqa: S311
+        self.most = self.given = 0
+
+    def submit(self, task, *given):
+        self.given += 1
+        return _Later(self, task, given)
+
+    def do(self, task, given):
+        if task == "names":
+            return embedded_names(*given, MODELS.embedder)
+        return rows_of(*given, MODELS, Meter())
+
+
+class _Later:
+    def __init__(self, workers, task, given):
+        self.workers, self.task, self.given = workers, task, given
+        self.future = Future()
+
+    def is_done(self):
+        if not self.future.done() and self.workers.random.random() < 0.5:
+            self.future.set_result(self.workers.do(self.task, self.given))
+        return self.future.done()
+
+    def result(self):
+        if not self.future.done():
+            self.future.set_result(self.workers.do(self.task, self.given))
+        return self.future.result()
+
+
+def texts():
+    sentence = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(
+        lambda names: f"It was {' and '.join(names)} who came."
+    )
+    return st.lists(st.lists(sentence, min_size=1, max_size=3).map(" ".join), max_size=8)
+
+
+@given(texts(), texts(), st.integers(0, 2**32))
+def test_the_index_is_the_same_to_the_byte(first, then, seed):
+    """Whatever is done first; also where documents change, lose all words and come back."""
+    found = []
+    for workers in (None, Shuffled(seed)):
+        with scratch() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(index, "BATCH_CHARACTERS", 60)
+            with create(folder / "index") as store:
+                for texts in (first, then, ["..."], first):
+                    documents = [document(f"d{i}", text) for i, text in enumerate(texts)]
+                    index.add(store, documents, MODELS, workers=workers)
+            found.append(files(folder / "index"))
+    assert found[0] == found[1]
+
+
+def test_what_is_at_hand_is_bounded(monkeypatch):
+    """No more batches wait than keep the workers busy."""
+    monkeypatch.setattr(index, "BATCH_CHARACTERS", 10)
+    workers = Shuffled(1)
+    read = []
+
+    def documents():
+        for i in range(40):
+            read.append(i)
+            yield document(f"d{i}", f"It was {NAMES[i % 6]} who came.")
+
+    with scratch() as folder, create(folder / "index") as store:
+        commit = store.commit
+
+        def counted(rows, hashes):
+            workers.most = max(workers.most, len(read) - len(store.hashes()))
+            return commit(rows, hashes)
+
+        monkeypatch.setattr(store, "commit", counted)
+        index.add(store, documents(), MODELS, workers=workers)
+        assert len(store.hashes()) == 40
+    assert workers.most <= 10
+
+
+def test_a_stop_ends_with_the_batch_at_hand(monkeypatch):
+    """The rest is not committed, and the same call goes on to the same index."""
+    monkeypatch.setattr(index, "BATCH_CHARACTERS", 10)
+    documents = [document(f"d{i}", f"It was {NAMES[i % 6]} who came.") for i in range(20)]
+    stop, done = Stop(), []
+
+    def tell(n):
+        done.append(n)
+        if len(done) == 3:
+            stop.ask()
+
+    with scratch() as folder:
+        with create(folder / "index") as store:
+            report = index.add(
+                store, documents, MODELS, workers=Shuffled(1), stop=stop, on_progress=tell
+            )
+            assert report.stopped
+            assert len(report.added) == 3
+            index.add(store, documents, MODELS, workers=Shuffled(2))
+        with create(folder / "whole") as store:
+            index.add(store, documents, MODELS)
+        assert files(folder / "index") == files(folder / "whole")
