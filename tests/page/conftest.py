@@ -82,6 +82,8 @@ def served(home, *arguments):
         home,
         "--port",
         "0",
+        "--log-format",  # nobody reads what would be logged, and a full pipe stops a server
+        "none",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
