@@ -108,10 +108,10 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
 	@$(LOCK) --output-file requirements/serve.txt --constraints requirements/dev.txt \
-		--extra models --extra openai --extra files --extra watch --extra server
+		--extra models --extra openai --extra files --extra watch --extra eval --extra server
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site --extra openai
 	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
-		--extra models --extra openai --extra files --extra server
+		--extra models --extra openai --extra files --extra eval --extra server
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server

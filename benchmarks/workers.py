@@ -84,6 +84,7 @@ def simulated(n_batches: int, worker_s: float, committer_s: float, n: int) -> fl
 
 
 def main() -> None:
+    """Measure, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--passages", type=int, default=3_000)
     parser.add_argument("--repeats", type=int, default=3)
