@@ -20,10 +20,9 @@ from pathlib import Path
 
 import clew
 from benchmarks.run import made
-from clew.index import BATCH_CHARACTERS
+from clew.index import AHEAD, BATCH_CHARACTERS
 
 SIMULATED = (1, 2, 4, 8, 16, 32, 64, 128)
-_AHEAD = 3
 
 
 def measured(documents: list[clew.Document], n: int) -> tuple[float, float, float]:
@@ -74,8 +73,8 @@ def simulated(n_batches: int, worker_s: float, committer_s: float, n: int) -> fl
     committed: list[float] = []
     for i in range(n_batches):
         begins = heapq.heappop(free)
-        if i >= _AHEAD * n:
-            begins = max(begins, committed[i - _AHEAD * n])
+        if i >= AHEAD * n:
+            begins = max(begins, committed[i - AHEAD * n])
         made.append(begins + worker_s)
         heapq.heappush(free, made[-1])
         before = committed[-1] if committed else 0.0

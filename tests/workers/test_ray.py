@@ -28,7 +28,9 @@ pytestmark = pytest.mark.filterwarnings("default")  # Ray's own
 @pytest.fixture(scope="module")
 def cluster():
     """A head with one core; tests add nodes."""
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    found = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "node_ip_address": "127.0.0.1"}
+    )
     yield found
     found.shutdown()
 
@@ -36,7 +38,7 @@ def cluster():
 @pytest.fixture
 def node(cluster):
     """A second node with two cores."""
-    added = cluster.add_node(num_cpus=2)
+    added = cluster.add_node(num_cpus=2, node_ip_address="127.0.0.1")
     cluster.wait_for_nodes()
     yield added
     if added in cluster.worker_nodes:

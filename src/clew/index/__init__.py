@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
 SEPARATE = "separate"
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
-_AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
+AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 
 OnProgress = Callable[[int], None]  # told how many more documents are done with
 Tell = Callable[[Collection[str]], None]  # the same, of their ids
@@ -168,7 +168,7 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         if workers is None:
             made = _built(groups, store, models, meter, progress, stop)
         else:
-            most = _AHEAD * workers.n * BATCH_CHARACTERS
+            most = AHEAD * workers.n * BATCH_CHARACTERS
             made = built_by(workers, groups, store, meter, stop, most=most)
         for batch, rows in made:
             with meter.stage("store"):

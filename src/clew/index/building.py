@@ -8,7 +8,7 @@ the rows in any order; which names each batch is to embed is settled here, in th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -116,20 +116,23 @@ def _batch(documents: Sequence[Document], rows: Rows, unnamed: Sequence[int], fo
 
 @dataclass(slots=True)
 class _AtHand:
-    """A batch that workers have."""
+    """A batch that workers have: its rows are made, then those of its names that it is to bring."""
 
     batch: Hashed
-    rows: Pending
+    documents: list[Document]
+    pending: Pending  # its rows
+    rows: Rows | None = None
     unnamed: list[int] = field(default_factory=list)
     names: Pending | None = None
 
     @property
-    def documents(self) -> list[Document]:
-        return [document for document, _ in self.batch]
+    def size(self) -> int:
+        return sum(len(document.text) for document in self.documents)
 
     @property
-    def size(self) -> int:
-        return sum(len(document.text) for document, _ in self.batch)
+    def claimed(self) -> list[str]:
+        """The keys whose vectors it brings."""
+        return [self.rows.entities[i] for i in self.unnamed] if self.rows else []
 
 
 def built_by(
@@ -148,37 +151,44 @@ def built_by(
     """
     at_hand: deque[_AtHand] = deque()
     claimed: set[str] = set()  # keys whose vectors batches at hand will bring
-    ended = False
-    while True:
-        while not (ended or stop.is_asked) and sum(each.size for each in at_hand) < most:
-            batch = next(batches, None)
-            if batch is None:
-                ended = True
+    while not stop.is_asked:
+        while sum(each.size for each in at_hand) < most and not stop.is_asked:
+            if (batch := next(batches, None)) is None:
                 break
             store.lock()  # which names are embedded depends on what the store has now
             documents = [document for document, _ in batch]
-            at_hand.append(_AtHand(batch, workers.submit("rows", documents, dict(store.recipe))))
+            rows = workers.submit("rows", documents, dict(store.recipe))
+            at_hand.append(_AtHand(batch, documents, rows))
         if not at_hand:
             return
-        for each in at_hand:
-            if each.names is None:
-                if each is not at_hand[0] and not each.rows.is_done():
-                    break
-                with meter.stage("workers"):
-                    rows = each.rows.result()
-                missing = (i for i in store.unnamed(rows.entities) if i in rows.nameable)
-                each.unnamed = [i for i in missing if rows.entities[i] not in claimed]
-                keys = [rows.entities[i] for i in each.unnamed]
-                claimed.update(keys)
-                each.names = workers.submit("names", keys)
+        _name(at_hand, claimed, workers, store, meter)
         first = at_hand.popleft()
-        assert first.names is not None  # noqa: S101 -- the first one's are always submitted
+        assert first.rows is not None  # noqa: S101 -- the first one's are waited for
+        assert first.names is not None  # noqa: S101
         with meter.stage("workers"):
-            rows, found = first.rows.result(), first.names.result()
-        yield first.batch, _batch(first.documents, rows, first.unnamed, found)
-        claimed.difference_update(rows.entities[i] for i in first.unnamed)
-        if stop.is_asked:
+            found = first.names.result()
+        yield first.batch, _batch(first.documents, first.rows, first.unnamed, found)
+        claimed.difference_update(first.claimed)
+
+
+def _name(
+    at_hand: Iterable[_AtHand], claimed: set[str], workers: Workers, store: Store, meter: Meter
+) -> None:
+    """Let names be embedded of the first batch, and of those behind it whose rows are made."""
+    for place, each in enumerate(at_hand):
+        if each.names is not None:
+            continue
+        if place and not each.pending.is_done():
             return
+        with meter.stage("workers"):
+            rows = each.rows = each.pending.result()
+        each.unnamed = [
+            i
+            for i in store.unnamed(rows.entities)
+            if i in rows.nameable and rows.entities[i] not in claimed
+        ]
+        claimed.update(each.claimed)
+        each.names = workers.submit("names", each.claimed)
 
 
 def chunking(recipe: Mapping[str, Scalar]) -> Chunking:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from clew.models import (
     LLM,
-    Embedder,
     Kind,
     LateReranker,
     Models,
@@ -26,6 +25,7 @@ from clew.models import (
     is_late,
     is_recorded,
 )
+from clew.models.around import AroundEmbedder
 from clew.models.paying import Payer, paid_by
 from clew.text.pieces import OnPiece
 from clew.types import Mention, TokenVectors, Usage
@@ -142,17 +142,8 @@ def _llm(llm: LLM, meter: Meter) -> LLM:
 
 
 @dataclass(frozen=True, slots=True)
-class _MeteredEmbedder:
-    inner: Embedder
+class _MeteredEmbedder(AroundEmbedder):
     meter: Meter
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         with self.meter.paying("embed"):

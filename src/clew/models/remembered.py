@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from clew.models import Embedder, Kind, Models, TokenEmbedder, gives_tokens
+from clew.models import Kind, Models, TokenEmbedder, gives_tokens
+from clew.models.around import AroundEmbedder
 from clew.types import TokenVectors
 
 if TYPE_CHECKING:
@@ -25,17 +26,8 @@ def remembered(models: Models) -> Models:
 
 
 @dataclass(frozen=True, slots=True)
-class _RememberingEmbedder:
-    inner: Embedder
+class _RememberingEmbedder(AroundEmbedder):
     _known: dict[tuple[str, Kind], NDArray[np.float32]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if len(texts) != 1:

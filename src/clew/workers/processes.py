@@ -32,8 +32,7 @@ class ProcessWorkers:
         self._n = n
         self._specs = specs
         self._executor: ProcessPoolExecutor | None = None
-        self._waiting: dict[int, _Task] = {}  # by number, in the order in which they were given
-        self._number = 0
+        self._waiting: dict[_Task, None] = {}  # in the order in which they were given
         self._ends = 0  # of workers, since the last task that was done
 
     @property
@@ -42,8 +41,8 @@ class ProcessWorkers:
 
     def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        self._number += 1
-        found = self._waiting[self._number] = _Task(self, self._number, task, given)
+        found = _Task(self, task, given)
+        self._waiting[found] = None
         found.send()
         return found
 
@@ -58,9 +57,9 @@ class ProcessWorkers:
             )
         return self._executor.submit(tasks.run, self._specs, task, given)  # type: ignore[no-any-return]  # loky has no types
 
-    def done(self, number: int) -> None:
+    def done(self, task: _Task) -> None:
         """Forget a task that has its result."""
-        self._waiting.pop(number, None)
+        self._waiting.pop(task, None)
         self._ends = 0
 
     def begin_again(self, error: BrokenExecutor) -> None:
@@ -73,7 +72,7 @@ class ProcessWorkers:
                 f" fewer, as in --workers {max(1, self._n // 2)}"
             ) from error
         self._end()
-        for each in self._waiting.values():
+        for each in self._waiting:
             if not each.has_result():
                 each.send()
 
@@ -92,11 +91,8 @@ class ProcessWorkers:
 class _Task:
     """A task, wherever it is done."""
 
-    def __init__(
-        self, workers: ProcessWorkers, number: int, name: str, given: tuple[Any, ...]
-    ) -> None:
+    def __init__(self, workers: ProcessWorkers, name: str, given: tuple[Any, ...]) -> None:
         self._workers = workers
-        self._number = number
         self._name = name
         self._given = given
         self._future: Future[Any] = Future()
@@ -117,7 +113,7 @@ class _Task:
             except BrokenExecutor as error:
                 self._workers.begin_again(error)
             else:
-                self._workers.done(self._number)
+                self._workers.done(self)
                 return found
 
 

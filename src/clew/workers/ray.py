@@ -37,7 +37,6 @@ class RayWorkers:
         import ray
 
         self._ray = ray
-        self._specs = specs
         address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
         self._was_there = ray.is_initialized()
         try:
