@@ -38,7 +38,7 @@ def cluster():
 @pytest.fixture
 def node(cluster):
     """A second node with two cores."""
-    added = cluster.add_node(num_cpus=2, node_ip_address="127.0.0.1")
+    added = cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
     yield added
     if added in cluster.worker_nodes:
