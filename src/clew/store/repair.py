@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.store.database import Segment
+    from clew.store.catalogue import Segment
     from clew.store.segments import Arrays
 
     Spans = Sequence[tuple[int, int]]  # of rows, the second one is behind the last

@@ -1,0 +1,458 @@
+"""The rows of an index that are text, in an SQL database; the SQL that engines have in common.
+
+Array rows (chunks, sentences, mentions, counts) refer to these rows by number. A transaction here
+is the only commit point of an index.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from clew.errors import DamagedIndex
+from clew.store import Touched
+from clew.types import Apparatus, Document, Heading, Scalar
+
+FORMAT = 8
+# Of 6 vectors are float32 and int8, of 7 in more bits, until they are written anew.
+READABLE = (6, 7, FORMAT)
+
+SCHEMA = (
+    "meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """segment (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, level INTEGER NOT NULL,
+        counts TEXT NOT NULL)""",
+    """document (row INTEGER PRIMARY KEY, id TEXT NOT NULL, live INTEGER NOT NULL,
+        hash TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL, body_start INTEGER NOT NULL,
+        metadata TEXT NOT NULL, headings TEXT NOT NULL, pages TEXT NOT NULL,
+        apparatus TEXT NOT NULL, text_crc32 INTEGER NOT NULL, text TEXT NOT NULL)""",
+    "entity (row INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, named INTEGER NOT NULL)",
+    "term (row INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+    """work (kind TEXT NOT NULL, chunk INTEGER NOT NULL, pack INTEGER NOT NULL,
+        PRIMARY KEY (kind, chunk)) WITHOUT ROWID""",
+    "alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID",
+)
+# What each generation removed or brought back; -1 for anything else but what it added.
+TOUCHED = """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
+    PRIMARY KEY (generation, document)) WITHOUT ROWID"""
+_ELSE = -1
+COLUMNS = (
+    "id", "text", "title", "source", "body_start", "metadata", "headings", "pages", "apparatus",
+)  # fmt: skip
+_TABLES = {"document": "id", "entity": "key", "term": "text"}
+_VARIABLES = 500  # per statement: old SQLite builds take 999
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A registered segment; its level is how many merges it went through."""
+
+    name: str
+    level: int
+    counts: Mapping[str, int]  # rows of each stored layer that it has
+
+
+class Catalogue(ABC):
+    """One connection to the rows of an index, for any number of threads.
+
+    A subclass asks its engine: `?` stands for a value in a statement.
+    """
+
+    place: str  # what errors call it
+
+    @abstractmethod
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement and return the rows that it gives."""
+
+    @abstractmethod
+    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of values."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Run the block as one write transaction."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the connection."""
+
+    @abstractmethod
+    def _make_touched(self) -> None:
+        """Make the table of what was touched, where an earlier version did not."""
+
+    @abstractmethod
+    def _has_touched(self) -> bool:
+        """Say whether there is that table."""
+
+    def set_format(self, recipe: Mapping[str, Scalar]) -> None:
+        """Say that the index is of this version's format, inside a transaction."""
+        if self.meta("format") != FORMAT:
+            self.set_meta("format", FORMAT)
+            self.set_meta("recipe", dict(recipe))
+
+    def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
+        """Return the JSON value kept under `name`, None where there is none."""
+        rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except (TypeError, ValueError) as error:
+            raise DamagedIndex(f"{self.place} has no readable {name!r}: index again") from error
+
+    def set_meta(self, name: str, value: object) -> None:
+        """Keep a JSON value under `name`."""
+        text = json.dumps(value, sort_keys=True)
+        self._all(f"INSERT INTO meta VALUES (?, ?) {_instead('name', 'value')}", (name, text))
+
+    def segments(self) -> list[Segment]:
+        """Return the registered segments, oldest first."""
+        rows = self._all("SELECT name, level, counts FROM segment ORDER BY number")
+        try:
+            return [Segment(str(name), int(level), json.loads(c)) for name, level, c in rows]
+        except (TypeError, ValueError) as error:
+            raise DamagedIndex(
+                f"{self.place} is damaged (its segments): 'clew check' says more"
+            ) from error
+
+    def add_segment(self, segment: Segment) -> None:
+        """Register a segment behind all others."""
+        self._all(
+            "INSERT INTO segment (name, level, counts) VALUES (?, ?, ?)",
+            (segment.name, segment.level, json.dumps(segment.counts, sort_keys=True)),
+        )
+
+    def drop_segments(self, names: Iterable[str]) -> None:
+        """Forget segments; their rows must have moved."""
+        self._many("DELETE FROM segment WHERE name = ?", [(name,) for name in names])
+
+    def count(self, table: str) -> int:
+        """Return how many rows `table` has, dead ones included; they are numbered from 0."""
+        last = self._all(f"SELECT max(row) FROM {_known(table)}")[0][0]
+        return 0 if last is None else int(last) + 1
+
+    def add_documents(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        """Add live documents; each replaces the live one of its id."""
+        self.kill([d.id for d in documents])
+        first = self.count("document")
+        self._many(
+            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    first + i,
+                    d.id,
+                    content,
+                    d.title,
+                    d.source,
+                    d.body_start,
+                    _metadata(d),
+                    json.dumps([(h.start, h.level, h.title) for h in d.headings]),
+                    json.dumps(d.pages),
+                    _apparatus(d),
+                    crc32(d.text.encode()),
+                    d.text,
+                )
+                for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
+            ],
+        )
+
+    def kill(self, ids: Sequence[str]) -> list[str]:
+        """Mark live documents as removed; return the ids that were live."""
+        live = "SELECT row FROM document WHERE id = ? AND live = 1"
+        rows = {i: row for i in dict.fromkeys(ids) for (row,) in self._all(live, (i,))}
+        gone = list(rows)
+        self._many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
+        if gone:
+            self._touch(rows.values())
+        return gone
+
+    def _touch(self, rows: Iterable[int] = (_ELSE,)) -> None:
+        """Note that the next generation removes documents, or changes something else."""
+        self._make_touched()
+        generation = int(self.meta("generation")) + 1
+        noted = [(generation, row) for row in rows]
+        self._many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
+
+    def touched(self, since: int, first: int) -> list[Touched] | None:
+        """Return what was removed since a generation; then what came, came back or moved, by id.
+
+        What was added stands in the rows from the `first` on. None where that is not known, or
+        something else changed.
+        """
+        if since < int(self.meta("forgotten") or 0):
+            return None
+        old: list[int] = []
+        if self._has_touched():
+            since_then = "SELECT DISTINCT document FROM touched WHERE generation > ?"
+            old = [row for (row,) in self._all(since_then, (since,)) if row < first]
+        if _ELSE in old:
+            return None
+        state = "SELECT live, id FROM document WHERE row = ?"
+        known = [(row, *self._all(state, (row,))[0]) for row in old]
+        came = [(i, row) for row, live, i in known if live]
+        came += self._all("SELECT id, row FROM document WHERE row >= ? AND live = 1", (first,))
+        before = "SELECT row FROM document WHERE id < ? AND live = 1 ORDER BY id DESC LIMIT 1"
+        return [
+            *(Touched(row, live=False, after=-1) for row, live, _ in known if not live),
+            *(
+                Touched(row, live=True, after=next((r for (r,) in self._all(before, (i,))), -1))
+                for i, row in sorted(came)
+            ),
+        ]
+
+    def forget_touched(self, until: int) -> None:
+        """Forget what generations up to one removed."""
+        if until > int(self.meta("forgotten") or 0):
+            self._make_touched()
+            self._all("DELETE FROM touched WHERE generation <= ?", (until,))
+            self.set_meta("forgotten", until)
+
+    def revive(self, document_id: str, content: str) -> bool:
+        """Bring the removed document of this id and hash back, if there is one."""
+        rows = self._all(
+            "SELECT row, live FROM document WHERE id = ? AND hash = ? ORDER BY live DESC, row DESC",
+            (document_id, content),
+        )
+        if not rows or rows[0][1]:
+            return False
+        self.kill([document_id])
+        self._all("UPDATE document SET live = 1 WHERE row = ?", rows[0][:1])
+        self._touch(rows[0][:1])
+        return True
+
+    def rename(self, document_id: str, new: Document) -> bool:
+        """Give a live document another id and source, unless a live one has that id."""
+        named = "SELECT id, row FROM document WHERE live = 1 AND id IN (?, ?)"
+        live = dict(self._all(named, (document_id, new.id)))
+        if list(live) != [document_id]:
+            return False
+        self._all(
+            "UPDATE document SET id = ?, source = ? WHERE row = ?",
+            (new.id, new.source, live[document_id]),
+        )
+        self._touch([live[document_id]])
+        return True
+
+    def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        """Replace what live documents say of themselves beside their texts."""
+        self._many(
+            "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
+            "WHERE id = ? AND live = 1",
+            [
+                (content, d.source, _metadata(d), json.dumps(d.pages), _apparatus(d), d.id)
+                for d, content in zip(documents, hashes, strict=True)
+            ],
+        )
+
+    def live_documents(self) -> list[tuple[str, int]]:
+        """Return (id, row) of every live document, by id."""
+        rows: list[tuple[str, int]] = self._all(
+            "SELECT id, row FROM document WHERE live = 1 ORDER BY id"
+        )
+        return rows
+
+    def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """Return the content hash of each live document by id, or of some of them."""
+        if ids is None:
+            return dict(self._all("SELECT id, hash FROM document WHERE live = 1"))
+        found: dict[str, str] = {}
+        for part in _parts(list(ids)):
+            found |= self._all(
+                f"SELECT id, hash FROM document WHERE live = 1 AND id IN ({marks(part)})",
+                part,
+            )
+        return found
+
+    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
+        columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
+        found: dict[int, Document] = {}
+        for part in _parts(sorted(set(rows))):
+            for row, checksum, *fields in self._all(
+                f"SELECT row, text_crc32, {columns} FROM document WHERE row IN ({marks(part)})",
+                part,
+            ):
+                try:
+                    found[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
+                except (TypeError, ValueError) as error:
+                    raise DamagedIndex(
+                        f"{self.place} is damaged (document {row}): 'clew check' says more"
+                    ) from error
+                # A page of zeros has the right checksum: the end of a text may be one.
+                if texts and crc32(found[row].text.encode()) != checksum:
+                    raise DamagedIndex(
+                        f"{self.place} is damaged (the text of {found[row].id}): 'clew check' says "
+                        f"what can be restored"
+                    )
+        missing = next((row for row in rows if row not in found), None)
+        if missing is not None:
+            raise DamagedIndex(f"{self.place} has no document in row {missing}: index again")
+        return [found[row] for row in rows]
+
+    def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
+        """Return the row of each key that `table` has, of live documents only."""
+        column, live = _TABLES[table], "live = 1 AND " if table == "document" else ""
+        found: dict[str, int] = {}
+        for part in _parts(list(keys)):
+            found.update(
+                self._all(
+                    f"SELECT {column}, row FROM {_known(table)} "
+                    f"WHERE {live}{column} IN ({marks(part)})",
+                    part,
+                )
+            )
+        return found
+
+    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        """Return the key in each of `rows`."""
+        column = _TABLES[table]
+        found: dict[int, str] = {}
+        for part in _parts(sorted(set(rows))):
+            found.update(
+                self._all(
+                    f"SELECT row, {column} FROM {_known(table)} WHERE row IN ({marks(part)})", part
+                )
+            )
+        missing = next((row for row in rows if row not in found), None)
+        if missing is not None:
+            raise DamagedIndex(f"{self.place} has no {table} in row {missing}: index again")
+        return [found[row] for row in rows]
+
+    def named(self, keys: Sequence[str]) -> set[str]:
+        """Return those entity keys that have a name vector."""
+        found: set[str] = set()
+        for part in _parts(list(keys)):
+            rows = self._all(
+                f"SELECT key FROM entity WHERE named = 1 AND key IN ({marks(part)})", part
+            )
+            found.update(key for (key,) in rows)
+        return found
+
+    def all_named(self) -> list[int]:
+        """Return the rows of all entities that have a name vector."""
+        return [row for (row,) in self._all("SELECT row FROM entity WHERE named = 1")]
+
+    def set_named(self, rows: Iterable[int]) -> None:
+        """Note that these entities have a name vector now."""
+        self._many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
+
+    def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
+        """Return the row of each key, adding those that `table` lacks, in order."""
+        found = self.rows(table, keys)
+        new = [key for key in keys if key not in found]
+        first = self.count(table)
+        placed = {key: first + i for i, key in enumerate(new)}
+        extra = ", 0" if table == "entity" else ""
+        self._many(
+            f"INSERT INTO {_known(table)} VALUES (?, ?{extra})",
+            [(row, key) for key, row in placed.items()],
+        )
+        found.update(placed)
+        return [found[key] for key in keys]
+
+    def work(self, kind: str) -> dict[int, int]:
+        """Return the pack of each chunk (stored row) that was considered and not extracted."""
+        return dict(
+            self._all("SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk", (kind,))
+        )
+
+    def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
+        """Keep the packs of chunks."""
+        self._many(
+            f"INSERT INTO work VALUES (?, ?, ?) {_instead('kind, chunk', 'pack')}",
+            [(kind, chunk, pack) for chunk, pack in packs.items()],
+        )
+
+    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+        """Forget chunks that wait no more."""
+        rows = [(kind, chunk) for chunk in chunks]
+        self._many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
+
+    def aliases(self) -> dict[str, str]:
+        """Return which entity key stands for which other one."""
+        return dict(self._all("SELECT key, target FROM alias ORDER BY key"))
+
+    def set_alias(self, key: str, target: str | None) -> None:
+        """Let `key` stand for `target`, or for itself again."""
+        if target is None:
+            self._all("DELETE FROM alias WHERE key = ?", (key,))
+        else:
+            self._all(f"INSERT INTO alias VALUES (?, ?) {_instead('key', 'target')}", (key, target))
+        self._touch()
+
+    def replace_all(
+        self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
+    ) -> None:
+        """Keep these rows only, numbered anew in the given order; no segment, no name vector."""
+        self._all("DELETE FROM segment")
+        self._all("UPDATE entity SET named = 0")
+        for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
+            if list(rows) == list(range(self.count(table))):
+                continue
+            self._place(rows)
+            kept = "row IN (SELECT old FROM place)"
+            self._all(f"DELETE FROM {table} WHERE NOT {kept}")
+            # Two steps, since a new number may still be another row's old one.
+            self._all(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
+            self._all(f"UPDATE {table} SET row = -1 - row")
+            self._all("DROP TABLE place")
+
+    def replace_work(self, chunks: Sequence[int]) -> None:
+        """Let the work go on with chunks numbered anew, and forget that of chunks that are gone."""
+        self._place(chunks)
+        self._all("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
+        self._all("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
+        self._all("UPDATE work SET chunk = -1 - chunk")
+        self._all("DROP TABLE place")
+
+    def _place(self, rows: Sequence[int]) -> None:
+        """Make a temporary table of the old and the new number of each of `rows`."""
+        self._all("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
+        numbered = ((int(old), new) for new, old in enumerate(rows))
+        self._many("INSERT INTO place VALUES (?, ?)", numbered)
+
+
+def _metadata(document: Document) -> str:
+    return json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
+
+
+def _apparatus(document: Document) -> str:
+    return json.dumps([(a.start, a.end, a.kind) for a in document.apparatus])
+
+
+def _document(columns: Mapping[str, Any]) -> Document:
+    values = json.loads(columns["metadata"])
+    return Document(
+        id=columns["id"],
+        text=columns["text"],
+        title=columns["title"],
+        source=columns["source"],
+        body_start=columns["body_start"],
+        metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
+        headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
+        pages=tuple(json.loads(columns["pages"])),
+        apparatus=tuple(Apparatus(*found) for found in json.loads(columns["apparatus"])),
+    )
+
+
+def _known(table: str) -> str:
+    if table not in _TABLES:  # table names are ours, never a user's; this keeps it so
+        raise KeyError(table)
+    return table
+
+
+def _instead(key: str, column: str) -> str:
+    """Return what lets a new row take the place of the one with its key."""
+    return f"ON CONFLICT ({key}) DO UPDATE SET {column} = excluded.{column}"
+
+
+def marks(values: Sequence[Any]) -> str:
+    """Return as many question marks as there are values."""
+    return ", ".join("?" * len(values))
+
+
+def _parts(values: list[Any]) -> Iterator[list[Any]]:
+    for i in range(0, len(values), _VARIABLES):
+        yield values[i : i + _VARIABLES]

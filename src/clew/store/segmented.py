@@ -1,0 +1,326 @@
+"""What stores have in common that keep rows in a catalogue and arrays in immutable segments.
+
+A transaction of the catalogue is the commit point. The segments of a commit are durable before it;
+every eight of a size become one.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from clew.errors import DamagedIndex
+from clew.store import schema, segments
+from clew.store.catalogue import Catalogue, Segment
+from clew.types import KINDS, Batch, Document, Scalar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.store import Compacted, Touched, View
+    from clew.store.cache import FileCache
+    from clew.store.segments import Arrays, Blocks
+
+_log = logging.getLogger(__name__)
+_ATTEMPTS = 5  # to open a generation while a compaction replaces its segments
+_FAN_IN = 8  # segments of one level that are merged into one of the next
+_COMPACTED = -1  # the level of a compacted segment, which is never merged
+
+C = TypeVar("C", bound=Catalogue)
+
+
+class SegmentedStore(ABC, Generic[C]):
+    """A session on a catalogue and its segments.
+
+    The first write makes it the writer, which it is until `close`. Threads may take views and ask
+    for the generation while one of them writes. A subclass says where things are.
+    """
+
+    cache: FileCache
+
+    def __init__(self, catalogue: C, for_readers: C, recipe: Mapping[str, Scalar]) -> None:
+        self._catalogue = catalogue
+        self._seen_by_readers = for_readers
+        self._recipe = recipe
+
+    # -- where things are -------------------------------------------------------------------
+
+    @abstractmethod
+    def _frozen(self) -> Catalogue:
+        """Open the catalogue once more, at the newest generation, unchanged by later commits."""
+
+    @property
+    @abstractmethod
+    def _is_writer(self) -> bool: ...
+
+    @abstractmethod
+    def _write_lock(self) -> None:
+        """Become the writer, where this session is it not yet. Raises IndexLocked."""
+
+    @abstractmethod
+    def _name(self, number: int) -> str:
+        """Return the name of a new segment, which no other ever had."""
+
+    @abstractmethod
+    def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
+        """Write a segment, durable when this returns."""
+
+    @abstractmethod
+    def _path(self, name: str) -> Path:
+        """Return the file of a segment."""
+
+    @abstractmethod
+    def _sweep(self) -> None:
+        """Delete the segments that no transaction registered, or that one has replaced."""
+
+    @abstractmethod
+    def _committed(self) -> None:
+        """Do what is to be done behind a commit."""
+
+    @abstractmethod
+    def _erase(self) -> None:
+        """Give back the room of rows that are deleted, so that their texts are gone."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def recipe(self) -> Mapping[str, Scalar]:
+        return self._recipe
+
+    def settle(self, more: Mapping[str, Scalar | None]) -> None:
+        self._write_lock()
+        recipe = {name: value for name, value in self._recipe.items() if name not in more}
+        recipe |= {name: value for name, value in more.items() if value is not None}
+        with self._catalogue.transaction():
+            self._catalogue.set_meta("recipe", recipe)
+        self._recipe = recipe
+
+    @property
+    def generation(self) -> int:
+        """The newest generation that is committed; no write that goes on makes this wait."""
+        return int(self._seen_by_readers.meta("generation"))
+
+    def hashes(self, ids: Sequence[str] | None = None) -> Mapping[str, str]:
+        return self._catalogue.hashes(ids)
+
+    def unnamed(self, keys: Sequence[str]) -> list[int]:
+        named = self._catalogue.named(keys)
+        return [i for i, key in enumerate(keys) if key not in named]
+
+    def lock(self) -> None:
+        self._write_lock()
+
+    def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
+        self._write_lock()
+        self._merge()
+        with self._committing():
+            keys = {
+                "entity": self._catalogue.add_keys("entity", batch.entities),
+                "term": self._catalogue.add_keys("term", batch.terms),
+            }
+            first = Counter(document=self._catalogue.count("document"))
+            for segment in self._catalogue.segments():
+                first.update(segment.counts)
+            arrays = schema.placed(batch, keys, first, self._recipe)
+            self._write(arrays, level=0)
+            self._catalogue.add_documents(batch.documents, hashes)
+            if "name.entity" in arrays:
+                self._catalogue.set_named(arrays["name.entity"].tolist())
+            self._drop_work(arrays)
+            return self._advance()
+
+    def _drop_work(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
+            done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
+            self._catalogue.drop_work(kind, done.tolist())
+
+    def _write(self, arrays: Mapping[str, NDArray[Any] | Blocks], *, level: int) -> None:
+        """Write a segment and register it, inside a transaction."""
+        number = int(self._catalogue.meta("next_segment") or 0)
+        name = self._name(number)
+        self._put(name, arrays)
+        self._catalogue.add_segment(Segment(name, level, schema.counts(arrays)))
+        self._catalogue.set_meta("next_segment", number + 1)
+        self._catalogue.set_format(self._recipe)
+
+    def _merge(self) -> None:
+        """Put the newest segments end to end while there are many of one size.
+
+        So an index of n commits has O(log n) segments: few files to open, however long a run is.
+        No row changes its number, and so no generation begins.
+        """
+        while True:
+            stored = self._catalogue.segments()
+            newest = stored[-_FAN_IN:]
+            if len(newest) < _FAN_IN or len({segment.level for segment in newest}) > 1:
+                return
+            try:
+                parts = [segments.read(self._path(segment.name)) for segment in newest]
+                with self._catalogue.transaction():
+                    self._catalogue.drop_segments(segment.name for segment in newest)
+                    arrays = segments.joined([schema.Coded(part, self._recipe) for part in parts])
+                    self._write(arrays, level=newest[0].level + 1)
+            except DamagedIndex as error:
+                _log.warning("segments are not merged (%s)", error)
+                return
+            self._sweep()
+
+    def note(self, name: str) -> Mapping[str, Any]:
+        return dict(self._catalogue.meta(name) or {})
+
+    def set_note(self, name: str, values: Mapping[str, Any]) -> None:
+        self._write_lock()
+        with self._catalogue.transaction():
+            self._catalogue.set_meta(name, dict(values))
+
+    def work(self, kind: str) -> Mapping[int, int]:
+        return self._catalogue.work(kind)
+
+    def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
+        self._write_lock()
+        with self._catalogue.transaction():
+            if anew:
+                self._catalogue.drop_work(kind, self._catalogue.work(kind))
+            self._catalogue.set_work(kind, packs)
+
+    def aliases(self) -> Mapping[str, str]:
+        return self._catalogue.aliases()
+
+    def set_aliases(self, targets: Mapping[str, str | None]) -> int:
+        with self._committing():
+            for key, target in targets.items():
+                self._catalogue.set_alias(key, target)
+            return self._advance()
+
+    def revive(self, hashes: Mapping[str, str]) -> list[str]:
+        with self._committing():
+            back = [i for i, content in hashes.items() if self._catalogue.revive(i, content)]
+            if back:
+                self._advance()
+        return back
+
+    def rename(self, documents: Mapping[str, Document]) -> list[str]:
+        with self._committing():
+            renamed = [i for i, new in documents.items() if self._catalogue.rename(i, new)]
+            if renamed:
+                self._advance()
+        return renamed
+
+    def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        with self._committing():
+            self._catalogue.restate(documents, hashes)
+            self._advance()
+
+    def remove(self, ids: Sequence[str]) -> list[str]:
+        with self._committing():
+            gone = self._catalogue.kill(ids)
+            if gone:
+                self._advance()
+        return gone
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Run the block as one transaction that may lead to another generation."""
+        self._write_lock()
+        with self._catalogue.transaction():
+            yield
+        self._committed()
+
+    def _advance(self) -> int:
+        generation = int(self._catalogue.meta("generation")) + 1
+        self._catalogue.set_meta("generation", generation)
+        return generation
+
+    def rewrite(self, live: Compacted) -> None:
+        with self._committing():
+            self._catalogue.replace_all(
+                live.documents.tolist(), live.entities.tolist(), live.terms.tolist()
+            )
+            self._catalogue.replace_work(live.chunks.tolist())
+            self._catalogue.set_named(live.named)
+            self._catalogue.set_meta("numbering", int(self._catalogue.meta("numbering")) + 1)
+            if len(live.documents):
+                self._write(live.arrays, level=_COMPACTED)
+            self._catalogue.set_meta("compacted", self._advance())
+        self._sweep()
+        self._erase()
+
+    def view(self) -> View:
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(segments.MissingSegment):  # a compaction came between
+                return self.view_of()
+        return self.view_of()
+
+    def view_of(self, given: Sequence[Arrays] | None = None) -> GenerationView:
+        """Return the newest generation, with its segments or with those `given`."""
+        catalogue = self._frozen()
+        try:
+            if given is None:
+                given = [segments.read(self._path(each.name)) for each in catalogue.segments()]
+            return GenerationView(catalogue, self._recipe, given)
+        except BaseException:
+            catalogue.close()
+            raise
+
+    def sweep(self) -> None:
+        if self._is_writer:
+            self.cache.drop(before=self._catalogue.meta("compacted") or 0)
+            with self._catalogue.transaction():
+                self._catalogue.forget_touched(until=self.cache.oldest(self.generation))
+
+    def close(self) -> None:
+        self.cache.let_go()
+        self._seen_by_readers.close()
+        self._catalogue.close()
+
+
+class GenerationView:
+    """One generation of a store: a read transaction, and its segments mapped into memory."""
+
+    def __init__(
+        self, catalogue: Catalogue, recipe: Mapping[str, Scalar], found: Sequence[Arrays]
+    ) -> None:
+        self._catalogue = catalogue
+        self.recipe = recipe
+        self.segments = found
+        self.generation = int(catalogue.meta("generation"))
+        self.numbering = int(catalogue.meta("numbering"))
+
+    def live_documents(self) -> Sequence[tuple[str, int]]:
+        return self._catalogue.live_documents()
+
+    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        return self._catalogue.documents(rows, texts=texts)
+
+    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        return self._catalogue.keys(table, rows)
+
+    def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
+        return self._catalogue.rows(table, keys)
+
+    def count(self, table: str) -> int:
+        return self._catalogue.count(table)
+
+    def aliases(self) -> Mapping[str, str]:
+        return self._catalogue.aliases()
+
+    def touched(self, since: int, first: int) -> Sequence[Touched] | None:
+        return self._catalogue.touched(since, first)
+
+    def close(self) -> None:
+        self._catalogue.close()
