@@ -1,7 +1,8 @@
-"""Open the store of an index: the folder itself, or one of another package.
+"""Open the store of an index: the folder itself, a database, or one of another package.
 
 Which package, and where its store is, stands in a file of the folder, beside the ledger and the
-cached embeddings, so that whoever has the folder opens the same index.
+cached embeddings, so that whoever has the folder opens the same index. An index in PostgreSQL is
+named by its address, and its folder holds copies that can be had again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from clew import plugins
 from clew.errors import InputError, NotAnIndex, StoreError
 from clew.private import make_file, make_folder
 from clew.store.embedded import NAMED_IN, EmbeddedStore
+from clew.store.postgres import address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.store import Store
     from clew.types import Scalar
+
+
+_POSTGRES = "postgres"
 
 
 class StoreKind(Protocol):
@@ -40,6 +45,27 @@ class StoreKind(Protocol):
         ...
 
 
+def folder_of(place: str | Path) -> Path:
+    """Return the folder of an index: a folder itself, or that of the copies behind an address.
+
+    Raises InputError for an address that cannot be read, StoreError where no folder can be made.
+    """
+    if not isinstance(place, str) or not address.is_address(place):
+        return Path(place)
+    folder = address.parse(place).folder
+    spec = f"{_POSTGRES}:{place}"
+    if named_in(folder) != spec:
+        _name(folder, spec)
+    return folder
+
+
+def shown(folder: Path) -> str:
+    """Return what an index is called in messages: its folder, or its address without a password."""
+    spec = named_in(folder) or ""
+    name, _, place = spec.partition(":")
+    return address.parse(place).shown if name == _POSTGRES and place else str(folder)
+
+
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's."""
     spec = named_in(folder)
@@ -57,13 +83,21 @@ def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
     kind, place = _kind(spec, folder)
     made = kind.create(place, recipe)
     try:
+        _name(folder, spec)
+    except StoreError:
+        made.close()
+        raise
+    return made
+
+
+def _name(folder: Path, spec: str) -> None:
+    """Write into a folder which store keeps its index."""
+    try:
         make_folder(folder)
         make_file(folder / NAMED_IN)
         (folder / NAMED_IN).write_text(f"{spec}\n", encoding="utf-8")
     except OSError as error:
-        made.close()
         raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
-    return made
 
 
 def open_store(folder: Path) -> Store:
@@ -77,6 +111,10 @@ def open_store(folder: Path) -> Store:
 
 def _kind(spec: str, folder: Path) -> tuple[StoreKind, str]:
     name, _, place = spec.partition(":")
+    if name == _POSTGRES:
+        from clew.store.postgres.store import KIND
+
+        return KIND, place
     kind: StoreKind | None = plugins.find("stores", name)
     if kind is None:
         have = ", ".join(plugins.registered("stores")) or "none is installed"

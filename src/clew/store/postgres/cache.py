@@ -1,0 +1,77 @@
+"""Computed arrays of an index in object storage, which one process computes and others take."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from clew.errors import StoreError
+from clew.store.cache import FOLDER, FileCache
+from clew.store.segments import SUFFIX, MissingSegment
+
+if TYPE_CHECKING:
+    from clew.store.postgres.catalogue import PostgresCatalogue
+    from clew.store.postgres.objects import Objects
+    from clew.store.segments import Arrays
+
+
+class SharedCache(FileCache):
+    """Copies on this disk, and behind them the objects that the database lists."""
+
+    def __init__(self, objects: Objects, catalogue: PostgresCatalogue) -> None:
+        super().__init__(objects.folder)
+        self._objects = objects
+        self._catalogue = catalogue
+
+    def names(self) -> list[str]:
+        return sorted({*super().names(), *(name for name, _ in self._listed())})
+
+    def generations(self, name: str) -> list[int]:
+        listed = {generation for each, generation in self._listed() if each == name}
+        return sorted({*super().generations(name), *listed})
+
+    def oldest(self, newest: int) -> int:
+        listed = (generation for _, generation in self._listed())
+        return min((super().oldest(newest), *listed))
+
+    def load(self, name: str, generation: int) -> Arrays | None:
+        self._take(name, generation)
+        return super().load(name, generation)
+
+    def newest(self, name: str) -> Arrays | None:
+        for generation in self.generations(name)[-1:]:
+            self._take(name, generation)
+        return super().newest(name)
+
+    def save(self, name: str, generation: int, arrays: Arrays) -> None:
+        super().save(name, generation, arrays)
+        path = self._path(name, generation)
+        if not path.exists():
+            return
+        with suppress(StoreError):  # others compute it, then
+            self._objects.put(_object(name, generation))
+            self._catalogue.add_cached(name, generation)
+            self._forget(name, before=generation)
+
+    def drop(self, before: int) -> None:
+        super().drop(before)
+        self._forget(None, before)
+
+    def _forget(self, name: str | None, before: int) -> None:
+        for each, generation in self._listed():
+            if generation < before and name in (None, each):
+                self._catalogue.drop_cached(each, generation)
+                self._objects.delete([_object(each, generation)])
+
+    def _take(self, name: str, generation: int) -> None:
+        """Have a copy here of what is listed."""
+        if not self._path(name, generation).exists() and (name, generation) in self._listed():
+            with suppress(MissingSegment):
+                self._objects.get(_object(name, generation))
+
+    def _listed(self) -> list[tuple[str, int]]:
+        return self._catalogue.cached()
+
+
+def _object(name: str, generation: int) -> str:
+    return f"{FOLDER}/{name}-{generation:06d}{SUFFIX}"

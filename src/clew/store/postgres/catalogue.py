@@ -1,0 +1,231 @@
+"""The catalogue of an index in PostgreSQL, in a schema of its own, and its writer's lease."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Self
+
+from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
+from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
+from clew.store.postgres.connection import Connection, Lost, table
+from clew.store.segments import SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from clew.store.postgres.address import Address
+    from clew.types import Scalar
+
+# Keys may be longer than a b-tree takes, and whoever writes adds none twice.
+_BY_HASH = {"entity": "key", "term": "text"}
+_OWN_TABLES = (
+    # Objects that no row names: they are being written, or were replaced.
+    "unused (name TEXT PRIMARY KEY)",
+    "cached (name TEXT NOT NULL, generation INTEGER NOT NULL, PRIMARY KEY (name, generation))",
+)
+
+
+class PostgresCatalogue(Catalogue):
+    """One session on the tables of an index.
+
+    A session that ends is opened anew where that changes nothing: outside a transaction, without
+    the writer's lease, and at the generation that it was frozen at.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.place = address.shown
+        self.is_writer = False
+        self._lock = threading.RLock()
+        self._connection = Connection(address)
+        self._frozen_at: tuple[Any, ...] | None = None  # what then told the generation
+        self._depth = 0  # of transactions
+
+    @classmethod
+    def open(cls, address: Address) -> Self:
+        """Open an index. Raises NotAnIndex where there is none, StoreError."""
+        opened = cls(address)
+        try:
+            opened._check()
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def _check(self) -> None:
+        if not self.is_made():
+            raise NotAnIndex(f"{self.place} is not a Clew index: make one with 'clew index PATH'")
+        found = self.meta("format")
+        if found not in READABLE:
+            raise NotAnIndex(
+                f"{self.place} has index format {found}, this version reads {FORMAT}: index again"
+            )
+
+    @classmethod
+    def create(cls, address: Address, recipe: Mapping[str, Scalar]) -> Self:
+        """Make an index, or open the one that is there."""
+        opened = cls(address)
+        try:
+            if not opened.is_made():
+                opened._make(recipe)
+        finally:
+            opened.close()
+        return cls.open(address)
+
+    def is_made(self) -> bool:
+        """Say whether there is an index."""
+        there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
+        return bool(self._all(there, (self.address.schema,)))
+
+    def _make(self, recipe: Mapping[str, Scalar]) -> None:
+        if not self.address.objects:
+            raise InputError(
+                f"a new index in PostgreSQL needs a place for its arrays: add"
+                f" ?objects=s3://BUCKET/PREFIX or ?objects=FOLDER to {self.place}"
+            )
+        with self.transaction():
+            # Of several that find nothing, one makes the tables.
+            self._all("SELECT pg_advisory_xact_lock(?)", (_key(self.address, "make"),))
+            if self.is_made():
+                return
+            self._all(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
+            for each in (*SCHEMA, TOUCHED, *_OWN_TABLES):
+                self._all(f"CREATE TABLE {table(each)}")
+            self._all("CREATE INDEX ON document (id)")
+            for name, column in _BY_HASH.items():
+                self._all(f"CREATE INDEX ON {name} USING hash ({column})")
+            made = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
+            made |= {"objects": self.address.objects, "identity": secrets.token_hex(8)}
+            for name, value in made.items():
+                self.set_meta(name, value)
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except Lost:
+                if not self._connection.is_lost or not self._reopened():
+                    raise
+            return self._connection.execute(statement, values).fetchall()
+
+    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        with self._lock:
+            self._connection.executemany(statement, rows)
+
+    def _reopened(self) -> bool:
+        """Open a session anew that ended, where that changes nothing; say whether it was."""
+        if self._depth or self.is_writer:
+            self.is_writer = False
+            return False
+        self._connection.close()
+        self._connection = Connection(self.address)
+        before = self._frozen_at
+        if before is not None:
+            self.freeze()
+            if self._frozen_at != before:
+                self._connection.close()
+                raise StoreError(
+                    f"the connection to {self.place} ended, and with it what was read: ask again,"
+                    f" of the newest generation"
+                )
+        return True
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._lock:
+            if not self._depth:
+                self._all("SELECT 1")  # opens a session anew that ended meanwhile
+            self._depth += 1
+            try:
+                with self._connection.transaction():
+                    yield
+            finally:
+                self._depth -= 1
+                self.is_writer = self.is_writer and not self._connection.is_lost
+
+    def freeze(self) -> None:
+        """Begin a read transaction: later commits of others stay unseen until `close`."""
+        self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        told = "SELECT value FROM meta WHERE name IN ('generation', 'numbering') ORDER BY name"
+        self._frozen_at = tuple(self._connection.execute(told).fetchall())
+
+    def take_lease(self) -> None:
+        """Become the one writer, as long as this session lasts. Raises IndexLocked.
+
+        The lease is a lock of the session that commits: whoever loses it can commit no more.
+        """
+        key = _key(self.address, "write")
+        [(taken,)] = self._all("SELECT pg_try_advisory_lock(?)", (key,))
+        if not taken:
+            raise IndexLocked(
+                f"another process is writing to {self.place}: wait until it is done, or stop it"
+            )
+        self.is_writer = True
+        with self.transaction():
+            self.set_meta("epoch", self.epoch + 1)
+
+    @property
+    def epoch(self) -> int:
+        """How many writers there were. Names of objects begin with it, so that none come twice."""
+        return int(self.meta("epoch") or 0)
+
+    def note_unused(self, names: Iterable[str]) -> None:
+        """Note objects that no row names, in a transaction or in one of its own."""
+        rows = [(name,) for name in names]
+        self._many("INSERT INTO unused VALUES (?) ON CONFLICT DO NOTHING", rows)
+
+    def note_used(self, names: Iterable[str]) -> None:
+        """Forget that objects were unused: rows name them, or they are gone."""
+        self._many("DELETE FROM unused WHERE name = ?", [(name,) for name in names])
+
+    def unused(self) -> list[str]:
+        """Return the objects that no row names."""
+        return [name for (name,) in self._all("SELECT name FROM unused ORDER BY name")]
+
+    def drop_segments(self, names: Iterable[str]) -> None:
+        gone = list(names)
+        super().drop_segments(gone)
+        self.note_unused(object_of(name) for name in gone)
+
+    def replace_all(
+        self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
+    ) -> None:
+        self.note_unused(object_of(segment.name) for segment in self.segments())
+        super().replace_all(documents, entities, terms)
+
+    def vacuum(self) -> None:
+        """Let PostgreSQL use the room of deleted rows again, and so overwrite their texts."""
+        self._all("VACUUM document, entity, term")
+
+    def cached(self) -> list[tuple[str, int]]:
+        """Return the name and the generation of each cached object."""
+        return self._all("SELECT name, generation FROM cached ORDER BY name, generation")
+
+    def add_cached(self, name: str, generation: int) -> None:
+        self._all("INSERT INTO cached VALUES (?, ?) ON CONFLICT DO NOTHING", (name, generation))
+
+    def drop_cached(self, name: str, generation: int) -> None:
+        self._all("DELETE FROM cached WHERE name = ? AND generation = ?", (name, generation))
+
+    def _make_touched(self) -> None:
+        """Do nothing: every index in PostgreSQL has the table."""
+
+    def _has_touched(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def object_of(segment: str) -> str:
+    """Return the name of the object of a segment."""
+    return f"segments/{segment}{SUFFIX}"
+
+
+def _key(address: Address, use: str) -> int:
+    """Return the number of a lock of the database, of 64 bits with a sign."""
+    digest = sha256(f"clew {use} {address.schema}".encode()).digest()
+    return int.from_bytes(digest[:8], signed=True)

@@ -1,0 +1,177 @@
+"""A connection to PostgreSQL that takes what the rest of the store says to SQLite."""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import DamagedIndex, InputError, StoreError
+
+try:
+    import psycopg
+    from psycopg import errors, sql
+except ImportError as error:
+    raise InputError(
+        "an index in PostgreSQL needs psycopg: install it with pip install 'clew[postgres]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clew.store.postgres.address import Address
+
+# A host that is gone is noticed within half a minute, by both sides.
+_LIBPQ = {
+    "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5",
+    "keepalives_count": "4", "tcp_user_timeout": "30000", "application_name": "clew",
+}  # fmt: skip
+_SESSION = (
+    "SET tcp_keepalives_idle = 10", "SET tcp_keepalives_interval = 5",
+    "SET tcp_keepalives_count = 4", "SET idle_in_transaction_session_timeout = 0",
+    "SET client_min_messages = warning", "SET TIME ZONE 'UTC'",
+)  # fmt: skip
+# PostgreSQL keeps no NUL in a text: it stands behind this character, which is doubled otherwise.
+_MARK, _NUL, _ITSELF = "\ue400", "\ue400\ue401", "\ue400\ue402"
+_ESCAPED = re.compile(f"{_MARK}.")
+
+
+class Found:
+    """What a statement gave, asked for as APSW's cursors are."""
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = rows
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self._rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return self._rows[0] if self._rows else None
+
+    @property
+    def get(self) -> Any:  # noqa: ANN401 -- as a column is
+        """The first value, None where there is none."""
+        return self._rows[0][0] if self._rows else None
+
+
+class Lost(StoreError):
+    """The connection ended, or could not be made."""
+
+
+class Connection:
+    """One session, for any number of threads one after the other. `?` stands for a value.
+
+    It ends when nothing refers to it any more, if nobody closed it before.
+
+    Raises Lost where the session ends, StoreError where a statement cannot be run.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._shown = address.shown
+        self.lock = threading.RLock()
+        self._changed = 0
+        with self._told():
+            given = psycopg.conninfo.conninfo_to_dict(address.database)
+            options: dict[str, Any] = {**_LIBPQ, **given}
+            self._session = psycopg.connect(**options, autocommit=True)
+            self._finalizer = weakref.finalize(self, self._session.close)
+            self._finalizer.atexit = False
+            if self._session.info.parameter_status("server_encoding") != "UTF8":
+                raise StoreError(
+                    f"the database of {self._shown} is not in UTF-8: make one that is, with"
+                    f" createdb --encoding UTF8"
+                )
+            for statement in _SESSION:
+                self._session.execute(statement)
+            path = sql.SQL("SET search_path TO {}").format(sql.Identifier(address.schema))
+            self._session.execute(path)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Found:
+        """Run a statement."""
+        with self.lock, self._told():
+            cursor = self._session.execute(_native(statement), [_kept(v) for v in values])
+            self._changed = max(cursor.rowcount, 0)
+            rows = cursor.fetchall() if cursor.description else []
+        return Found([tuple(_given(value) for value in row) for row in rows])
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of values."""
+        with self.lock, self._told(), self._session.cursor() as cursor:
+            cursor.executemany(_native(statement), [[_kept(v) for v in row] for row in rows])
+            self._changed = max(cursor.rowcount, 0)
+
+    def changes(self) -> int:
+        """Return how many rows the last statement changed."""
+        return self._changed
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the block as one transaction."""
+        with self.lock, self._told(), self._session.transaction():
+            yield
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the session has ended."""
+        return self._session.closed
+
+    def close(self) -> None:
+        self._finalizer()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: psycopg.Error) -> StoreError:
+        reason = " ".join(str(error).split())
+        where = self._shown
+        if isinstance(error, (errors.UndefinedTable, errors.UndefinedColumn)):
+            return DamagedIndex(f"{where} lacks a table or a column ({reason}): restore a dump")
+        if isinstance(error, errors.InsufficientPrivilege):
+            return StoreError(f"{where} may not be used so ({reason}): ask who owns the database")
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return StoreError(f"{where} is read-only ({reason}): name the primary server to write")
+        if isinstance(error, (errors.DiskFull, errors.OutOfMemory)):
+            return StoreError(f"{where} has no room ({reason}): free some, and try again")
+        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+            return Lost(
+                f"PostgreSQL does not answer at {where} ({reason}): see that it runs, and try"
+                f" again; what was committed is kept"
+            )
+        return StoreError(f"{where} cannot be used ({reason})")
+
+
+@lru_cache(maxsize=256)
+def _native(statement: str) -> bytes:
+    """Return a statement of ours with psycopg's marks for values."""
+    return statement.replace("%", "%%").replace("?", "%s").encode()
+
+
+def table(definition: str) -> str:
+    """Return the definition of a table, as SQLite has it, for PostgreSQL."""
+    native = definition.replace("WITHOUT ROWID", "").replace("BLOB", "BYTEA")
+    native = native.replace("key TEXT NOT NULL UNIQUE", "key TEXT NOT NULL")  # see `_BY_HASH`
+    native = native.replace("text TEXT NOT NULL UNIQUE", "text TEXT NOT NULL")
+    native = native.replace("INTEGER PRIMARY KEY AUTOINCREMENT", "BIGSERIAL PRIMARY KEY")
+    native = re.sub(r"\bnumber INTEGER PRIMARY KEY", "number BIGSERIAL PRIMARY KEY", native)
+    native = re.sub(r"\bINTEGER\b", "BIGINT", native)
+    native = re.sub(r"\bREAL\b", "DOUBLE PRECISION", native)
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', native)
+
+
+def _kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    if isinstance(value, str) and (_MARK in value or "\0" in value):
+        return value.replace(_MARK, _ITSELF).replace("\0", _NUL)
+    return value
+
+
+def _given(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    if isinstance(value, str) and _MARK in value:
+        return _ESCAPED.sub(lambda found: "\0" if found[0] == _NUL else _MARK, value)
+    return value

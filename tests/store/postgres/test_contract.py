@@ -1,0 +1,13 @@
+"""An index in PostgreSQL keeps the contract for stores."""
+
+import pytest
+
+from clew.store.postgres.address import parse
+from clew.store.postgres.store import PostgresStore
+from clew.testing import StoreContract
+
+
+class TestPostgres(StoreContract):
+    @pytest.fixture
+    def open_store(self, address):
+        return lambda: PostgresStore.create(parse(address), self.recipe)
