@@ -136,6 +136,10 @@ def open_index(
 ) -> Index:
     """Return the index in `folder`; it is made there by the first `add`.
 
+    Instead of a folder it may be in PostgreSQL and object storage, of the address
+    `postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX`. A new one needs a place for its arrays behind
+    that: `?objects=s3://BUCKET/PREFIX`, or a folder.
+
     Models come from `models`, else by name from `specs`, else as the index was built, else the
     defaults, which need no key and no download. `settings` decide how a new index is built.
     `prices` are dollars per million tokens, of prompts and of completions, by the LLM's name.
@@ -144,7 +148,7 @@ def open_index(
     A new index is kept in the folder itself, or by the `store` of another package, NAME or
     NAME:PLACE, which the folder then names (docs/public.md).
     """
-    return Index(Path(folder), models, specs, settings, prices, store)
+    return Index(opening.folder_of(folder), models, specs, settings, prices, store)
 
 
 def _one_at_a_time(
@@ -230,6 +234,11 @@ class Index:
     ) -> None:
         self.close()
 
+    @property
+    def shown(self) -> str:
+        """What messages call the index: its folder, or its address without a password."""
+        return opening.shown(self.folder)
+
     def __len__(self) -> int:
         return len(self._existing().hashes()) if self._exists() else 0
 
@@ -247,7 +256,7 @@ class Index:
             size = f"{counted(len(self), 'document')}" if self._exists() else "not made yet"
         except StoreError as error:
             size = f"{type(error).__name__}: {error}"
-        return f"<Index {str(self.folder)!r}: {size}>"
+        return f"<Index {self.shown!r}: {size}>"
 
     def _repr_html_(self) -> str:
         """Show in a notebook what the index holds."""
@@ -255,7 +264,7 @@ class Index:
             return paragraph(repr(self))
         layers = self.snapshot().layers
         counts = [(name, f"{len(layer):,}") for name, layer in layers.items() if len(layer)]
-        return paragraph(str(self.folder), strong=True) + table(("layer", "rows"), counts)
+        return paragraph(self.shown, strong=True) + table(("layer", "rows"), counts)
 
     # -- write --------------------------------------------------------------------------------
 
@@ -685,7 +694,7 @@ class Index:
         for pattern in patterns:
             found = [pattern] if pattern in hashes else matching(pattern, known)
             if not found:
-                raise InputError(f"no document {pattern!r} in {self.folder}: see 'clew list'")
+                raise InputError(f"no document {pattern!r} in {self.shown}: see 'clew list'")
             chosen.update(dict.fromkeys(found))
         return list(chosen)
 
@@ -757,7 +766,7 @@ class Index:
         if self._exists():
             corpus = plan.ranked(corpus, self.snapshot())
         llm = self._llm(budget)
-        ledger = self._ledger if probe or (self.folder / _CALLS).exists() else None
+        ledger = self._ledger if probe or self._ledger.exists() else None
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
             self._make_folder()  # of the ledger
@@ -1023,7 +1032,9 @@ class Index:
         from clew.describe import describe_index, describe_row
 
         if name is None:
-            return describe_index(self.folder, self._existing(), self.snapshot(), self.spent())
+            return describe_index(
+                self.folder, self.shown, self._existing(), self.snapshot(), self.spent()
+            )
         return describe_row(self.snapshot(), name)
 
     def spent(self) -> Usage | None:
@@ -1042,10 +1053,8 @@ class Index:
 
         What a process spent that was killed is missing.
         """
-        if not (self.folder / _CALLS).exists():
-            return []
         try:
-            return self._ledger.costs()
+            return self._ledger.costs() if self._ledger.exists() else []
         except StoreError:  # the index does not need its ledger
             return []
 
@@ -1070,7 +1079,7 @@ class Index:
         from clew.store.check import damages
 
         if opening.named_in(self.folder) is not None:
-            raise InputError(f"{self.folder} is kept by another store, which checks its own files")
+            raise InputError(f"{self.shown} is kept by another store, which checks its own files")
         found = damages(self.folder, index.content_hash)
         for each in found:
             if each.is_cached:
@@ -1098,7 +1107,7 @@ class Index:
             return Repaired()
         store, meter = self._writable(), Meter()
         if not isinstance(store, EmbeddedStore):
-            raise InputError(f"{self.folder} is kept by another store, which repairs its own files")
+            raise InputError(f"{self.shown} is kept by another store, which repairs its own files")
         if any(each.file == FILE for each in found):
             done = rebuild(self.folder, store, self.models, meter)
             self.close()
@@ -1195,7 +1204,7 @@ class Index:
             recipe = self._existing().recipe
         chosen = loading.from_recipe(self._specs, recipe)
         models = self._given or loading.load_models(
-            chosen, cache=self.folder / _EMBEDDINGS, prices=self._prices
+            chosen, cache=opening.paid_in(self.folder, _EMBEDDINGS), prices=self._prices
         )
         if models.llm is not None:
             llm = recorded(models.llm, self._ledger, prices=self._prices)
@@ -1222,7 +1231,7 @@ class Index:
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(self.folder / _CALLS)
+        return Ledger(opening.paid_in(self.folder, _CALLS))
 
     def _llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""

@@ -45,11 +45,11 @@ _UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made a
 
 
 def describe_index(
-    folder: Path, store: Store, snapshot: Snapshot, spent: Usage | None
+    folder: Path, shown: str, store: Store, snapshot: Snapshot, spent: Usage | None
 ) -> dict[str, Any]:
     """Return what the index holds, what it was built with, how big it is and what it cost."""
     return {
-        "folder": str(folder),
+        "folder": shown,
         "generation": snapshot.generation,
         "size_bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         "layers": describe_layers(snapshot),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
     from clew.models.ledger import Ledger
     from clew.models.prices import Price
+    from clew.models.sqlite import Place
     from clew.types import Scalar
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -50,7 +51,7 @@ class Specs:
 
 
 def load_models(
-    specs: Specs, *, cache: Path | None = None, prices: Mapping[str, Price] | None = None
+    specs: Specs, *, cache: Place | None = None, prices: Mapping[str, Price] | None = None
 ) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
@@ -85,7 +86,7 @@ def _embedder_of(recipe: Mapping[str, Scalar]) -> str | None:
 
 
 def load_embedder(
-    spec: str, *, cache: Path | None = None, prices: Mapping[str, Price] | None = None
+    spec: str, *, cache: Place | None = None, prices: Mapping[str, Price] | None = None
 ) -> Embedder:
     """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)

@@ -18,6 +18,7 @@ from clew.cli.options import (
     Opener,
     Paid,
     build_options,
+    called,
     command_line,
     entity_choice,
     file_options,
@@ -189,7 +190,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
     warn_skipped(added.report.skipped)
     if as_json:
-        echo_json({"index": str(folder), **added.to_dict()})
+        echo_json({"index": called(folder), **added.to_dict()})
     elif _n_seen(added):
         say(_summary(added, folder))
         if bare and extraction["triples"] is None:
@@ -281,7 +282,7 @@ def import_graph(
     if len(done.skipped) > _MOST_SKIPPED:
         click.echo(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
     if as_json:
-        echo_json({"index": str(folder), **done.to_dict()})
+        echo_json({"index": called(folder), **done.to_dict()})
     else:
         say(_graph_summary(done, layers, folder))
     if done.skipped:
@@ -304,9 +305,9 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)
     if as_json:
-        echo_json({"index": str(folder), **done.to_dict()})
+        echo_json({"index": called(folder), **done.to_dict()})
     else:
-        held = f"{counted(layers['triple'], 'triple')} now in {one_line(str(folder))}"
+        held = f"{counted(layers['triple'], 'triple')} now in {one_line(called(folder))}"
         say(f"Triples of {counted(done.recorded, 'chunk')} taken over; {held}.")
     if done.skipped:
         sys.exit(SKIPPED)
@@ -336,7 +337,7 @@ def merge(
             pairs = [(name, into)]
     if as_json:
         merged = [{"name": one, "into": other} for one, other in pairs]
-        echo_json({"index": str(folder), "merged": merged})
+        echo_json({"index": called(folder), "merged": merged})
         return
     for one, other in pairs:
         say(f"{one_line(one)} stands for {one_line(other)} now.")
@@ -362,7 +363,7 @@ def unmerge(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
     with opener(folder) as opened:
         opened.unmerge(name)
     if as_json:
-        echo_json({"index": str(folder), "unmerged": name})
+        echo_json({"index": called(folder), "unmerged": name})
         return
     say(f"{one_line(name)} stands for itself again.")
 
@@ -393,9 +394,9 @@ def remove(
         raise click.UsageError("give a DOCUMENT or --where FILTER")
     with opener(folder) as opened:
         gone = opened.remove(documents, where=joined_filter(filters), dry_run=dry_run)
-    place, n = one_line(str(folder)), counted(len(gone), "document")
+    place, n = one_line(called(folder)), counted(len(gone), "document")
     if as_json:
-        echo_json({"index": str(folder), "removed": [] if dry_run else gone, "matched": gone})
+        echo_json({"index": called(folder), "removed": [] if dry_run else gone, "matched": gone})
     elif dry_run:
         click.echo("\n".join(map(one_line, gone)))
         click.echo(f"{n} would be removed from {place}.", err=True)
@@ -414,10 +415,10 @@ def compact(opener: Opener, folder: Path, *, as_json: bool) -> None:
         opened.compact()
         after = opened.show()["size_bytes"]
     if as_json:
-        echo_json({"index": str(folder), "size_bytes_before": before, "size_bytes": after})
+        echo_json({"index": called(folder), "size_bytes_before": before, "size_bytes": after})
     else:
         sizes = f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now"
-        say(f"{one_line(str(folder))}: {sizes}.")
+        say(f"{one_line(called(folder))}: {sizes}.")
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
@@ -497,7 +498,7 @@ def _n_seen(added: Added) -> int:
 
 def _summary(added: Added, folder: Path) -> str:
     holds, done, cost, *more = added_lines(added)
-    lines = [f"{heading(one_line(str(folder)))}: {holds}", f"  {done}"]
+    lines = [f"{heading(one_line(called(folder)))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
     if added.report.left_out:
         lines.append(f"  {_left_out(added.report.left_out)}")
@@ -536,7 +537,7 @@ def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
     usual = not command_line(folder=folder)
-    place = [] if usual else ["--into", str(folder)]
+    place = [] if usual else ["--into", called(folder)]
     command = shlex.join(["clew", "index", *named, *place, *left_out, "--triples", "cooccurrence"])
     return f"{need}  {one_line(command)}"
 
@@ -550,7 +551,7 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> s
         "unchanged": done.n_unchanged,
     }
     lines = [
-        f"{heading(one_line(str(folder)))}: {held}",
+        f"{heading(one_line(called(folder)))}: {held}",
         f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
     ]
     if done.n_placed:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import index_option, json_option
+from clew.cli.options import called, index_option, json_option
 from clew.cli.plain import echo_json, one_line
 from clew.text.counted import counted
 
@@ -50,6 +50,6 @@ def restore(file: Path, folder: Path, *, as_json: bool) -> None:
         echo_json(found)
     else:
         click.echo(
-            f"{one_line(str(folder))} is checked and has generation {found.generation} with"
+            f"{one_line(called(folder))} is checked and has generation {found.generation} with"
             f" {counted(found.n_documents, 'document')}"
         )

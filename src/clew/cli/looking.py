@@ -12,6 +12,7 @@ import click
 from clew.cli.options import (
     Opener,
     Paid,
+    called,
     index_option,
     joined_filter,
     json_option,
@@ -150,7 +151,7 @@ def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bo
         is_sound = all(each.is_cached for each in found)
         done = index.repair(budget=paid.budget) if repair and not is_sound else None
     if as_json:
-        echo_json({"index": str(folder), "damages": found, "repaired": done})
+        echo_json({"index": called(folder), "damages": found, "repaired": done})
     else:
         click.echo("\n".join(_damage_lines(found, folder, is_told=done is not None)))
         if done is not None:
@@ -170,7 +171,7 @@ def _repaired_lines(done: Repaired) -> Iterator[str]:
 
 def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
     if not found:
-        yield f"{one_line(str(folder))}: every byte is as it was written."
+        yield f"{one_line(called(folder))}: every byte is as it was written."
     for each in found:
         yield f"{heading(one_line(each.file))}  {one_line(each.what)}"
         if each.is_cached:
@@ -302,7 +303,7 @@ def list_documents(
         ]
     rows.sort(key=_ORDERS[sort])
     if as_json:
-        echo_json({"index": str(folder), "documents": rows})
+        echo_json({"index": called(folder), "documents": rows})
         return
     for row in rows:
         words = (f"{row['characters']:>9,}", one_line(str(row["id"])), one_line(str(row["title"])))

@@ -75,12 +75,35 @@ def open_index(
     return api.open_index(folder, specs=specs, settings=settings, prices=prices, store=store)
 
 
+class _IndexPlace(click.Path):
+    """A folder, or the address of an index in PostgreSQL, for which its folder of copies stands."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401 -- as click has it
+        if isinstance(value, str) and "://" in value:
+            from clew.store.opening import folder_of
+
+            return folder_of(value)
+        return super().convert(value, param, ctx)
+
+
+def called(folder: Path) -> str:
+    """Return what an index is called in messages: its folder, or its address."""
+    from clew.store import opening
+
+    return opening.shown(folder)
+
+
 def index_option(name: str = "--index", purpose: str = "Folder of the index.") -> Decorator:
-    """Return the option that names the folder of the index."""
+    """Return the option that names the folder of the index, or its address."""
     return click.option(
         name,
         "folder",
-        type=click.Path(path_type=Path),
+        type=_IndexPlace(path_type=Path),
         default=DEFAULT_INDEX,
         show_default=True,
         envvar=INDEX_VARIABLE,
@@ -523,5 +546,5 @@ def listed(text: str) -> list[str]:
 def command_line(*words: str, folder: Path) -> str:
     """Return a command to type next, with --index where it is needed."""
     usual = os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX
-    place = [] if str(folder) == usual else [f"--index {one_line(shlex.quote(str(folder)))}"]
+    place = [] if called(folder) == usual else [f"--index {one_line(shlex.quote(called(folder)))}"]
     return " ".join([*words, *place])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -15,7 +14,7 @@ from clew.algo import coding
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
-from clew.models.sqlite import DatabaseFile, mending
+from clew.models.sqlite import Place, mending, paid_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,14 +33,14 @@ _ASKED = 500  # keys in one question to SQLite
 class CachedEmbedder:
     """An embedder that remembers: a vector is on disk before it is returned.
 
-    `path` may be shared by embedders and by processes. A query's vector is kept as float32, a
+    `place` may be shared by embedders and by processes. A query's vector is kept as float32, a
     document's in 8 bits a number, which is what an index keeps of it, each with a checksum, under
     the SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
     """
 
-    def __init__(self, embedder: Embedder, path: Path | str) -> None:
+    def __init__(self, embedder: Embedder, place: Place) -> None:
         self._embedder = embedder
-        self._file = DatabaseFile(Path(path), "vector cache", _APPLICATION_ID, _TABLES)
+        self._file = paid_file(place, "vector cache", _APPLICATION_ID, _TABLES)
         self.hits = 0
         self.misses = 0
 
@@ -90,7 +89,7 @@ class CachedEmbedder:
         if not is_priced(self._embedder):
             return []
         by_key = {_key(self.name, kind, text): text for text in texts}
-        stored = self._load(list(by_key)) if self._file.path.exists() else {}
+        stored = self._load(list(by_key)) if self._file.exists() else {}
         new = [text for key, text in by_key.items() if key not in stored]
         return self._embedder.unpaid(new, kind=kind)
 
@@ -137,8 +136,9 @@ class CachedEmbedder:
     def _save(self, vectors: Mapping[bytes, bytes], d: int) -> None:
         with self._file.writing() as database:
             rows = vectors.items()
-            database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-            database.execute("INSERT OR IGNORE INTO dimensions VALUES (?, ?)", [self.name, d])
+            database.executemany("INSERT INTO vectors VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+            known = "INSERT INTO dimensions VALUES (?, ?) ON CONFLICT DO NOTHING"
+            database.execute(known, [self.name, d])
 
 
 def _closed(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from clew import sqlite
 from clew.models import Prompt, Turn
-from clew.models.sqlite import Connection, DatabaseFile, mending
+from clew.models.sqlite import Connection, Place, mending, paid_file
 from clew.types import Usage
 
 _APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
@@ -33,6 +33,8 @@ _TABLES = (
 # Ledgers of before this table lack it: it is made when the first write is billed.
 _COST = """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER NOT NULL,
     generation INTEGER NOT NULL, usage TEXT NOT NULL)"""
+_KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
+    SET model = excluded.model, version = excluded.version, data = excluded.data"""
 _ASKED = 500  # keys in one question to SQLite
 
 PieceKey = tuple[str, ...]  # model, version of the prompt, and whatever else tells it apart
@@ -89,17 +91,21 @@ class Cost:
 
 
 class Ledger:
-    """The book at `path`; threads and processes may share it, and its first use makes it.
+    """The book at a place; threads and processes may share it, and its first use makes it.
 
-    Every method raises StoreError where the file cannot be used.
+    Every method raises StoreError where it cannot be used.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self._file = DatabaseFile(Path(path), "ledger", _APPLICATION_ID, _TABLES)
+    def __init__(self, place: Place) -> None:
+        self._file = paid_file(place, "ledger", _APPLICATION_ID, _TABLES)
 
     @property
     def path(self) -> Path:
         return self._file.path
+
+    def exists(self) -> bool:
+        """Say whether anything was written down."""
+        return self._file.exists()
 
     def room(self) -> AbstractContextManager[None]:
         """Hold space on the disk for the replies of requests that are under way.
@@ -147,7 +153,7 @@ class Ledger:
         )
         with self._file.writing() as database:
             places = ",".join("?" * len(row))
-            database.execute(f"INSERT OR IGNORE INTO call VALUES ({places})", row)  # noqa: S608 -- question marks
+            database.execute(f"INSERT INTO call VALUES ({places}) ON CONFLICT DO NOTHING", row)  # noqa: S608 -- question marks
             is_first = bool(database.changes())
         return turn if is_first else self.recall(request) or turn
 
@@ -163,7 +169,7 @@ class Ledger:
         """Remember that these requests, one conversation, ended without a usable reply."""
         keys = [(request.key(),) for request in requests]
         with self._file.writing() as database:
-            database.executemany("INSERT OR IGNORE INTO failed VALUES (?)", keys)
+            database.executemany("INSERT INTO failed VALUES (?) ON CONFLICT DO NOTHING", keys)
 
     @mending
     def forget_failed(self) -> int:
@@ -193,7 +199,7 @@ class Ledger:
             for key, data in pieces.items()
         ]
         with self._file.writing() as database:
-            database.executemany("INSERT OR REPLACE INTO piece VALUES (?, ?, ?, ?)", rows)
+            database.executemany(_KEEP, rows)
 
     # -- writes -------------------------------------------------------------------------------
 
@@ -202,7 +208,7 @@ class Ledger:
         """Write down what a write of the index cost."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
         with self._file.writing() as database:
-            database.execute(f"CREATE TABLE IF NOT EXISTS {_COST}")
+            self._file.make(database, _COST)
             database.execute(
                 "INSERT INTO cost (kind, before, generation, usage) VALUES (?, ?, ?, ?)", row
             )
@@ -210,11 +216,9 @@ class Ledger:
     @mending
     def costs(self) -> list[Cost]:
         """Return what every write cost, the oldest first."""
-        there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'cost')"
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
         with self._file.open() as database:
-            known = database.execute(there).get
-            rows = sqlite.rows(database, question) if known else []
+            rows = sqlite.rows(database, question) if self._file.has(database, "cost") else []
         return [
             Cost(kind=kind, before=before, generation=generation, usage=Usage(**json.loads(usage)))
             for kind, before, generation, usage in rows
@@ -225,9 +229,10 @@ class Ledger:
     @mending
     def totals(self) -> dict[tuple[str, str], Total]:
         """Return what was paid for, by model and version of the prompt."""
-        question = """SELECT model, version, total(calls), total(fault != ''), total(prompt_tokens),
-            total(completion_tokens), total(cost_usd), count(cost_usd) = count(*)
-            FROM call GROUP BY model, version ORDER BY model, version"""
+        question = """SELECT model, version, sum(calls),
+            sum(CASE WHEN fault != '' THEN 1 ELSE 0 END), coalesce(sum(prompt_tokens), 0),
+            coalesce(sum(completion_tokens), 0), coalesce(sum(cost_usd), 0.0),
+            count(cost_usd) = count(*) FROM call GROUP BY model, version ORDER BY model, version"""
         with self._file.open() as database:
             rows = sqlite.rows(database, question)
         return {

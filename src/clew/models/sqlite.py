@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -24,7 +24,7 @@ from clew.errors import StoreError
 from clew.private import open_file
 from clew.sqlite import Connection
 
-__all__ = ["Connection", "DamagedFile", "DatabaseFile", "mending"]
+__all__ = ["Connection", "DamagedFile", "DatabaseFile", "PaidFile", "Place", "mending", "paid_file"]
 
 _BUSY_S = 30.0  # how long another process may hold the file
 _APPLICATION_ID = slice(68, 72)  # of the header of the file
@@ -39,6 +39,62 @@ class DamagedFile(StoreError):
     """A file of paid-for values is damaged; `DatabaseFile.mend` keeps what can be read."""
 
 
+class PaidFile(Protocol):
+    """Tables of paid-for values, wherever they are."""
+
+    @property
+    def path(self) -> Path:
+        """The file, or what stands for it in errors."""
+        ...
+
+    def exists(self) -> bool:
+        """Say whether it was made."""
+        ...
+
+    def open(self) -> AbstractContextManager[Connection]:
+        """Give a connection. Raises StoreError where there is none to be had."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Give a connection, and commit what the block writes, all of it or nothing."""
+        ...
+
+    def has(self, database: Connection, table: str) -> bool:
+        """Say whether there is a table that came later than the others."""
+        ...
+
+    def make(self, database: Connection, table: str) -> None:
+        """Make a table, where it is not there."""
+        ...
+
+    def room(self) -> AbstractContextManager[None]:
+        """Hold space while paid requests are under way. Raises StoreError where there is none."""
+        ...
+
+    def check_room(self) -> None:
+        """Raise StoreError where no space is held any more and none can be had."""
+        ...
+
+    def give_room(self) -> None:
+        """Give the held space up for what has to be written."""
+        ...
+
+    def mend(self) -> None:
+        """Keep what can be read of it where it is damaged."""
+        ...
+
+
+# A file of SQLite, or what makes another one of a kind, an application's id and tables.
+Place = Path | str | Callable[[str, int, Sequence[str]], PaidFile]
+
+
+def paid_file(place: Place, kind: str, application_id: int, tables: Sequence[str]) -> PaidFile:
+    """Return the tables at a place; `kind` is their name in errors."""
+    if callable(place):
+        return place(kind, application_id, tables)
+    return DatabaseFile(Path(place), kind, application_id, tables)
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseFile:
     """One SQLite file with its tables; `kind` is its name in errors."""
@@ -50,6 +106,19 @@ class DatabaseFile:
     # Set where the held space was given up: what is under way needs it.
     _is_full: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
     _giving: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    def exists(self) -> bool:
+        """Say whether there is a file."""
+        return self.path.exists()
+
+    def has(self, database: Connection, table: str) -> bool:
+        """Say whether there is a table that came later than the others."""
+        there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
+        return bool(database.execute(there, [table]).get)
+
+    def make(self, database: Connection, table: str) -> None:
+        """Make a table, where it is not there."""
+        database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
     def open(self) -> Iterator[Connection]:
@@ -189,7 +258,7 @@ _UNUSABLE = (
 
 
 class _HasFile(Protocol):
-    _file: DatabaseFile
+    _file: PaidFile
 
 
 S = TypeVar("S", bound=_HasFile)

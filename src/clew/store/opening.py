@@ -19,6 +19,7 @@ from clew.store.postgres import address
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clew.models.sqlite import Place
     from clew.store import Store
     from clew.types import Scalar
 
@@ -64,6 +65,16 @@ def shown(folder: Path) -> str:
     spec = named_in(folder) or ""
     name, _, place = spec.partition(":")
     return address.parse(place).shown if name == _POSTGRES and place else str(folder)
+
+
+def paid_in(folder: Path, name: str) -> Place:
+    """Return where an index keeps what was paid for: a file of its folder, or its database."""
+    kind, _, place = (named_in(folder) or "").partition(":")
+    if kind == _POSTGRES and place:
+        from clew.store.postgres.paid import paid_in as in_postgres
+
+        return in_postgres(place)
+    return folder / name
 
 
 def exists(folder: Path) -> bool:

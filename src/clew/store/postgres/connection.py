@@ -6,6 +6,7 @@ import re
 import threading
 import weakref
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +173,8 @@ def _kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
 
 
 def _given(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    if isinstance(value, Decimal):  # a sum of integers
+        return int(value)
     if isinstance(value, str) and _MARK in value:
         return _ESCAPED.sub(lambda found: "\0" if found[0] == _NUL else _MARK, value)
     return value

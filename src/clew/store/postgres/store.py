@@ -33,7 +33,9 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def __init__(self, address: Address) -> None:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         catalogue, for_readers = PostgresCatalogue.open(address), PostgresCatalogue(address)
-        super().__init__(catalogue, for_readers, {**schema.DEFAULT_BITS, **catalogue.meta("recipe")})
+        super().__init__(
+            catalogue, for_readers, {**schema.DEFAULT_BITS, **catalogue.meta("recipe")}
+        )
         identity = str(catalogue.meta("identity"))
         place = _place(address, str(catalogue.meta("objects")))
         self._objects = Objects(place, f"{address.index}-{identity}", address.folder / identity)

@@ -1,0 +1,122 @@
+"""What was paid for, in PostgreSQL: the tables of an index's ledger and of its cached vectors."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from clew.store.postgres.address import Address, parse
+from clew.store.postgres.connection import Connection, Lost, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from clew.models import sqlite
+
+_MOST_IDLE = 4
+# Sessions that nobody uses now, of this process alone.
+_idle: dict[tuple[int, Address], deque[Connection]] = {}
+
+
+def paid_in(place: str) -> Callable[[str, int, Sequence[str]], PostgresFile]:
+    """Return what makes tables of paid-for values beside the index at an address."""
+    return partial(PostgresFile, parse(place))
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresFile:
+    """Tables in the schema of an index, as `clew.models.sqlite.PaidFile` says."""
+
+    address: Address
+    kind: str  # its name in errors
+    application_id: int  # of a file; no table needs it
+    tables: Sequence[str]
+
+    @property
+    def path(self) -> Path:
+        return Path(self.address.shown)
+
+    def exists(self) -> bool:
+        """Say whether the tables were made."""
+        with _session(self.address) as database:
+            return all(self.has(database, each.split()[0]) for each in self.tables)
+
+    @contextmanager
+    def open(self) -> Iterator[sqlite.Connection]:
+        """Give a connection. Raises StoreError where PostgreSQL does not answer."""
+        with _session(self.address) as database:
+            self._prepare(database)
+            yield cast("sqlite.Connection", database)  # it does what is asked of one here
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite.Connection]:
+        """Give a connection, and commit what the block writes, all of it or nothing."""
+        with _session(self.address) as database:
+            self._prepare(database)
+            with database.transaction():
+                yield cast("sqlite.Connection", database)
+
+    def has(self, database: sqlite.Connection | Connection, table: str) -> bool:
+        """Say whether there is a table."""
+        there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?"
+        return bool(database.execute(there, (self.address.schema, table)).fetchall())
+
+    def make(self, database: sqlite.Connection | Connection, definition: str) -> None:
+        """Make a table, where it is not there."""
+        if not self.has(database, definition.split(maxsplit=1)[0]):
+            database.execute(f"CREATE TABLE IF NOT EXISTS {table(definition)}")
+
+    def _prepare(self, database: Connection) -> None:
+        """Make the tables, whoever of several processes finds first that they are not there."""
+        if not all(self.has(database, each.split()[0]) for each in self.tables):
+            with database.transaction():
+                database.execute("SELECT pg_advisory_xact_lock(?)", (self.application_id,))
+                database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
+                for each in self.tables:
+                    self.make(database, each)
+
+    def room(self) -> AbstractContextManager[None]:
+        """Hold nothing: the room is the server's, and what it cannot keep it says at once."""
+        return nullcontext()
+
+    def check_room(self) -> None:
+        """Do nothing, as `room` does."""
+
+    def give_room(self) -> None:
+        """Do nothing, as `room` does."""
+
+    def mend(self) -> None:
+        """Do nothing: PostgreSQL is mended by who runs it."""
+
+
+@contextmanager
+def _session(address: Address) -> Iterator[Connection]:
+    """Give a session that nobody else uses meanwhile."""
+    idle = _idle.setdefault((os.getpid(), address), deque())
+    connection = _answering(idle) or Connection(address)
+    try:
+        yield connection
+    finally:
+        if connection.is_lost or len(idle) >= _MOST_IDLE:
+            connection.close()
+        else:
+            idle.append(connection)
+
+
+def _answering(idle: deque[Connection]) -> Connection | None:
+    """Return an idle session that did not end meanwhile, None where there is none."""
+    while True:
+        try:
+            connection = idle.pop()
+            connection.execute("SELECT 1")
+        except IndexError:
+            return None
+        except Lost:
+            connection.close()
+        else:
+            return connection
