@@ -103,7 +103,7 @@ sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (Cyclo
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
-		--extra watch --extra eval --extra plots --extra server
+		--extra watch --extra eval --extra plots --extra server --extra postgres
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
@@ -114,7 +114,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra models --extra openai --extra files --extra eval --extra server
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
-		--extra watch --extra eval --extra server
+		--extra watch --extra eval --extra server --extra postgres
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
 		--extra models --extra ray
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local

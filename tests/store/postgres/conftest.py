@@ -1,8 +1,10 @@
 """A PostgreSQL server and an S3 server of this machine, for tests that need them."""
 
 import itertools
+import logging
 import os
 import warnings
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -31,3 +33,34 @@ def address(postgres, tmp_path, monkeypatch):
 def index_address(server, objects):
     base, _, query = server.get_uri().partition("?")
     return f"{base}/test-{os.getpid()}-{next(_numbers)}?{query}&objects={objects}"
+
+
+@pytest.fixture(scope="session")
+def s3():
+    """Give the address of an S3 server of this machine with a bucket, and what reaches it."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    place = f"http://{host}:{port}"
+    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request"}
+    urlopen(Request(f"{place}/bucket", method="PUT", headers=signed)).close()  # noqa: S310 -- our own
+    yield place
+    server.stop()
+
+
+@pytest.fixture
+def s3_address(postgres, s3, tmp_path, monkeypatch):
+    """Give the address of an index that is not there yet, its objects on the S3 server."""
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    for name, value in S3_VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3)
+    return index_address(postgres, "s3://bucket/indexes")
+
+
+S3_VARIABLES = {
+    "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1",
+}  # fmt: skip

@@ -11,3 +11,9 @@ class TestPostgres(StoreContract):
     @pytest.fixture
     def open_store(self, address):
         return lambda: PostgresStore.create(parse(address), self.recipe)
+
+
+class TestPostgresAndS3(StoreContract):
+    @pytest.fixture
+    def open_store(self, s3_address):
+        return lambda: PostgresStore.create(parse(s3_address), self.recipe)

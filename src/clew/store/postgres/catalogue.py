@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
@@ -217,6 +217,10 @@ class PostgresCatalogue(Catalogue):
         return True
 
     def close(self) -> None:
+        if self.is_writer:  # at once: the server notices the end of a session a little later
+            self.is_writer = False
+            with suppress(StoreError):
+                self._connection.execute("SELECT pg_advisory_unlock_all()")
         self._connection.close()
 
 

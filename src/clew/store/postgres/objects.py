@@ -47,6 +47,8 @@ class Objects:
         self._shown = url
         self._prefix = prefix
         self.folder = folder
+        make_folder(folder.parent)
+        make_folder(folder)
         self._store = _opened(url)
 
     def put(self, name: str) -> None:
@@ -85,7 +87,6 @@ class Objects:
         found = obstore.get(self._store, self._key(name))
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
         try:
-            make_folder(self.folder)
             make_inner_folder(path.parent)
             with own.open("wb") as file:
                 for piece in found.stream(min_chunk_size=_PIECE):
