@@ -26,6 +26,7 @@ from clew.calls import awaitable, checked
 from clew.display import Shown, paragraph, table
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
+from clew.following import Follower
 from clew.generation import open_snapshot
 from clew.index import AddReport, OnProgress, Settings, building, origins
 from clew.index.choose import (
@@ -101,6 +102,7 @@ CONTEXT_TOKENS = 4_000
 _EMBEDDINGS = "embeddings.sqlite"
 _CALLS = "calls.sqlite"
 _MOST_FILTERED = 8  # filters whose documents stay in memory
+_FOLLOW_S = 0.25
 _MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
@@ -213,6 +215,8 @@ class Index:
         self._filtered: Once[Filter] = Once(_MOST_FILTERED)  # of that snapshot
         self._lock = threading.RLock()  # around what is opened or loaded
         self._writing = threading.RLock()  # held by the thread that writes
+        self._catching_up = threading.Lock()  # held by the thread that opens a new generation
+        self._follower: Follower | None = None
         _OPEN.add(self)
 
     def _forked(self) -> None:
@@ -222,6 +226,7 @@ class Index:
         self._filtered = Once(_MOST_FILTERED)
         self._llms = {}
         self._lock, self._writing = threading.RLock(), threading.RLock()
+        self._catching_up, self._follower = threading.Lock(), None
 
     def __enter__(self) -> Self:
         return self
@@ -1180,12 +1185,66 @@ class Index:
         chosen = as_filter(where)
         with self._lock:
             store = self._existing()
-            if self._snapshot is None or self._snapshot.generation != store.generation:
+            if self._snapshot is None or (
+                self._follower is None and self._snapshot.generation != store.generation
+            ):
                 self._snapshot, self._filtered = open_snapshot(store), Once(_MOST_FILTERED)
             snapshot, filtered = self._snapshot, self._filtered
         if chosen is None:
             return snapshot
         return filtered.get(chosen, lambda: _among(snapshot, chosen))
+
+    def follow(self, every_s: float = _FOLLOW_S) -> None:
+        """Open new generations beside the questions from now on, which do not wait for them.
+
+        It is looked for one every so many seconds. Until it is open, what reads is of the one
+        before; `catch_up` waits for it. It ends with `close`.
+        """
+        with self._lock:
+            if self._follower is None:
+                self._follower = Follower(self, Index._look, every_s)
+
+    def _look(self) -> None:
+        if self._snapshot is not None:
+            self.catch_up()
+
+    def catch_up(self, generation: int = 0) -> int:
+        """Let what reads be of the newest generation from now on, and return that.
+
+        Nothing is looked for where what is read is of a `generation`, or of a later one, already.
+        Raises InputError where the index has no such generation yet.
+        """
+        held = self._snapshot
+        if generation and held is not None and held.generation >= generation:
+            return held.generation
+        with self._catching_up:
+            before = self._snapshot
+            store = self._existing()
+            newest = store.generation
+            if newest < generation:
+                raise InputError(
+                    f"{self.shown} has generation {newest}, not {generation} yet: name one that it"
+                    f" has"
+                )
+            if before is None or before.generation != newest:
+                found = open_snapshot(store)
+                if before is not None:
+                    found.prepare_as(before)
+                with self._lock:
+                    self._snapshot, self._filtered = found, Once(_MOST_FILTERED)
+                return found.generation
+            return newest
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was read that is still held."""
+        return self._snapshot is not None
+
+    @property
+    def generation(self) -> int:
+        """The generation that what reads now is of; the newest, where none was read yet."""
+        snapshot = self._snapshot
+        return self._existing().generation if snapshot is None else snapshot.generation
 
     @property
     def models(self) -> Models:
@@ -1251,6 +1310,9 @@ class Index:
     def close(self) -> None:
         """Let go of files and locks; what still reads has its generation until it ends."""
         with self._lock:
+            if self._follower is not None:
+                self._follower.end()
+                self._follower = None
             self._snapshot = None
             if self._store is not None:
                 self._store.close()

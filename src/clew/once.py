@@ -51,6 +51,11 @@ class Once(Generic[K]):
                     self._values.popitem(last=False)
             return value
 
+    def names(self) -> list[K]:
+        """Return the names of the values that are kept, those asked for last behind the others."""
+        with self._lock:
+            return list(self._values)
+
 
 def reading(source: Mapping[K, T], names: Iterable[K]) -> dict[K, Callable[[], T]]:
     """Return what reads each of some values of a mapping, for `Lazily`."""

@@ -316,7 +316,7 @@ class Snapshot:
     former: FormerGeneration | None = None
     exact: bool = False  # what is nearest is looked for among all rows, however many there are
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
-    _derived: Once[Hashable] = field(
+    _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
         default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
     )
 
@@ -364,7 +364,14 @@ class Snapshot:
 
         `given` is handed on to what computes it. The last 64 values are kept.
         """
-        return self._derived.get((what, settings), lambda: self._computed(what, settings, given))
+        name = (what, settings, tuple(sorted(given)))
+        return self._derived.get(name, lambda: self._computed(what, settings, given))
+
+    def prepare_as(self, other: Snapshot) -> None:
+        """Compute what another generation was asked for, where that needs nothing from outside."""
+        for what, settings, given in other._derived.names():
+            if not given:
+                self.get(what, *settings)
 
     def exactly(self) -> Snapshot:
         """Return the same generation, of which what is nearest is looked for among all rows."""

@@ -158,15 +158,22 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
 def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     """Return the folder of each index by its name."""
     from clew.server.settings import name_of
+    from clew.store import opening
+    from clew.store.postgres.address import parse
 
+    if not folders and "://" in os.environ.get(INDEX_VARIABLE, ""):
+        folders = (os.environ[INDEX_VARIABLE],)
     usual = Path(os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX)
     if not folders:
         return {name_of(usual): usual.absolute()} if usual.exists() else {}
     found: dict[str, Path] = {}
     for text in folders:
-        name, is_named, place = text.partition("=")
-        folder = Path(place if is_named else text)
-        name = name if is_named else name_of(folder)
+        before, is_address, _ = text.partition("://")
+        name, is_named, _rest = (before if is_address else text).partition("=")
+        given = text.removeprefix(f"{name}=") if is_named else text
+        folder = opening.folder_of(given)
+        if not is_named:
+            name = name_of(Path(parse(given).index) if is_address else folder)
         if name in found:
             raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
         found[name] = folder.absolute()

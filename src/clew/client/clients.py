@@ -11,7 +11,7 @@ import logging
 import random
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -20,9 +20,11 @@ from clew.client import talks
 from clew.client.events import AnswerEvent, EventReader, answer_event, job_event
 from clew.client.talks import Talk
 from clew.client.wire import (
+    GENERATION_HEADER,
     Address,
     ClientRequest,
     Pause,
+    index_of,
     is_worth_another,
     pause_s,
 )
@@ -122,12 +124,14 @@ class _Connected:
         key: str | None = None,
         timeout_s: float = TIMEOUT_S,
         attempts: int = _ATTEMPTS,
+        monotonic_reads: bool = False,
     ) -> None:
         if timeout_s <= 0 or attempts < 1:
             raise InputError("timeout_s and attempts of a client must be positive")
         self.address = Address.of(url, key)
         self._timeout_s = timeout_s
         self._attempts = attempts
+        self._generations: dict[str, int] | None = {} if monotonic_reads else None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.address.base}>"
@@ -137,8 +141,18 @@ class _Connected:
         return {"headers": self.address.headers, "timeout": timeout}
 
     def _sent(self, request: ClientRequest) -> dict[str, Any]:
-        given = {"method": request.verb, "url": self.address.at(request.path)}
+        given: dict[str, Any] = {"method": request.verb, "url": self.address.at(request.path)}
+        seen = (self._generations or {}).get(index_of(request.path))
+        if seen is not None and request.upload is None:
+            given["headers"] = {GENERATION_HEADER: str(seen)}
         return {**given, "params": dict(request.query), "json": request.body}
+
+    def _saw(self, request: ClientRequest, headers: Mapping[str, str]) -> None:
+        """Remember of which generation a reply is, for the requests that follow."""
+        told = headers.get(GENERATION_HEADER, "")
+        if self._generations is not None and told.isdigit():
+            name = index_of(request.path)
+            self._generations[name] = max(int(told), self._generations.get(name, 0))
 
     def _again(self, request: ClientRequest, attempt: int, fault: httpx2.RequestError) -> float:
         """Return the seconds before another attempt. Raises EndpointError where none is due."""
@@ -164,6 +178,9 @@ class Client(_Connected):
     The key is `key`, else that of `CLEW_KEY`. `timeout_s` is how long nothing may come. What only
     reads is tried again, `attempts` times in all, where the server is not reached, is busy or the
     reply got lost; what writes or asks is sent once. Any number of threads may share a client.
+
+    With `monotonic_reads` no reply is of an earlier generation of an index than one before, though
+    several servers of one index may answer in turn.
     """
 
     def __init__(
@@ -173,8 +190,15 @@ class Client(_Connected):
         key: str | None = None,
         timeout_s: float = TIMEOUT_S,
         attempts: int = _ATTEMPTS,
+        monotonic_reads: bool = False,
     ) -> None:
-        super().__init__(url, key=key, timeout_s=timeout_s, attempts=attempts)
+        super().__init__(
+            url,
+            key=key,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            monotonic_reads=monotonic_reads,
+        )
         self._http = httpx2.Client(**self._settings())
         weakref.finalize(self, self._http.close)
 
@@ -231,6 +255,7 @@ class Client(_Connected):
         while True:
             try:
                 reply = self._http.request(**self._sent(request), **_form(request))
+                self._saw(request, reply.headers)
             except httpx2.RequestError as fault:
                 pause = self._again(request, attempt, fault)
             else:
@@ -246,6 +271,7 @@ class Client(_Connected):
         with self._http.stream(**self._sent(request)) as reply:
             if not reply.is_success:
                 raise self.address.error(reply.status_code, reply.read())
+            self._saw(request, reply.headers)
             yield reply
 
     def _events(self, request: ClientRequest) -> Iterator[Any]:
@@ -340,8 +366,15 @@ class AsyncClient(_Connected):
         key: str | None = None,
         timeout_s: float = TIMEOUT_S,
         attempts: int = _ATTEMPTS,
+        monotonic_reads: bool = False,
     ) -> None:
-        super().__init__(url, key=key, timeout_s=timeout_s, attempts=attempts)
+        super().__init__(
+            url,
+            key=key,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            monotonic_reads=monotonic_reads,
+        )
         self._http = httpx2.AsyncClient(**self._settings())
 
     async def __aenter__(self) -> Self:
@@ -397,6 +430,7 @@ class AsyncClient(_Connected):
         while True:
             try:
                 reply = await self._http.request(**self._sent(request), **_async_form(request))
+                self._saw(request, reply.headers)
             except httpx2.RequestError as fault:
                 pause = self._again(request, attempt, fault)
             else:
@@ -412,6 +446,7 @@ class AsyncClient(_Connected):
         async with self._http.stream(**self._sent(request)) as reply:
             if not reply.is_success:
                 raise self.address.error(reply.status_code, await reply.aread())
+            self._saw(request, reply.headers)
             yield reply
 
     async def _events(self, request: ClientRequest) -> AsyncIterator[Any]:

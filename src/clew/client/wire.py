@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
+GENERATION_HEADER = "X-Clew-Generation"  # of a reply, and which one is asked for at least
+
 _API = "/api/v1"
 _REFUSED_FIRST = frozenset({429, 503})  # nothing was done of what was asked for
 _LOST = frozenset({502, 504})  # a proxy's: the server behind it may have done it
@@ -38,6 +40,16 @@ class ClientRequest:
     is_raw: bool = False  # the reply is bytes, and no JSON
     is_repeatable: bool = False  # twice does what once does: it is sent again where it got lost
     waits_s: float = 0.0  # that the server may take beside what a reply takes
+
+
+def index_of(path: str) -> str:
+    """Return the part of a path that names an index, "" where none does.
+
+    >>> index_of("/indexes/polar/search")
+    'polar'
+    """
+    parts = path.split("/")
+    return parts[2] if len(parts) > 2 and parts[1] == "indexes" else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ class Indexes:
             found = self._open.get(name)
             if found is None or found.folder != folder:
                 found = self._open[name] = self._opened(folder)
+                if opening.is_shared(folder):
+                    found.follow()
             return found
 
     @contextmanager
@@ -77,6 +79,10 @@ class Indexes:
         """
         with self._opened(self.folder(name)) as index:
             yield index
+        with self._lock:
+            read = self._open.get(name)
+        if read is not None and read.is_open:
+            read.catch_up()  # whoever wrote reads what it wrote
 
     def _opened(
         self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None

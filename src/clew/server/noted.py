@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clew.api import Index
     from clew.server.callers import Caller
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -37,14 +38,16 @@ class Noted:
     index: str = ""
     tokens: int = 0  # that models billed for it
     questions: list[AskedQuestion] = field(default_factory=list)
+    least: str = ""  # the generation that it asks for at least, as it was sent
+    read: Index | None = None  # what it read
 
 
 _current: ContextVar[Noted | None] = ContextVar("clew_noted", default=None)
 
 
-def begin(given: str) -> Noted:
+def begin(given: str, least: str = "") -> Noted:
     """Return what is to be known of a request, which the caller gave an id or did not."""
-    noted = Noted(given if _ID.fullmatch(given) else secrets.token_hex(8))
+    noted = Noted(given if _ID.fullmatch(given) else secrets.token_hex(8), least=least)
     _current.set(noted)
     return noted
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clew.types import Answer, Document, Evidence, Snapshot
 
 _SOURCE = "source"
+_MOST_DIGITS = 15
 
 
 @dataclass(slots=True)
@@ -46,10 +47,20 @@ class ScopedIndex:
     """One index, one caller, one request."""
 
     name: str
-    index: Index  # of which routes take nothing that is not asked for through this class
+    opened: Index  # of which routes take nothing that is not asked for through this class
     caller: Caller
     budget: Budget
     writer: Callable[[], AbstractContextManager[Index]]  # the same, opened for one write
+
+    @property
+    def index(self) -> Index:
+        """The index, at the generation that the request asks for, or a later one."""
+        request = noted.current()
+        if request is not None:
+            if request.least:
+                _catch_up(self.opened, request.least)
+            request.read = None if self.is_bound else self.opened  # it tells of others' documents
+        return self.opened
 
     def check(self, scope: str) -> None:
         """Raise a refusal where the caller lacks a scope."""
@@ -316,3 +327,13 @@ class ScopedIndex:
 
 def _without_source(found: Any) -> Any:  # noqa: ANN401 -- a hit, a passage or a citation
     return replace(found, source=found.document_id)
+
+
+def _catch_up(index: Index, least: str) -> None:
+    """Let an index be read at a generation at least. Raises a refusal, 400 or 412."""
+    if not (least.isascii() and least.isdigit() and len(least) <= _MOST_DIGITS):
+        raise Refusal(400, "invalid_input", f"X-Clew-Generation is a number, not {least!r:.40}")
+    try:
+        index.catch_up(int(least))
+    except InputError as error:
+        raise Refusal(412, "generation_missing", str(error)) from error

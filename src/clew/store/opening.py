@@ -67,6 +67,11 @@ def shown(folder: Path) -> str:
     return address.parse(place).shown if name == _POSTGRES and place else str(folder)
 
 
+def is_shared(folder: Path) -> bool:
+    """Say whether an index is in a database, where processes of other machines write to it."""
+    return (named_in(folder) or "").startswith(f"{_POSTGRES}:")
+
+
 def paid_in(folder: Path, name: str) -> Place:
     """Return where an index keeps what was paid for: a file of its folder, or its database."""
     kind, _, place = (named_in(folder) or "").partition(":")
