@@ -1,4 +1,4 @@
-"""Several servers of one index in PostgreSQL, one of whose writers writes, while some are killed."""
+"""Servers of one index in PostgreSQL, and processes that write to it, while some are killed."""
 
 import random
 import signal
