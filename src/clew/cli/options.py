@@ -75,8 +75,8 @@ def open_index(
     return api.open_index(folder, specs=specs, settings=settings, prices=prices, store=store)
 
 
-class _IndexPlace(click.Path):
-    """A folder, or the address of an index in PostgreSQL, for which its folder of copies stands."""
+class FolderOrAddress(click.Path):
+    """A folder, or an address in PostgreSQL, for which a folder of this machine stands."""
 
     def convert(
         self,
@@ -103,7 +103,7 @@ def index_option(name: str = "--index", purpose: str = "Folder of the index.") -
     return click.option(
         name,
         "folder",
-        type=_IndexPlace(path_type=Path),
+        type=FolderOrAddress(path_type=Path),
         default=DEFAULT_INDEX,
         show_default=True,
         envvar=INDEX_VARIABLE,

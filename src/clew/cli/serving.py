@@ -14,6 +14,7 @@ from clew.cli.options import (
     DEFAULT_INDEX,
     INDEX_VARIABLE,
     PAID_OPTIONS,
+    FolderOrAddress,
     json_option,
     llm_option,
     reranker_option,
@@ -28,12 +29,13 @@ PORT = 8765
 
 _home_option = click.option(
     "--home",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FolderOrAddress(path_type=Path, file_okay=False),
     envvar="CLEW_HOME",
     show_envvar=True,
     metavar="FOLDER",
-    help="What the server keeps: keys, jobs, uploaded files, indexes that it makes. [default: "
-    "'server' in the folder for applications of your system]",
+    help="What the server keeps: keys, jobs, uploaded files, indexes that it makes; or "
+    "the address of a home in PostgreSQL, which servers share. [default: 'server' in the folder "
+    "for applications of your system]",
 )
 
 

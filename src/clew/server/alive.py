@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from clew import sqlite
 from clew.private import make_folder
+from clew.store import opening
+
+if TYPE_CHECKING:
+    from clew.store.postgres.address import Address
 
 _FOLDER = "alive"
 
@@ -17,6 +23,14 @@ class Alive:
 
     def __init__(self, home: Path, name: str = "") -> None:
         self.name = name or secrets.token_hex(8)
+        address = opening.address_of(home)
+        self._path: Path | None = None
+        if address is not None:
+            from clew.store.postgres.connection import Connection
+
+            self._connection: Any = Connection(address)
+            self._connection.execute("SELECT pg_advisory_lock(?)", (_number(self.name),))
+            return
         folder = home / _FOLDER
         make_folder(folder)
         self._path = folder / self.name
@@ -26,11 +40,15 @@ class Alive:
     def end(self) -> None:
         """Let go of the lock."""
         self._connection.close()
-        self._path.unlink(missing_ok=True)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
 
 def is_alive(home: Path, name: str) -> bool:
     """Say whether the process that holds a name still runs. What a dead one left is deleted."""
+    address = opening.address_of(home)
+    if address is not None:
+        return _is_held(address, name)
     path = home / _FOLDER / name
     if not path.exists():
         return False
@@ -46,3 +64,18 @@ def is_alive(home: Path, name: str) -> bool:
     with suppress(OSError):
         path.unlink(missing_ok=True)
     return False
+
+
+def _is_held(address: Address, name: str) -> bool:
+    from clew.store.postgres.connection import Connection
+
+    connection = Connection(address)
+    try:
+        return not connection.execute("SELECT pg_try_advisory_lock(?)", (_number(name),)).get
+    finally:
+        connection.close()
+
+
+def _number(name: str) -> int:
+    """Return the number of the lock of a name, of 64 bits with a sign."""
+    return int.from_bytes(sha256(f"clew alive {name}".encode()).digest()[:8], signed=True)

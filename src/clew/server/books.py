@@ -1,22 +1,29 @@
-"""The SQLite file in which a server keeps its keys, what they spent, and its jobs.
+"""Where a server keeps its keys, what they spent, and its jobs: a SQLite file, or PostgreSQL.
 
 Servers and jobs on one home share it; each connection belongs to one process, whose threads take
-turns.
+turns. A home in PostgreSQL is that of servers on several machines: each has a folder of its own for
+the files of its jobs, which it runs itself.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew import sqlite
 from clew.errors import StoreError
 from clew.private import make_folder
+from clew.store import opening
+
+if TYPE_CHECKING:
+    from clew.store.postgres.connection import Connection as PostgresConnection
 
 _BUSY_S = 30.0
+_LOCK = 0x436C6548  # of whoever writes in PostgreSQL
 _TABLES = (
     """key (id TEXT PRIMARY KEY, name TEXT NOT NULL, digest BLOB NOT NULL, options TEXT NOT NULL,
         made REAL NOT NULL, revoked REAL)""",
@@ -37,49 +44,92 @@ _TABLES = (
         entered INTEGER NOT NULL DEFAULT 0, pid INTEGER, cancelled REAL, run TEXT,
         tokens INTEGER NOT NULL DEFAULT 0, usd REAL NOT NULL DEFAULT 0,
         unpriced INTEGER NOT NULL DEFAULT 0, progress TEXT, result TEXT)""",
+    # Of a home on several machines: the one that has the files of a job, and runs it.
+    "placed (job TEXT PRIMARY KEY, place TEXT NOT NULL)",
     """event (job TEXT NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
         data TEXT NOT NULL, PRIMARY KEY (job, number))""",
 )
 
 
 class Books:
-    """One connection to the file of a home."""
+    """One connection to the tables of a home."""
 
     def __init__(self, home: Path) -> None:
-        """Open the file, which is made where it is not there. Raises StoreError."""
+        """Open the tables, which are made where they are not there. Raises StoreError."""
         self.home = home
-        self.path = home / "server.sqlite"
+        self.address = opening.address_of(home)
         self._lock = threading.RLock()
         try:
             make_folder(home)
-            self._connection = sqlite.connect(self.path, wait=_BUSY_S)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            with sqlite.transaction(self._connection):
-                for table in _TABLES:
-                    self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+            self.place = "" if self.address is None else _place(home)
+            self._connection = self._opened()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
                 f"the server's home {home} cannot be used ({error}): name another with --home"
             ) from error
 
+    def _opened(self) -> sqlite.Connection:
+        if self.address is not None:
+            from clew.store.postgres.paid import PostgresFile
+
+            return PostgresFile(self.address, "server's home", _LOCK, _TABLES).connected()
+        connection = sqlite.connect(self.home / "server.sqlite", wait=_BUSY_S)
+        connection.execute("PRAGMA journal_mode = WAL")
+        with sqlite.transaction(connection):
+            for table in _TABLES:
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+        return connection
+
     @contextmanager
     def writing(self) -> Iterator[sqlite.Connection]:
-        """Give the connection, and commit what the block writes, all of it or nothing."""
-        with self._lock, self._told(), sqlite.transaction(self._connection):
-            yield self._connection
+        """Give the connection, and commit what the block writes, all of it or nothing.
+
+        Nobody else writes meanwhile.
+        """
+        with self._lock, self._told():
+            if self.address is None:
+                with sqlite.transaction(self._connection):
+                    yield self._connection
+            else:
+                connection = self._answering()
+                with connection.transaction():
+                    connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+                    yield self._connection
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
         """Return what a question finds."""
         with self._lock, self._told():
+            if self.address is not None:
+                self._answering()
             return sqlite.rows(self._connection, question, values)
+
+    def _answering(self) -> PostgresConnection:
+        """Return the connection to PostgreSQL, made anew where it ended."""
+        from clew.store.postgres.connection import Lost
+
+        connection = cast("PostgresConnection", self._connection)
+        try:
+            connection.execute("SELECT 1")
+        except Lost:
+            connection.close()
+            self._connection = self._opened()
+        return cast("PostgresConnection", self._connection)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         try:
             yield
         except sqlite.Error as error:
-            raise StoreError(f"{self.path} cannot be used: {error}") from error
+            raise StoreError(f"{self.home / 'server.sqlite'} cannot be used: {error}") from error
 
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+
+def _place(home: Path) -> str:
+    """Return the name of a machine's own folder of a home, which is made once."""
+    path = home / "place.txt"
+    with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
+        file.write(secrets.token_hex(8))
+    return path.read_text(encoding="ascii")

@@ -42,8 +42,12 @@ class Indexes:
     def folders(self) -> dict[str, Path]:
         """Return the folder of each index, by name."""
         own = self._books.rows("SELECT name, folder FROM own_index ORDER BY name")
-        made = {name: self._settings.home / folder for name, folder in own}
+        made = {name: self._place(folder) for name, folder in own}
         return dict(sorted({**made, **self._settings.indexes}.items()))
+
+    def _place(self, written: str) -> Path:
+        """Return the folder of an index that was made here: one of the home, or of an address."""
+        return opening.folder_of(written) if "://" in written else self._settings.home / written
 
     def generation(self, name: str) -> int:
         """Return the newest generation of an index. Raises StoreError where it cannot be read."""
@@ -63,11 +67,13 @@ class Indexes:
     def get(self, name: str) -> Index:
         """Return an index, opened. Raises a refusal, 404, where there is none."""
         with self._lock:
+            if name in self._open and name not in self.folders():
+                self._open.pop(name).close()  # another server deleted it
             folder = self.folder(name)
             found = self._open.get(name)
             if found is None or found.folder != folder:
                 found = self._open[name] = self._opened(folder)
-                if opening.is_shared(folder):
+                if opening.address_of(folder) is not None:
                     found.follow()
             return found
 
@@ -105,13 +111,14 @@ class Indexes:
         specs = self._settings.specs
         if embedder is not None:
             specs = replace(specs, embedder=embedder)
-        folder = Path("indexes", f"{name}.clew")
+        address = opening.address_of(self._settings.home)
+        written = f"indexes/{name}.clew" if address is None else address.beside(name)
         with self._lock:
             if name in self.folders():
                 raise InputError(f"there is an index {name!r} already: take another name")
             with self._books.writing() as connection:
-                connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, str(folder)))
-        place = self._settings.home / folder
+                connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, written))
+        place = self._place(written)
         try:
             with self._opened(place, specs=specs, settings=settings) as index:
                 index.add([], changed=[])
@@ -157,8 +164,8 @@ class Indexes:
             self._forget(name)
         if opened is not None:
             opened.close()
-        for each in (folder, self.files(name)):
-            shutil.rmtree(each, ignore_errors=True)
+        opening.erase(folder)
+        shutil.rmtree(self.files(name), ignore_errors=True)
 
     def without_paths(self, text: str) -> str:
         """Return a text that names indexes and not their folders, for who is no admin."""

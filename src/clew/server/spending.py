@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 NOBODY = ""  # the key of requests that need none
 
+_SET_ASIDE = """INSERT INTO held (key, day, tokens, usd, owner) VALUES (?, ?, ?, ?, ?)
+    RETURNING id"""
 _IS_VALID = "SELECT 1 FROM key WHERE id = ? AND revoked IS NULL"
 _LOOK_S = 0.05  # how often one that waits for others looks again
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
@@ -100,11 +102,9 @@ class KeySpending:
                 together = (spent[0] + waiting[0], spent[1] + waiting[1])
                 if _lacking(key, together, worst):
                     return None
-            connection.execute(
-                "INSERT INTO held (key, day, tokens, usd, owner) VALUES (?, ?, ?, ?, ?)",
-                (name, day, worst.tokens, worst.usd, self._alive.name),
-            )
-            return connection.last_insert_rowid()
+            values = (name, day, worst.tokens, worst.usd, self._alive.name)
+            [(number,)] = rows(connection, _SET_ASIDE, values)
+            return int(number)
 
     def put(self, number: int, billed: Bill) -> None:
         """Put what was billed in the place of what was set aside."""
@@ -174,9 +174,10 @@ def _day() -> str:
 def _sums(connection: Connection, key: str, day: str, *, held: bool = False) -> tuple[Bill, Bill]:
     """Return what a key has spent, or has set aside, on a day and in all."""
     table = "held" if held else "spent"
-    question = f"""SELECT total(tokens) FILTER (WHERE day = ?2), total(usd) FILTER (WHERE day = ?2),
-        total(tokens), total(usd) FROM {table} WHERE key = ?1"""  # noqa: S608 -- of ours
-    [(today, today_usd, whole, whole_usd)] = rows(connection, question, (key, day))
+    question = f"""SELECT coalesce(sum(tokens) FILTER (WHERE day = ?), 0),
+        coalesce(sum(usd) FILTER (WHERE day = ?), 0.0), coalesce(sum(tokens), 0),
+        coalesce(sum(usd), 0.0) FROM {table} WHERE key = ?"""  # noqa: S608 -- of ours
+    [(today, today_usd, whole, whole_usd)] = rows(connection, question, (day, day, key))
     return Bill(int(today), today_usd), Bill(int(whole), whole_usd)
 
 
@@ -207,7 +208,7 @@ def _add(connection: Connection, key: str, day: str, billed: Bill) -> None:
     unpriced = 0 if billed.priced else billed.tokens
     connection.execute(
         """INSERT INTO spent VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT (key, day) DO UPDATE SET
-        tokens = tokens + excluded.tokens, usd = usd + excluded.usd,
-        unpriced = unpriced + excluded.unpriced, requests = requests + 1""",
+        tokens = spent.tokens + excluded.tokens, usd = spent.usd + excluded.usd,
+        unpriced = spent.unpriced + excluded.unpriced, requests = spent.requests + 1""",
         (key, day, billed.tokens, billed.usd, unpriced),
     )

@@ -7,6 +7,8 @@ named by its address, and its folder holds copies that can be had again.
 
 from __future__ import annotations
 
+import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,24 +64,35 @@ def folder_of(place: str | Path) -> Path:
 
 def shown(folder: Path) -> str:
     """Return what an index is called in messages: its folder, or its address without a password."""
-    spec = named_in(folder) or ""
-    name, _, place = spec.partition(":")
-    return address.parse(place).shown if name == _POSTGRES and place else str(folder)
+    found = address_of(folder)
+    return str(folder) if found is None else found.shown
 
 
-def is_shared(folder: Path) -> bool:
-    """Say whether an index is in a database, where processes of other machines write to it."""
-    return (named_in(folder) or "").startswith(f"{_POSTGRES}:")
+def address_of(folder: Path) -> address.Address | None:
+    """Return the address for which a folder stands, None where it stands for none."""
+    name, _, place = (named_in(folder) or "").partition(":")
+    return address.parse(place) if name == _POSTGRES and place else None
 
 
 def paid_in(folder: Path, name: str) -> Place:
     """Return where an index keeps what was paid for: a file of its folder, or its database."""
-    kind, _, place = (named_in(folder) or "").partition(":")
-    if kind == _POSTGRES and place:
-        from clew.store.postgres.paid import paid_in as in_postgres
+    found = address_of(folder)
+    if found is None:
+        return folder / name
+    from clew.store.postgres.paid import PostgresFile
 
-        return in_postgres(place)
-    return folder / name
+    return partial(PostgresFile, found)
+
+
+def erase(folder: Path) -> None:
+    """Delete an index, wherever it is, with the folder that stands for it."""
+    found = address_of(folder)
+    if found is not None:
+        from clew.store.postgres.store import PostgresStore
+
+        with PostgresStore(found) as store:
+            store.erase()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def exists(folder: Path) -> bool:

@@ -31,6 +31,8 @@ _COLUMNS = (
     " entered, pid, cancelled, run, tokens, usd, unpriced, progress, result"
 )
 _KEPT = 1_000  # jobs that ended; older ones are forgotten
+_MOST_OLD = 10_000  # of which so many are at one time
+_HERE = "id NOT IN (SELECT job FROM placed WHERE place != ?)"  # this machine has its files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,9 @@ class JobQueue:
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
                 row,
             )
+            if self._books.place:
+                placed = (job_id, self._books.place)
+                connection.execute("INSERT INTO placed VALUES (?, ?)", placed)
             _tell(connection, job_id, QUEUED, {"kind": kind})
         found = self.get(job_id)
         assert found is not None  # noqa: S101 -- it was just written
@@ -167,8 +172,9 @@ class JobQueue:
         return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
 
     def running(self) -> list[Job]:
-        """Return the jobs of which a process runs, or did."""
-        return self._jobs("WHERE state = ? ORDER BY number", (RUNNING,))
+        """Return the jobs of which a process of this machine runs, or did."""
+        here = f"WHERE state = ? AND {_HERE} ORDER BY number"
+        return self._jobs(here, (RUNNING, self._books.place))
 
     def listed(
         self,
@@ -180,9 +186,10 @@ class JobQueue:
         limit: int = 100,
     ) -> tuple[list[Job], int]:
         """Return jobs of some indexes, or of all, the newest first; and how many there are."""
-        where, values = ["1"], list[Any]()
+        where, values = ["1 = 1"], list[Any]()
         if names is not None:
-            where.append(f"name IN ({', '.join('?' * len(names))})")
+            marks = ", ".join("?" * len(names)) or "NULL"
+            where.append(f"name IN ({marks})")
             values += sorted(names)
         for column, value in (("kind", kind), ("state", state)):
             if value:
@@ -231,7 +238,7 @@ class JobQueue:
         question = "SELECT DISTINCT name FROM job WHERE state IN (?, ?)"
         runs = {name: run(name) for (name,) in self._books.rows(question, _WAITING)}
         with self._books.writing() as connection:
-            found = _next(connection, most)
+            found = _next(connection, most, self._books.place)
             if found is None:
                 return None
             job_id, name = found
@@ -321,8 +328,8 @@ class JobQueue:
         """Add to what a job spent or has set aside; what it did not spend is taken off again."""
         with self._books.writing() as connection:
             connection.execute(
-                """UPDATE job SET tokens = tokens + ?, usd = usd + ?, unpriced = max(unpriced, ?)
-                WHERE id = ?""",
+                """UPDATE job SET tokens = tokens + ?, usd = usd + ?,
+                unpriced = CASE WHEN ? = 1 THEN 1 ELSE unpriced END WHERE id = ?""",
                 (more.tokens, more.usd, 0 if more.priced else 1, job_id),
             )
 
@@ -339,23 +346,26 @@ class JobQueue:
     def forget_old(self) -> list[str]:
         """Delete the oldest jobs that ended, but for so many; return their ids."""
         question = """SELECT id FROM job WHERE state IN (?, ?, ?) ORDER BY number DESC
-            LIMIT -1 OFFSET ?"""
-        old = [row[0] for row in self._books.rows(question, (*sorted(ENDED), _KEPT))]
+            LIMIT ? OFFSET ?"""
+        values = (*sorted(ENDED), _MOST_OLD, _KEPT)
+        old = [row[0] for row in self._books.rows(question, values)]
         with self._books.writing() as connection:
             for each in old:
                 connection.execute("DELETE FROM event WHERE job = ?", (each,))
                 connection.execute("DELETE FROM job WHERE id = ?", (each,))
+                connection.execute("DELETE FROM placed WHERE job = ?", (each,))
         return old
 
 
-def _next(connection: Connection, most: int) -> tuple[str, str] | None:
-    """Return the id and the index of the job that may begin, None where none may."""
-    question = "SELECT folder FROM job WHERE state = ?"
-    busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING,))}
+def _next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
+    """Return the id and the index of the job that may begin here, None where none may."""
+    question = f"SELECT folder FROM job WHERE state = ? AND {_HERE}"  # noqa: S608 -- of ours
+    busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING, place))}
     if len(busy) >= most:
         return None
-    question = "SELECT id, name, folder FROM job WHERE state IN (?, ?) ORDER BY number"
-    for job_id, name, folder in sqlite.rows(connection, question, _WAITING):
+    question = f"""SELECT id, name, folder FROM job WHERE state IN (?, ?) AND {_HERE}
+        ORDER BY number"""  # noqa: S608 -- of ours
+    for job_id, name, folder in sqlite.rows(connection, question, (*_WAITING, place)):
         if folder not in busy:
             return job_id, name
     return None
@@ -363,9 +373,9 @@ def _next(connection: Connection, most: int) -> tuple[str, str] | None:
 
 def _tell(connection: Connection, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
     connection.execute(
-        """INSERT INTO event SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM event
-        WHERE job = ?1""",
-        (job_id, time.time(), kind, json.dumps(data)),
+        """INSERT INTO event (job, number, at, kind, data)
+        VALUES (?, (SELECT coalesce(max(number), 0) + 1 FROM event WHERE job = ?), ?, ?, ?)""",
+        (job_id, job_id, time.time(), kind, json.dumps(data)),
     )
 
 

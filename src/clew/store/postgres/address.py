@@ -32,6 +32,15 @@ class Address:
         """The schema of the database that holds the tables of the index."""
         return f"clew_{self.index}"
 
+    def beside(self, name: str) -> str:
+        """Return the address of an index of a server's home, which has this address itself.
+
+        It has no password: PGPASSWORD or a file of passwords is to have it on every machine.
+        """
+        place, _, query = self.shown.partition("?")
+        parts = [query, f"objects={quote(self.objects, safe='/:')}" if self.objects else ""]
+        return f"{place}-{name}?{'&'.join(filter(None, parts))}"
+
     @property
     def folder(self) -> Path:
         """The folder of this machine in which copies of its files are kept."""

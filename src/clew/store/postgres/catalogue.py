@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Keys may be longer than a b-tree takes, and whoever writes adds none twice.
 _BY_HASH = {"entity": "key", "term": "text"}
+_DROPPED = "clew dropped "  # begins the names of schemas of indexes that were dropped
 _OWN_TABLES = (
     # Objects that no row names: they are being written, or were replaced.
     "unused (name TEXT PRIMARY KEY)",
@@ -86,6 +87,7 @@ class PostgresCatalogue(Catalogue):
                 f"a new index in PostgreSQL needs a place for its arrays: add"
                 f" ?objects=s3://BUCKET/PREFIX or ?objects=FOLDER to {self.place}"
             )
+        self.sweep_dropped()
         with self.transaction():
             # Of several that find nothing, one makes the tables.
             self._all("SELECT pg_advisory_xact_lock(?)", (_key(self.address, "make"),))
@@ -199,6 +201,20 @@ class PostgresCatalogue(Catalogue):
     def vacuum(self) -> None:
         """Let PostgreSQL use the room of deleted rows again, and so overwrite their texts."""
         self._all("VACUUM document, entity, term")
+
+    def drop(self) -> None:
+        """Delete the index: it is gone at once, and its tables when nobody reads them any more."""
+        aside = f"{_DROPPED}{secrets.token_hex(8)}"
+        self._all(f'ALTER SCHEMA "{self.address.schema}" RENAME TO "{aside}"')
+        self.sweep_dropped()
+
+    def sweep_dropped(self) -> None:
+        """Delete the tables of indexes that were dropped, but for those that somebody reads."""
+        dropped = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, ?)"
+        for (name,) in self._all(dropped, (_DROPPED,)):
+            with suppress(StoreError), self.transaction():
+                self._all("SET LOCAL lock_timeout = '200ms'")
+                self._all(f'DROP SCHEMA "{name}" CASCADE')
 
     def cached(self) -> list[tuple[str, int]]:
         """Return the name and the generation of each cached object."""

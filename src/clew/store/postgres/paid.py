@@ -6,26 +6,20 @@ import os
 from collections import deque
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from clew.store.postgres.address import Address, parse
+from clew.store.postgres.address import Address
 from clew.store.postgres.connection import Connection, Lost, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from clew.models import sqlite
 
 _MOST_IDLE = 4
 # Sessions that nobody uses now, of this process alone.
 _idle: dict[tuple[int, Address], deque[Connection]] = {}
-
-
-def paid_in(place: str) -> Callable[[str, int, Sequence[str]], PostgresFile]:
-    """Return what makes tables of paid-for values beside the index at an address."""
-    return partial(PostgresFile, parse(place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +39,16 @@ class PostgresFile:
         """Say whether the tables were made."""
         with _session(self.address) as database:
             return all(self.has(database, each.split()[0]) for each in self.tables)
+
+    def connected(self) -> sqlite.Connection:
+        """Return a session of its own, the tables made."""
+        connection = Connection(self.address)
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return cast("sqlite.Connection", connection)
 
     @contextmanager
     def open(self) -> Iterator[sqlite.Connection]:

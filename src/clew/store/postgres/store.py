@@ -36,7 +36,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         super().__init__(
             catalogue, for_readers, {**schema.DEFAULT_BITS, **catalogue.meta("recipe")}
         )
-        identity = str(catalogue.meta("identity"))
+        self._identity = identity = str(catalogue.meta("identity"))
         place = _place(address, str(catalogue.meta("objects")))
         self._objects = Objects(place, f"{address.index}-{identity}", address.folder / identity)
         self._wrote: int | None = None  # the newest generation that this writer knows of
@@ -52,10 +52,18 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         catalogue = PostgresCatalogue(self._catalogue.address)
         try:
             catalogue.freeze()
+            self._check_identity(catalogue)
         except BaseException:
             catalogue.close()
             raise
         return catalogue
+
+    def _check_identity(self, catalogue: PostgresCatalogue) -> None:
+        """Raise StoreError where another index has the address now."""
+        if catalogue.meta("identity") != self._identity:
+            raise StoreError(
+                f"{catalogue.place} was deleted and made anew: close it, and open it again"
+            )
 
     @property
     def _is_writer(self) -> bool:
@@ -90,6 +98,14 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         unused = self._catalogue.unused()
         self._objects.delete(unused)
         self._catalogue.note_used(unused)
+
+    def erase(self) -> None:
+        """Delete the index with its files. Raises IndexLocked while another process writes."""
+        self._write_lock()
+        named = [object_of(segment.name) for segment in self._catalogue.segments()]
+        cached = [f"cached/{n}-{g:06d}{segments.SUFFIX}" for n, g in self._catalogue.cached()]
+        self._objects.delete([*named, *cached, *self._catalogue.unused()])
+        self._catalogue.drop()
 
     def _committed(self) -> None:
         self._wrote = int(self._catalogue.meta("generation"))

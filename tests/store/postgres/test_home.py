@@ -1,0 +1,105 @@
+"""A home in PostgreSQL is one home for servers of several machines."""
+
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from starlette.testclient import TestClient
+
+from clew.models.budget import Bill
+from clew.server import ServerSettings, application
+from clew.server.alive import Alive, is_alive
+from clew.server.books import Books
+from clew.server.jobs.queue import JobQueue
+from clew.server.keys import KeyOptions, Keys
+from clew.server.spending import KeySpending
+from clew.store.opening import folder_of
+
+BASE = "http://localhost:8765"
+API = "/api/v1"
+
+
+@pytest.fixture
+def homes(address, monkeypatch, tmp_path):
+    """Give the folders of one home on two machines."""
+    found = []
+    for machine in "ab":
+        monkeypatch.setenv("CLEW_CACHE", str(tmp_path / machine))
+        found.append(folder_of(address))
+    return found
+
+
+@contextmanager
+def server(home):
+    settings = ServerSettings(home=home)
+    with TestClient(application(settings), base_url=BASE) as client:
+        yield client
+
+
+def ended(client, job_id):
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        job = client.get(f"{API}/jobs/{job_id}").json()
+        if job["state"] in {"done", "failed"}:
+            return job
+        time.sleep(0.05)
+    pytest.fail("the job did not end")
+
+
+def test_keys_and_spending_are_shared(homes):
+    """A key of one machine opens the other's door, and its budget is one."""
+    with ExitStack() as stack:
+        books = [Books(home) for home in homes]
+        alive = [Alive(home) for home in homes]
+        for each in books:
+            stack.callback(each.close)
+        key, text = Keys(books[0]).add("nightly", KeyOptions(tokens=100))
+        assert Keys(books[1]).find(text) == key
+        spending = [KeySpending(*each) for each in zip(books, alive, strict=True)]
+        number = spending[0].set_aside(key, Bill(80, 0.5))
+        assert spending[1].set_aside(key, Bill(80, 0.5)) is None  # others must be waited for
+        spending[0].put(number, Bill(10, 0.1))
+        assert spending[1].total(key.id)["tokens"] == 10
+        spending[1].set_aside(key, Bill(80, 0.5))
+        assert is_alive(homes[0], alive[1].name)
+        alive[1].end()
+        time.sleep(0.2)
+        assert not is_alive(homes[0], alive[1].name)
+        spending[0].sweep()  # what a dead process had set aside counts as spent
+        assert spending[0].total(key.id)["tokens"] == 90
+        Keys(books[1]).revoke("nightly")
+        assert Keys(books[0]).find(text) is None
+        alive[0].end()
+
+
+def test_what_one_server_makes_another_serves(homes):
+    """An index that is made and written by one machine is asked at another, which runs no job."""
+    with server(homes[0]) as one, server(homes[1]) as other:
+        assert one.post(f"{API}/indexes", json={"name": "notes"}).status_code == 201
+        given = {"documents": [{"id": "a", "text": "Mira Toll lit the beacon of Verle."}]}
+        told = one.post(f"{API}/indexes/notes/documents", json=given)
+        job = ended(other, told.json()["id"])
+        assert job["state"] == "done", job
+        found = other.post(f"{API}/indexes/notes/search", json={"query": "Who lit the beacon?"})
+        assert [hit["document_id"] for hit in found.json()["hits"]] == ["a"]
+        assert other.delete(f"{API}/indexes/notes").status_code in {200, 204}
+        assert one.get(f"{API}/indexes/notes").status_code == 404
+
+
+def test_jobs_run_where_their_files_are(homes):
+    """A machine takes no job of another one, and all are listed by both."""
+    with ExitStack() as stack:
+        books = [Books(home) for home in homes]
+        for each in books:
+            stack.callback(each.close)
+        queues = [JobQueue(each) for each in books]
+        given = {"name": "n", "folder": homes[0], "kind": "compact", "key": "", "options": {}}
+        for number in "12":
+            queues[0].add(number, **given, run={})
+        assert queues[1].claim(4, lambda _: None) is None
+        assert queues[0].claim(4, lambda _: None).id == "1"
+        assert [job.id for job in queues[0].running()] == ["1"]
+        assert queues[1].running() == []
+        assert [job.id for job in queues[1].listed(None)[0]] == ["2", "1"]
+        assert queues[1].listed([])[1] == 0
+        assert queues[1].cancel("2").state == "cancelled"
