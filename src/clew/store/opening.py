@@ -8,6 +8,7 @@ named by its address, and its folder holds copies that can be had again.
 from __future__ import annotations
 
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Protocol
 
 from clew import plugins
@@ -105,8 +106,10 @@ def _name(folder: Path, spec: str) -> None:
     """Write into a folder which store keeps its index."""
     try:
         make_folder(folder)
-        make_file(folder / NAMED_IN)
-        (folder / NAMED_IN).write_text(f"{spec}\n", encoding="utf-8")
+        own = folder / f"{token_hex(8)}.tmp"  # another process may read it right now
+        make_file(own)
+        own.write_text(f"{spec}\n", encoding="utf-8")
+        own.replace(folder / NAMED_IN)
     except OSError as error:
         raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
 

@@ -50,12 +50,11 @@ def is_address(text: str) -> bool:
 def parse(text: str) -> Address:
     """Return what an address names. Raises InputError for another form."""
     try:
+        text.encode()  # no half of a surrogate pair
         parts = urlsplit(text, allow_fragments=False)
-        fields = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True))
+        fields = dict(_fields(parts.query))
     except ValueError as error:
-        if "?" in text or "[" in text:
-            raise _other_form(text) from error
-        fields = {}  # there is no query
+        raise _other_form(text) from error
     user, password, host = _server(parts.netloc, text)
     database, _, index = unquote(parts.path).strip("/").rpartition("/")
     if not database or "/" in database or "@" in parts.path or not _NAME.fullmatch(index):
@@ -65,7 +64,7 @@ def parse(text: str) -> Address:
     objects = fields.pop(_OBJECTS, "")
     if objects and not _ADDRESS.match(objects):
         objects = str(Path(objects).absolute())
-    query = f"?{urlencode(fields)}" if fields else ""
+    query = f"?{urlencode(fields, quote_via=quote)}" if fields else ""
     public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k not in _SECRET)
     at, own = f"{_quoted(user)}@" if user else "", f":{_quoted(password)}" if password else ""
     at_with = f"{_quoted(user)}{own}@" if user or own else ""
@@ -75,6 +74,13 @@ def parse(text: str) -> Address:
         shown=f"postgresql://{at}{host}/{database}/{index}{f'?{public}' if public else ''}",
         objects=objects,
     )
+
+
+def _fields(query: str) -> list[tuple[str, str]]:
+    """Return names and values; a plus is one, as it is for libpq."""
+    if not query:
+        return []
+    return parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True)
 
 
 def _server(netloc: str, text: str) -> tuple[str, str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from clew.store.postgres.address import Address, parse
+from clew.store.postgres.catalogue import making
 from clew.store.postgres.connection import Connection, Lost, table
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from clew.models import sqlite
 
 _MOST_IDLE = 4
+_PATIENCE_S = 20.0  # for a server that starts again: what is to be written may be paid for
+_PAUSE_S = 0.5
 # Sessions that nobody uses now, of this process alone.
 _idle: dict[tuple[int, Address], deque[Connection]] = {}
 
@@ -56,7 +60,7 @@ class PostgresFile:
     @contextmanager
     def writing(self) -> Iterator[sqlite.Connection]:
         """Give a connection, and commit what the block writes, all of it or nothing."""
-        with _session(self.address) as database:
+        with _session(self.address, _PATIENCE_S) as database:
             self._prepare(database)
             with database.transaction():
                 yield cast("sqlite.Connection", database)
@@ -75,7 +79,7 @@ class PostgresFile:
         """Make the tables, whoever of several processes finds first that they are not there."""
         if not all(self.has(database, each.split()[0]) for each in self.tables):
             with database.transaction():
-                database.execute("SELECT pg_advisory_xact_lock(?)", (self.application_id,))
+                database.execute(*making(self.address))
                 database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
                 for each in self.tables:
                     self.make(database, each)
@@ -95,10 +99,10 @@ class PostgresFile:
 
 
 @contextmanager
-def _session(address: Address) -> Iterator[Connection]:
-    """Give a session that nobody else uses meanwhile."""
+def _session(address: Address, patience: float = 0.0) -> Iterator[Connection]:
+    """Give a session that nobody else uses meanwhile; wait some seconds for the server."""
     idle = _idle.setdefault((os.getpid(), address), deque())
-    connection = _answering(idle) or Connection(address)
+    connection = _answering(idle) or _opened(address, patience)
     try:
         yield connection
     finally:
@@ -106,6 +110,17 @@ def _session(address: Address) -> Iterator[Connection]:
             connection.close()
         else:
             idle.append(connection)
+
+
+def _opened(address: Address, patience: float) -> Connection:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return Connection(address)
+        except Lost:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 def _answering(idle: deque[Connection]) -> Connection | None:

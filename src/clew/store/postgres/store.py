@@ -19,12 +19,14 @@ from clew.store.segmented import SegmentedStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from clew.store.segments import Blocks
+    from clew.store.segments import Arrays, Blocks
     from clew.types import Scalar
+
+
+_APPEARS_S = 3600  # how long an upload may go on of a process that lost its lease
 
 
 class PostgresStore(SegmentedStore[PostgresCatalogue]):
@@ -36,7 +38,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         super().__init__(
             catalogue, for_readers, {**schema.DEFAULT_BITS, **catalogue.meta("recipe")}
         )
-        identity = str(catalogue.meta("identity"))
+        self._identity = identity = str(catalogue.meta("identity"))
         place = _place(address, str(catalogue.meta("objects")))
         self._objects = Objects(place, f"{address.index}-{identity}", address.folder / identity)
         self._wrote: int | None = None  # the newest generation that this writer knows of
@@ -52,6 +54,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         catalogue = PostgresCatalogue(self._catalogue.address)
         try:
             catalogue.freeze()
+            self._check_identity(catalogue)
         except BaseException:
             catalogue.close()
             raise
@@ -64,32 +67,49 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def _write_lock(self) -> None:
         if not self._catalogue.is_writer:
             self._catalogue.take_lease()
-            known, self._wrote = self._wrote, int(self._catalogue.meta("generation"))
-            if known is not None and known != self._wrote:
-                raise StoreError(
-                    f"another process wrote to {self._catalogue.place} while its connection was"
-                    f" lost: run the same command again"
-                )
+            try:
+                self._check_lease()
+            except StoreError:
+                self._catalogue.give_lease()
+                raise
             self._sweep()
             self.sweep()
+
+    def _check_lease(self) -> None:
+        """Raise StoreError where what this session knows is not so any more."""
+        self._check_identity(self._catalogue)
+        known, self._wrote = self._wrote, int(self._catalogue.meta("generation"))
+        if known is not None and known != self._wrote:
+            raise StoreError(
+                f"another process wrote to {self._catalogue.place} while its connection was lost:"
+                f" run the same command again"
+            )
+
+    def _check_identity(self, catalogue: PostgresCatalogue) -> None:
+        if catalogue.meta("identity") != self._identity:
+            raise StoreError(
+                f"{catalogue.place} was deleted and made anew since it was opened: open it again"
+            )
 
     def _name(self, number: int) -> str:
         return f"{self._catalogue.epoch:04d}-{number:06d}"
 
     def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
         file = object_of(name)
-        self._seen_by_readers.note_unused([file])  # until the transaction that names it
-        segments.write(self._objects.folder / file, arrays)
-        self._objects.put(file)
-        self._catalogue.note_used([file])
+        # Until the transaction that names it, which this session may not live to see.
+        self._seen_by_readers.note_unused([file], seconds=_APPEARS_S)
+        path = self._objects.new(file)
+        segments.write(path, arrays)
+        self._objects.put(file, path)
+        self._catalogue.note_used(file)
 
-    def _path(self, name: str) -> Path:
-        return self._objects.get(object_of(name))
+    def _arrays(self, name: str) -> Arrays:
+        return self._objects.read(object_of(name))
 
     def _sweep(self) -> None:
         unused = self._catalogue.unused()
         self._objects.delete(unused)
-        self._catalogue.note_used(unused)
+        self._catalogue.note_deleted(unused)
 
     def _committed(self) -> None:
         self._wrote = int(self._catalogue.meta("generation"))
