@@ -22,7 +22,7 @@ _SECRET = ("password", "sslpassword")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class IndexAddress:
     """Where an index is: the database, the name of the index, and where its objects are to be."""
 
     database: str = field(repr=False)  # for libpq, with the password if one was given
@@ -47,7 +47,7 @@ def is_address(text: str) -> bool:
     return text.startswith(SCHEMES)
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> IndexAddress:
     """Return what an address names. Raises InputError for another form."""
     try:
         text.encode()  # no half of a surrogate pair
@@ -68,7 +68,7 @@ def parse(text: str) -> Address:
     public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k not in _SECRET)
     at, own = f"{_quoted(user)}@" if user else "", f":{_quoted(password)}" if password else ""
     at_with = f"{_quoted(user)}{own}@" if user or own else ""
-    return Address(
+    return IndexAddress(
         database=f"postgresql://{at_with}{host}/{_quoted(database)}{query}",
         index=index,
         shown=f"postgresql://{at}{host}/{database}/{index}{f'?{public}' if public else ''}",

@@ -16,7 +16,7 @@ from clew.store.segments import SUFFIX
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clew.store.postgres.address import Address
+    from clew.store.postgres.address import IndexAddress
     from clew.types import Scalar
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class PostgresCatalogue(Catalogue):
     the writer's lease, and at the generation that it was frozen at.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: IndexAddress) -> None:
         self.address = address
         self.place = address.shown
         self.is_writer = False
@@ -48,7 +48,7 @@ class PostgresCatalogue(Catalogue):
         self._depth = 0  # of transactions
 
     @classmethod
-    def open(cls, address: Address) -> Self:
+    def open(cls, address: IndexAddress) -> Self:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         opened = cls(address)
         try:
@@ -68,7 +68,7 @@ class PostgresCatalogue(Catalogue):
             )
 
     @classmethod
-    def create(cls, address: Address, recipe: Mapping[str, Scalar]) -> Self:
+    def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
         """Make an index, or open the one that is there."""
         opened = cls(address)
         try:
@@ -254,12 +254,12 @@ def object_of(segment: str) -> str:
     return f"segments/{segment}{SUFFIX}"
 
 
-def making(address: Address) -> tuple[str, tuple[int]]:
+def making(address: IndexAddress) -> tuple[str, tuple[int]]:
     """Return what lets one process at a time make tables of an index, in a transaction."""
     return "SELECT pg_advisory_xact_lock(?)", (_key(address, "make"),)
 
 
-def _key(address: Address, use: str) -> int:
+def _key(address: IndexAddress, use: str) -> int:
     """Return the number of a lock of the database, of 64 bits with a sign."""
     digest = sha256(f"clew {use} {address.schema}".encode()).digest()
     return int.from_bytes(digest[:8], signed=True)

@@ -23,7 +23,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from clew.store.postgres.address import Address
+    from clew.store.postgres.address import IndexAddress
 
 # A host that is gone is noticed within half a minute, by both sides.
 _LIBPQ = {
@@ -78,7 +78,7 @@ class Connection:
     Raises Lost where the session ends, StoreError where a statement cannot be run.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: IndexAddress) -> None:
         self._shown = address.shown
         self.lock = threading.RLock()
         self._changed = 0

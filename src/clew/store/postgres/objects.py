@@ -44,7 +44,7 @@ _UNFINISHED = ".tmp"
 _ABANDONED_S = 3600
 
 
-class _NotThere(Exception):
+class _NoObject(Exception):
     """There is no such file, or it is not to be seen yet."""
 
 
@@ -139,7 +139,7 @@ class Objects:
         for wait in (*waits, None):
             try:
                 return self._download(name, target)
-            except _NotThere as error:
+            except _NoObject as error:
                 if wait is None:
                     raise MissingSegment(
                         f"{name} is missing in {self._shown}: restore it, or index again"
@@ -167,7 +167,7 @@ class Objects:
             found = obstore.get(self._store, self._key(name), options=options)
             piece, size = found.bytes(), found.meta["size"]
         except FileNotFoundError as error:
-            raise _NotThere from error
+            raise _NoObject from error
         except (exceptions.BaseError, OSError, ValueError) as error:
             raise self._failed("cannot be read", error) from error
         if len(piece) != min(_PIECE, size - start):

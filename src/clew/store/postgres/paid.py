@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from clew.store.postgres.address import Address, parse
+from clew.store.postgres.address import IndexAddress, parse
 from clew.store.postgres.catalogue import making
 from clew.store.postgres.connection import Connection, Lost, table
 
@@ -24,7 +24,7 @@ _MOST_IDLE = 4
 _PATIENCE_S = 20.0  # for a server that starts again: what is to be written may be paid for
 _PAUSE_S = 0.5
 # Sessions that nobody uses now, of this process alone.
-_idle: dict[tuple[int, Address], deque[Connection]] = {}
+_idle: dict[tuple[int, IndexAddress], deque[Connection]] = {}
 
 
 def paid_in(place: str) -> Callable[[str, int, Sequence[str]], PostgresFile]:
@@ -36,7 +36,7 @@ def paid_in(place: str) -> Callable[[str, int, Sequence[str]], PostgresFile]:
 class PostgresFile:
     """Tables in the schema of an index, as `clew.models.sqlite.PaidFile` says."""
 
-    address: Address
+    address: IndexAddress
     kind: str  # its name in errors
     application_id: int  # of a file; no table needs it
     tables: Sequence[str]
@@ -99,7 +99,7 @@ class PostgresFile:
 
 
 @contextmanager
-def _session(address: Address, patience: float = 0.0) -> Iterator[Connection]:
+def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connection]:
     """Give a session that nobody else uses meanwhile; wait some seconds for the server."""
     idle = _idle.setdefault((os.getpid(), address), deque())
     connection = _answering(idle) or _opened(address, patience)
@@ -112,7 +112,7 @@ def _session(address: Address, patience: float = 0.0) -> Iterator[Connection]:
             idle.append(connection)
 
 
-def _opened(address: Address, patience: float) -> Connection:
+def _opened(address: IndexAddress, patience: float) -> Connection:
     until = time.monotonic() + patience
     while True:
         try:

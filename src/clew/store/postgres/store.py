@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import InputError, StoreError
 from clew.store import schema, segments
-from clew.store.postgres.address import Address, parse
+from clew.store.postgres.address import IndexAddress, parse
 from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
 from clew.store.postgres.objects import Objects
@@ -32,7 +32,7 @@ _APPEARS_S = 3600  # how long an upload may go on of a process that lost its lea
 class PostgresStore(SegmentedStore[PostgresCatalogue]):
     """A session on an index in PostgreSQL."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: IndexAddress) -> None:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         catalogue, for_readers = PostgresCatalogue.open(address), PostgresCatalogue(address)
         super().__init__(
@@ -45,7 +45,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         self.cache = SharedCache(self._objects, for_readers)
 
     @classmethod
-    def create(cls, address: Address, recipe: Mapping[str, Scalar]) -> Self:
+    def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
         """Make an index, or open the one that is there. Raises InputError, StoreError."""
         PostgresCatalogue.create(address, recipe).close()
         return cls(address)
@@ -118,7 +118,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         self._catalogue.vacuum()
 
 
-def _place(address: Address, place: str) -> str:
+def _place(address: IndexAddress, place: str) -> str:
     """Return where the objects of an index are. Raises InputError where it is said otherwise."""
     if address.objects not in ("", place):
         raise InputError(
