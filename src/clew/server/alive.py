@@ -13,7 +13,7 @@ from clew.private import make_folder
 from clew.store import opening
 
 if TYPE_CHECKING:
-    from clew.store.postgres.address import Address
+    from clew.store.postgres.address import IndexAddress
 
 _FOLDER = "alive"
 
@@ -66,7 +66,7 @@ def is_alive(home: Path, name: str) -> bool:
     return False
 
 
-def _is_held(address: Address, name: str) -> bool:
+def _is_held(address: IndexAddress, name: str) -> bool:
     from clew.store.postgres.connection import Connection
 
     connection = Connection(address)

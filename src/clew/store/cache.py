@@ -49,7 +49,7 @@ class FileCache:
         if held is not None and held[0] == file:
             return held[1]  # of which nothing is looked at twice
         with suppress(DamagedIndex):
-            arrays = segments.read(path)
+            arrays = self._read(path)
             if file is not None:
                 self._held[name] = file, arrays
             return arrays
@@ -62,7 +62,7 @@ class FileCache:
     def newest(self, name: str) -> Arrays | None:
         found = self.generations(name)
         with suppress(DamagedIndex):
-            return dict(segments.read(self._path(name, found[-1]))) if found else None
+            return dict(self._read(self._path(name, found[-1]))) if found else None
         return None
 
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
@@ -89,6 +89,9 @@ class FileCache:
             if each == name and generation < before:
                 self._held.pop(name, None)
                 _unlink(path)
+
+    def _read(self, path: Path) -> Arrays:
+        return segments.read(path)
 
     def _path(self, name: str, generation: int) -> Path:
         return self._folder / f"{name}-{generation:06d}{segments.SUFFIX}"

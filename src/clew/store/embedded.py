@@ -37,7 +37,7 @@ from clew.types import Scalar
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.store.segments import Blocks
+    from clew.store.segments import Arrays, Blocks
 
 NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
@@ -108,6 +108,9 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
         segments.write(self._path(name), arrays)
+
+    def _arrays(self, name: str) -> Arrays:
+        return segments.read(self._path(name))
 
     def _path(self, name: str) -> Path:
         return self._folder / _SEGMENTS / f"{name}{segments.SUFFIX}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Protocol
 
 from clew import plugins
@@ -68,7 +69,7 @@ def shown(folder: Path) -> str:
     return str(folder) if found is None else found.shown
 
 
-def address_of(folder: Path) -> address.Address | None:
+def address_of(folder: Path) -> address.IndexAddress | None:
     """Return the address for which a folder stands, None where it stands for none."""
     name, _, place = (named_in(folder) or "").partition(":")
     return address.parse(place) if name == _POSTGRES and place else None
@@ -123,8 +124,10 @@ def _name(folder: Path, spec: str) -> None:
     """Write into a folder which store keeps its index."""
     try:
         make_folder(folder)
-        make_file(folder / NAMED_IN)
-        (folder / NAMED_IN).write_text(f"{spec}\n", encoding="utf-8")
+        own = folder / f"{token_hex(8)}.tmp"  # another process may read it right now
+        make_file(own)
+        own.write_text(f"{spec}\n", encoding="utf-8")
+        own.replace(folder / NAMED_IN)
     except OSError as error:
         raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
 

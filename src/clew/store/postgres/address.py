@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -16,13 +16,16 @@ _FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 _OBJECTS = "objects"
 _ADDRESS = re.compile(r"[a-z0-9]+://")
+# A host, one in brackets of IPv6, or the folder of a socket with percent signs; and a port.
+_HOST = re.compile(r"(?:[^\s\[\]:@]*|\[[^\s\[\]@]*\])(?::[0-9]*)?")
+_SECRET = ("password", "sslpassword")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class IndexAddress:
     """Where an index is: the database, the name of the index, and where its objects are to be."""
 
-    database: str  # a connection string of libpq, with the password if one was given
+    database: str = field(repr=False)  # for libpq, with the password if one was given
     index: str
     shown: str  # without the password
     objects: str = ""  # an address of object storage, or a folder; "": as the database says
@@ -53,35 +56,53 @@ def is_address(text: str) -> bool:
     return text.startswith(SCHEMES)
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> IndexAddress:
     """Return what an address names. Raises InputError for another form."""
     try:
-        parts = urlsplit(text)
-        host = parts.netloc.rpartition("@")[2]
-        user = parts.username
-        fields = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True))
+        text.encode()  # no half of a surrogate pair
+        parts = urlsplit(text, allow_fragments=False)
+        fields = dict(_fields(parts.query))
     except ValueError as error:
-        if urlsplit(text).query or "[" in text:
-            raise InputError(f"an address of PostgreSQL is {_FORM}, not {_public(text)}") from error
-        raise
+        raise _other_form(text) from error
+    user, password, host = _server(parts.netloc, text)
     database, _, index = unquote(parts.path).strip("/").rpartition("/")
-    if not database or "/" in database or not _NAME.fullmatch(index):
-        raise InputError(
-            f"an address of PostgreSQL is {_FORM}, not {_public(text)}: INDEX has letters, digits,"
-            f" '_', '.' and '-', 48 at the most"
-        )
+    if not database or "/" in database or "@" in parts.path or not _NAME.fullmatch(index):
+        raise _other_form(text)
+    if any("\0" in each for each in (database, user, password, *fields, *fields.values())):
+        raise _other_form(text)
     objects = fields.pop(_OBJECTS, "")
     if objects and not _ADDRESS.match(objects):
         objects = str(Path(objects).absolute())
-    query = f"?{urlencode(fields)}" if fields else ""
-    public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k != "password")
-    at = f"{quote(unquote(user))}@" if user else ""
-    return Address(
-        database=f"postgresql://{parts.netloc}/{quote(database)}{query}",
+    query = f"?{urlencode(fields, quote_via=quote)}" if fields else ""
+    public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k not in _SECRET)
+    at, own = f"{_quoted(user)}@" if user else "", f":{_quoted(password)}" if password else ""
+    at_with = f"{_quoted(user)}{own}@" if user or own else ""
+    return IndexAddress(
+        database=f"postgresql://{at_with}{host}/{_quoted(database)}{query}",
         index=index,
         shown=f"postgresql://{at}{host}/{database}/{index}{f'?{public}' if public else ''}",
         objects=objects,
     )
+
+
+def _fields(query: str) -> list[tuple[str, str]]:
+    """Return names and values; a plus is one, as it is for libpq."""
+    if not query:
+        return []
+    return parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True)
+
+
+def _server(netloc: str, text: str) -> tuple[str, str, str]:
+    """Return the user, the password and the rest of where a server is: hosts and their ports."""
+    own, _, host = netloc.rpartition("@")
+    user, _, password = own.partition(":")
+    if not all(_HOST.fullmatch(each) for each in host.split(",")):
+        raise _other_form(text)
+    return unquote(user), unquote(password), host
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
 
 
 def cache_root() -> Path:
@@ -93,6 +114,20 @@ def cache_root() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "clew"
 
 
+def _other_form(text: str) -> InputError:
+    return InputError(
+        f"an address of PostgreSQL is {_FORM}, not {_public(text)}: INDEX has letters, digits, '_',"
+        f" '.' and '-', 48 at the most, and what else is special in a user or a password is"
+        f" written with percent signs, such as %2F for '/'"
+    )
+
+
 def _public(text: str) -> str:
-    """Return an address without what may be a password."""
-    return re.sub(r"//[^/@]*@", "//...@", text.partition("?")[0])
+    """Return the beginning of an address without what may be a password."""
+    scheme, _, rest = text.partition("//")
+    head, *tail = re.split("[?#]", rest, maxsplit=1)
+    if "@" in "".join(tail):
+        return f"{scheme}//..."
+    if "@" in head:
+        return f"{scheme}//...@{head.rpartition('@')[2]}"
+    return f"{scheme}//{re.sub(r':(?![0-9]+(?:[/,]|$))[^/]*', ':...', head)}"

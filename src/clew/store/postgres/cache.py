@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from clew.errors import StoreError
+from clew.errors import DamagedIndex, StoreError
 from clew.store.cache import FOLDER, FileCache
-from clew.store.segments import SUFFIX, MissingSegment
+from clew.store.segments import SUFFIX
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.store.postgres.catalogue import PostgresCatalogue
     from clew.store.postgres.objects import Objects
     from clew.store.segments import Arrays
@@ -49,7 +51,10 @@ class SharedCache(FileCache):
         if not path.exists():
             return
         with suppress(StoreError):  # others compute it, then
-            self._objects.put(_object(name, generation))
+            # Listed before it is there, and again in case that it was dropped meanwhile: whatever
+            # is in the storage is listed.
+            self._catalogue.add_cached(name, generation)
+            self._objects.put(_object(name, generation), path)
             self._catalogue.add_cached(name, generation)
             self._forget(name, before=generation)
 
@@ -60,14 +65,26 @@ class SharedCache(FileCache):
     def _forget(self, name: str | None, before: int) -> None:
         for each, generation in self._listed():
             if generation < before and name in (None, each):
-                self._catalogue.drop_cached(each, generation)
-                self._objects.delete([_object(each, generation)])
+                self.forget(each, generation)
+
+    def forget(self, name: str, generation: int) -> None:
+        """Delete what is cached, here and in the storage."""
+        self._objects.delete([_object(name, generation)])
+        self._catalogue.drop_cached(name, generation)
 
     def _take(self, name: str, generation: int) -> None:
         """Have a copy here of what is listed."""
         if not self._path(name, generation).exists() and (name, generation) in self._listed():
-            with suppress(MissingSegment):
-                self._objects.get(_object(name, generation))
+            with suppress(StoreError):  # it is computed, then
+                self._objects.get(_object(name, generation), waits=())
+
+    def _read(self, path: Path) -> Arrays:
+        if not path.exists():
+            return super()._read(path)
+        try:
+            return self._objects.read(f"{FOLDER}/{path.name}")
+        except StoreError as error:
+            raise DamagedIndex(str(error)) from error
 
     def _listed(self) -> list[tuple[str, int]]:
         return self._catalogue.cached()

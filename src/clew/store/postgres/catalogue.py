@@ -6,7 +6,7 @@ import secrets
 import threading
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
 from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
@@ -14,17 +14,20 @@ from clew.store.postgres.connection import Connection, Lost, table
 from clew.store.segments import SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clew.store.postgres.address import Address
+    from clew.store.postgres.address import IndexAddress
     from clew.types import Scalar
+
+T = TypeVar("T")
 
 # Keys may be longer than a b-tree takes, and whoever writes adds none twice.
 _BY_HASH = {"entity": "key", "term": "text"}
 _DROPPED = "clew dropped "  # begins the names of schemas of indexes that were dropped
 _OWN_TABLES = (
-    # Objects that no row names: they are being written, or were replaced.
-    "unused (name TEXT PRIMARY KEY)",
+    # Objects that no row names: they were replaced, or are being written, by a process that may
+    # have lost its lease. So their names are kept, and they are deleted again, until then.
+    "unused (name TEXT PRIMARY KEY, until TIMESTAMPTZ NOT NULL)",
     "cached (name TEXT NOT NULL, generation INTEGER NOT NULL, PRIMARY KEY (name, generation))",
 )
 
@@ -36,7 +39,7 @@ class PostgresCatalogue(Catalogue):
     the writer's lease, and at the generation that it was frozen at.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: IndexAddress) -> None:
         self.address = address
         self.place = address.shown
         self.is_writer = False
@@ -46,7 +49,7 @@ class PostgresCatalogue(Catalogue):
         self._depth = 0  # of transactions
 
     @classmethod
-    def open(cls, address: Address) -> Self:
+    def open(cls, address: IndexAddress) -> Self:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         opened = cls(address)
         try:
@@ -66,7 +69,7 @@ class PostgresCatalogue(Catalogue):
             )
 
     @classmethod
-    def create(cls, address: Address, recipe: Mapping[str, Scalar]) -> Self:
+    def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
         """Make an index, or open the one that is there."""
         opened = cls(address)
         try:
@@ -90,7 +93,7 @@ class PostgresCatalogue(Catalogue):
         self.sweep_dropped()
         with self.transaction():
             # Of several that find nothing, one makes the tables.
-            self._all("SELECT pg_advisory_xact_lock(?)", (_key(self.address, "make"),))
+            self._all(*making(self.address))
             if self.is_made():
                 return
             self._all(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
@@ -105,17 +108,21 @@ class PostgresCatalogue(Catalogue):
                 self.set_meta(name, value)
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._tried(lambda: self._connection.execute(statement, values).fetchall())
+
+    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        values = list(rows)
+        self._tried(lambda: self._connection.executemany(statement, values))
+
+    def _tried(self, ask: Callable[[], T]) -> T:
+        """Ask, and once again where the session had ended and was opened anew."""
         with self._lock:
             try:
-                return self._connection.execute(statement, values).fetchall()
+                return ask()
             except Lost:
                 if not self._connection.is_lost or not self._reopened():
                     raise
-            return self._connection.execute(statement, values).fetchall()
-
-    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._lock:
-            self._connection.executemany(statement, rows)
+            return ask()
 
     def _reopened(self) -> bool:
         """Open a session anew that ended, where that changes nothing; say whether it was."""
@@ -128,6 +135,7 @@ class PostgresCatalogue(Catalogue):
         if before is not None:
             self.freeze()
             if self._frozen_at != before:
+                self._frozen_at = before
                 self._connection.close()
                 raise StoreError(
                     f"the connection to {self.place} ended, and with it what was read: ask again,"
@@ -151,8 +159,9 @@ class PostgresCatalogue(Catalogue):
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        told = "SELECT value FROM meta WHERE name IN ('generation', 'numbering') ORDER BY name"
-        self._frozen_at = tuple(self._connection.execute(told).fetchall())
+        told = "SELECT value FROM meta WHERE name = ANY(?) ORDER BY name"
+        names = ["generation", "identity", "numbering"]
+        self._frozen_at = tuple(self._connection.execute(told, (names,)).fetchall())
 
     def take_lease(self) -> None:
         """Become the one writer, as long as this session lasts. Raises IndexLocked.
@@ -166,22 +175,40 @@ class PostgresCatalogue(Catalogue):
                 f"another process is writing to {self.place}: wait until it is done, or stop it"
             )
         self.is_writer = True
-        with self.transaction():
-            self.set_meta("epoch", self.epoch + 1)
+        try:
+            with self.transaction():
+                self.set_meta("epoch", self.epoch + 1)
+        except StoreError:
+            self.give_lease()
+            raise
+
+    def give_lease(self) -> None:
+        """Let others write."""
+        self.is_writer = False
+        with suppress(StoreError):  # with its session it ends, too
+            self._connection.execute("SELECT pg_advisory_unlock_all()")
 
     @property
     def epoch(self) -> int:
         """How many writers there were. Names of objects begin with it, so that none come twice."""
         return int(self.meta("epoch") or 0)
 
-    def note_unused(self, names: Iterable[str]) -> None:
-        """Note objects that no row names, in a transaction or in one of its own."""
-        rows = [(name,) for name in names]
-        self._many("INSERT INTO unused VALUES (?) ON CONFLICT DO NOTHING", rows)
+    def note_unused(self, names: Iterable[str], seconds: int = 0) -> None:
+        """Note objects that no row names, in a transaction or in one of its own.
 
-    def note_used(self, names: Iterable[str]) -> None:
-        """Forget that objects were unused: rows name them, or they are gone."""
-        self._many("DELETE FROM unused WHERE name = ?", [(name,) for name in names])
+        `seconds` are how long one that is being written may still appear.
+        """
+        new = "INSERT INTO unused VALUES (?, now() + ? * interval '1 second')"
+        self._many(f"{new} ON CONFLICT DO NOTHING", [(name, seconds) for name in names])
+
+    def note_used(self, name: str) -> None:
+        """Forget that an object was unused, in the transaction in which a row names it."""
+        self._all("DELETE FROM unused WHERE name = ?", (name,))
+
+    def note_deleted(self, names: Iterable[str]) -> None:
+        """Forget objects that are gone, and do not come any more."""
+        gone = "DELETE FROM unused WHERE name = ? AND until <= now()"
+        self._many(gone, [(name,) for name in names])
 
     def unused(self) -> list[str]:
         """Return the objects that no row names."""
@@ -234,9 +261,7 @@ class PostgresCatalogue(Catalogue):
 
     def close(self) -> None:
         if self.is_writer:  # at once: the server notices the end of a session a little later
-            self.is_writer = False
-            with suppress(StoreError):
-                self._connection.execute("SELECT pg_advisory_unlock_all()")
+            self.give_lease()
         self._connection.close()
 
 
@@ -245,7 +270,12 @@ def object_of(segment: str) -> str:
     return f"segments/{segment}{SUFFIX}"
 
 
-def _key(address: Address, use: str) -> int:
+def making(address: IndexAddress) -> tuple[str, tuple[int]]:
+    """Return what lets one process at a time make tables of an index, in a transaction."""
+    return "SELECT pg_advisory_xact_lock(?)", (_key(address, "make"),)
+
+
+def _key(address: IndexAddress, use: str) -> int:
     """Return the number of a lock of the database, of 64 bits with a sign."""
     digest = sha256(f"clew {use} {address.schema}".encode()).digest()
     return int.from_bytes(digest[:8], signed=True)

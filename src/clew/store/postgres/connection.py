@@ -14,7 +14,7 @@ from clew.errors import DamagedIndex, InputError, StoreError
 
 try:
     import psycopg
-    from psycopg import errors, sql
+    from psycopg import errors
 except ImportError as error:
     raise InputError(
         "an index in PostgreSQL needs psycopg: install it with pip install 'clew[postgres]'"
@@ -23,18 +23,26 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from clew.store.postgres.address import Address
+    from clew.store.postgres.address import IndexAddress
 
 # A host that is gone is noticed within half a minute, by both sides.
 _LIBPQ = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5",
     "keepalives_count": "4", "tcp_user_timeout": "30000", "application_name": "clew",
 }  # fmt: skip
-_SESSION = (
-    "SET tcp_keepalives_idle = 10", "SET tcp_keepalives_interval = 5",
-    "SET tcp_keepalives_count = 4", "SET idle_in_transaction_session_timeout = 0",
-    "SET client_min_messages = warning", "SET TIME ZONE 'UTC'",
-)  # fmt: skip
+_SESSION = {
+    "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "4",
+    "client_connection_check_interval": "5s", "client_min_messages": "warning", "TimeZone": "UTC",
+    # A lease lasts as long as its session, and what is read as long as its transaction.
+    "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+    "transaction_timeout": "0", "statement_timeout": "0", "lock_timeout": "0",
+}  # fmt: skip
+# Of those, the ones that this version of PostgreSQL has.
+_SET = (
+    "SELECT set_config('search_path', %s, false) UNION ALL SELECT set_config(name, value, false)"
+    " FROM pg_settings JOIN unnest(%s::text[], %s::text[]) AS wanted (wanted, value)"
+    " ON name = wanted"
+)
 # PostgreSQL keeps no NUL in a text: it stands behind this character, which is doubled otherwise.
 _MARK, _NUL, _ITSELF = "\ue400", "\ue400\ue401", "\ue400\ue402"
 _ESCAPED = re.compile(f"{_MARK}.")
@@ -70,7 +78,7 @@ class Connection:
     Raises Lost where the session ends, StoreError where a statement cannot be run.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: IndexAddress) -> None:
         self._shown = address.shown
         self.lock = threading.RLock()
         self._changed = 0
@@ -85,10 +93,8 @@ class Connection:
                     f"the database of {self._shown} is not in UTF-8: make one that is, with"
                     f" createdb --encoding UTF8"
                 )
-            for statement in _SESSION:
-                self._session.execute(statement)
-            path = sql.SQL("SET search_path TO {}").format(sql.Identifier(address.schema))
-            self._session.execute(path)
+            path = f'"{address.schema}"'
+            self._session.execute(_SET, (path, [*_SESSION], [*_SESSION.values()]))
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Found:
         """Run a statement."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import threading
+import secrets
+import shutil
 import time
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import InputError, StoreError
-from clew.private import make_folder, make_inner_folder
+from clew.errors import DamagedIndex, InputError, StoreError
+from clew.private import make_folder, make_inner_folder, open_file
+from clew.store import segments
 from clew.store.postgres.address import cache_root
-from clew.store.segments import MissingSegment
+from clew.store.segments import MissingSegment, sync_folder
 
 try:
     import obstore
@@ -25,14 +28,24 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from clew.store.segments import MappedSegment
 
 _MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
 _RETRIES: dict[str, Any] = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
-_CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "300s"}
+_CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "120s"}  # of a request
 _WAITS_S = (0.1, 0.3, 1.0)  # for an object that is named and is not to be seen yet
-_PIECE = 8 << 20
+_PIECE = 8 << 20  # bytes of a file that are one request
+_AT_ONCE = 4  # requests, of an upload
+_TRIES = 5
 _FOLDERS = ("segments", "cached")
+_UNFINISHED = ".tmp"
+_ABANDONED_S = 3600
+
+
+class _NoObject(Exception):
+    """There is no such file, or it is not to be seen yet."""
 
 
 class Objects:
@@ -44,6 +57,7 @@ class Objects:
     """
 
     def __init__(self, url: str, prefix: str, folder: Path) -> None:
+        _most_bytes()  # said now, and not behind the first upload
         self._shown = url
         self._prefix = prefix
         self.folder = folder
@@ -51,58 +65,123 @@ class Objects:
         make_folder(folder)
         self._store = _opened(url)
 
-    def put(self, name: str) -> None:
-        """Upload the copy of a file, durable when this returns."""
-        try:
-            obstore.put(self._store, self._key(name), self.folder / name)
-            if isinstance(self._store, LocalStore):
-                with Path(self._shown, self._key(name)).open("rb") as file:
-                    os.fsync(file.fileno())
-        except (exceptions.BaseError, OSError, ValueError) as error:
-            raise self._failed("cannot be written", error) from error
+    def new(self, name: str) -> Path:
+        """Return where a file is written that is to be uploaded, until it has its name."""
+        return _beside(self.folder / name)
 
-    def get(self, name: str) -> Path:
+    def put(self, name: str, path: Path) -> None:
+        """Upload a file, durable when this returns, and keep it as the copy."""
+        try:
+            obstore.put(
+                self._store, self._key(name), path, chunk_size=_PIECE, max_concurrency=_AT_ONCE
+            )
+            if isinstance(self._store, LocalStore):
+                _sync(Path(self._shown, self._key(name)))
+            path.replace(self.folder / name)
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            path.unlink(missing_ok=True)
+            raise self._failed("cannot be written", error) from error
+        trim(keep=self.folder / name)
+
+    def read(self, name: str) -> MappedSegment:
+        """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
+
+        Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
+        StoreError where it cannot be had.
+        """
+        for _ in range(_TRIES):  # another process may delete the copy right now
+            path = self.get(name)
+            try:
+                return segments.read(path, mend=partial(self.mend, name))
+            except MissingSegment:
+                continue
+            except DamagedIndex:
+                path.unlink(missing_ok=True)
+        return segments.read(self.get(name))
+
+    def mend(self, name: str) -> bool:
+        """Write a file over its copy, which is damaged and mapped; say whether that could be."""
+        path = self.folder / name
+        own = _beside(path)
+        try:
+            self.fetch(name, own)
+            with own.open("rb") as whole, path.open("r+b") as copy:
+                shutil.copyfileobj(whole, copy, _PIECE)
+        except (StoreError, OSError):
+            return False
+        finally:
+            own.unlink(missing_ok=True)
+        return True
+
+    def get(self, name: str, waits: Sequence[float] = _WAITS_S) -> Path:
         """Return the copy of a file, downloaded where there is none.
 
-        Raises MissingSegment where there is no such file, StoreError where it cannot be had.
+        `waits` are seconds for one that is not to be seen yet. Raises MissingSegment where there
+        is no such file, StoreError where it cannot be had.
         """
         path = self.folder / name
         with suppress(OSError):
             os.utime(path)  # those that were used last stay longest
             return path
-        for wait in (*_WAITS_S, None):
+        own = _beside(path)
+        try:
+            self.fetch(name, own, waits)
+            own.replace(path)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        finally:
+            own.unlink(missing_ok=True)
+        trim(keep=path)
+        return path
+
+    def fetch(self, name: str, target: Path, waits: Sequence[float] = ()) -> None:
+        """Download a file to `target`, as `get` does."""
+        for wait in (*waits, None):
             try:
-                return self._download(name, path)
-            except FileNotFoundError as error:
+                return self._download(name, target)
+            except _NoObject as error:
                 if wait is None:
                     raise MissingSegment(
                         f"{name} is missing in {self._shown}: restore it, or index again"
                     ) from error
                 time.sleep(wait)
-            except (exceptions.BaseError, ValueError) as error:
-                raise self._failed("cannot be read", error) from error
         raise AssertionError
 
-    def _download(self, name: str, path: Path) -> Path:
-        found = obstore.get(self._store, self._key(name))
-        own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
+    def _download(self, name: str, target: Path) -> None:
+        """Download a file in pieces, each of which has its own time."""
+        start, size = 0, 1
         try:
-            make_inner_folder(path.parent)
-            with own.open("wb") as file:
-                for piece in found.stream(min_chunk_size=_PIECE):
+            make_inner_folder(target.parent)
+            with open_file(target) as file:
+                while start < size:
+                    piece, size = self._piece(name, start)
                     file.write(piece)
-            if own.stat().st_size != found.meta["size"]:
-                raise StoreError(f"{name} in {self._shown} was cut off: try again")
-            own.replace(path)
+                    start += len(piece)
         except OSError as error:
-            raise StoreError(
-                f"{path} cannot be written ({error.strerror or error}): free some space, or name"
-                f" another folder with CLEW_CACHE"
-            ) from error
-        finally:
-            own.unlink(missing_ok=True)
-        trim(keep=path)
-        return path
+            raise _unwritable(target, error) from error
+
+    def _piece(self, name: str, start: int) -> tuple[obstore.Bytes, int]:
+        """Return a piece of a file, and how many bytes the whole file has."""
+        try:
+            options: Any = {"range": (start, start + _PIECE)}
+            found = obstore.get(self._store, self._key(name), options=options)
+            piece, size = found.bytes(), found.meta["size"]
+        except FileNotFoundError as error:
+            raise _NoObject from error
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            raise self._failed("cannot be read", error) from error
+        if len(piece) != min(_PIECE, size - start):
+            raise StoreError(f"{name} in {self._shown} was cut off: try again")
+        return piece, size
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a file has, 0 where there is none."""
+        try:
+            return int(obstore.head(self._store, self._key(name))["size"])
+        except FileNotFoundError:
+            return 0
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            raise self._failed("cannot be read", error) from error
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files, and their copies here; one that is not there is none to delete."""
@@ -153,13 +232,15 @@ def trim(keep: Path) -> None:
 
     What is open stays readable, and what is asked for again is downloaded again.
     """
-    most = _most_bytes()
-    found = []
+    most, found, since = _most_bytes(), [], time.time_ns() - _ABANDONED_S * 10**9
     for folder in _FOLDERS:
         for path in cache_root().glob(f"*/*/{folder}/*"):
             with suppress(OSError):
                 state = path.stat()
-                found.append((state.st_mtime_ns, str(path), state.st_size))
+                if path.suffix != _UNFINISHED:
+                    found.append((state.st_mtime_ns, str(path), state.st_size))
+                elif state.st_mtime_ns < since:  # whoever wrote it was killed
+                    path.unlink()
     total = sum(size for _, _, size in found)
     for _, name, size in sorted(found):
         if total <= most:
@@ -168,6 +249,25 @@ def trim(keep: Path) -> None:
             with suppress(OSError):
                 Path(name).unlink()
                 total -= size
+
+
+def _beside(path: Path) -> Path:
+    """Return a name beside a path that no other thread or process takes."""
+    return path.with_name(f"{secrets.token_hex(8)}{_UNFINISHED}")
+
+
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path} cannot be written ({error.strerror or error}): free some space, or name another"
+        f" folder with CLEW_CACHE"
+    )
+
+
+def _sync(path: Path) -> None:
+    """Make a file durable, with its name."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
 
 
 def _most_bytes() -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from clew.store.postgres.address import Address
+from clew.store.postgres.address import IndexAddress
+from clew.store.postgres.catalogue import making
 from clew.store.postgres.connection import Connection, Lost, table
 
 if TYPE_CHECKING:
@@ -18,15 +20,17 @@ if TYPE_CHECKING:
     from clew.models import sqlite
 
 _MOST_IDLE = 4
+_PATIENCE_S = 20.0  # for a server that starts again: what is to be written may be paid for
+_PAUSE_S = 0.5
 # Sessions that nobody uses now, of this process alone.
-_idle: dict[tuple[int, Address], deque[Connection]] = {}
+_idle: dict[tuple[int, IndexAddress], deque[Connection]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresFile:
     """Tables in the schema of an index, as `clew.models.sqlite.PaidFile` says."""
 
-    address: Address
+    address: IndexAddress
     kind: str  # its name in errors
     application_id: int  # of a file; no table needs it
     tables: Sequence[str]
@@ -60,7 +64,7 @@ class PostgresFile:
     @contextmanager
     def writing(self) -> Iterator[sqlite.Connection]:
         """Give a connection, and commit what the block writes, all of it or nothing."""
-        with _session(self.address) as database:
+        with _session(self.address, _PATIENCE_S) as database:
             self._prepare(database)
             with database.transaction():
                 yield cast("sqlite.Connection", database)
@@ -79,7 +83,7 @@ class PostgresFile:
         """Make the tables, whoever of several processes finds first that they are not there."""
         if not all(self.has(database, each.split()[0]) for each in self.tables):
             with database.transaction():
-                database.execute("SELECT pg_advisory_xact_lock(?)", (self.application_id,))
+                database.execute(*making(self.address))
                 database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
                 for each in self.tables:
                     self.make(database, each)
@@ -99,10 +103,10 @@ class PostgresFile:
 
 
 @contextmanager
-def _session(address: Address) -> Iterator[Connection]:
-    """Give a session that nobody else uses meanwhile."""
+def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connection]:
+    """Give a session that nobody else uses meanwhile; wait some seconds for the server."""
     idle = _idle.setdefault((os.getpid(), address), deque())
-    connection = _answering(idle) or Connection(address)
+    connection = _answering(idle) or _opened(address, patience)
     try:
         yield connection
     finally:
@@ -110,6 +114,17 @@ def _session(address: Address) -> Iterator[Connection]:
             connection.close()
         else:
             idle.append(connection)
+
+
+def _opened(address: IndexAddress, patience: float) -> Connection:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return Connection(address)
+        except Lost:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 def _answering(idle: deque[Connection]) -> Connection | None:

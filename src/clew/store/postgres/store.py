@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import InputError, StoreError
 from clew.store import schema, segments
-from clew.store.postgres.address import Address, parse
+from clew.store.postgres.address import IndexAddress, parse
 from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
 from clew.store.postgres.objects import Objects
@@ -19,18 +19,20 @@ from clew.store.segmented import SegmentedStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from clew.store.segments import Blocks
+    from clew.store.segments import Arrays, Blocks
     from clew.types import Scalar
+
+
+_APPEARS_S = 3600  # how long an upload may go on of a process that lost its lease
 
 
 class PostgresStore(SegmentedStore[PostgresCatalogue]):
     """A session on an index in PostgreSQL."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: IndexAddress) -> None:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         catalogue, for_readers = PostgresCatalogue.open(address), PostgresCatalogue(address)
         super().__init__(
@@ -43,7 +45,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         self.cache = SharedCache(self._objects, for_readers)
 
     @classmethod
-    def create(cls, address: Address, recipe: Mapping[str, Scalar]) -> Self:
+    def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
         """Make an index, or open the one that is there. Raises InputError, StoreError."""
         PostgresCatalogue.create(address, recipe).close()
         return cls(address)
@@ -58,13 +60,6 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
             raise
         return catalogue
 
-    def _check_identity(self, catalogue: PostgresCatalogue) -> None:
-        """Raise StoreError where another index has the address now."""
-        if catalogue.meta("identity") != self._identity:
-            raise StoreError(
-                f"{catalogue.place} was deleted and made anew: close it, and open it again"
-            )
-
     @property
     def _is_writer(self) -> bool:
         return self._catalogue.is_writer
@@ -72,32 +67,49 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def _write_lock(self) -> None:
         if not self._catalogue.is_writer:
             self._catalogue.take_lease()
-            known, self._wrote = self._wrote, int(self._catalogue.meta("generation"))
-            if known is not None and known != self._wrote:
-                raise StoreError(
-                    f"another process wrote to {self._catalogue.place} while its connection was"
-                    f" lost: run the same command again"
-                )
+            try:
+                self._check_lease()
+            except StoreError:
+                self._catalogue.give_lease()
+                raise
             self._sweep()
             self.sweep()
+
+    def _check_lease(self) -> None:
+        """Raise StoreError where what this session knows is not so any more."""
+        self._check_identity(self._catalogue)
+        known, self._wrote = self._wrote, int(self._catalogue.meta("generation"))
+        if known is not None and known != self._wrote:
+            raise StoreError(
+                f"another process wrote to {self._catalogue.place} while its connection was lost:"
+                f" run the same command again"
+            )
+
+    def _check_identity(self, catalogue: PostgresCatalogue) -> None:
+        if catalogue.meta("identity") != self._identity:
+            raise StoreError(
+                f"{catalogue.place} was deleted and made anew since it was opened: open it again"
+            )
 
     def _name(self, number: int) -> str:
         return f"{self._catalogue.epoch:04d}-{number:06d}"
 
     def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
         file = object_of(name)
-        self._seen_by_readers.note_unused([file])  # until the transaction that names it
-        segments.write(self._objects.folder / file, arrays)
-        self._objects.put(file)
-        self._catalogue.note_used([file])
+        # Until the transaction that names it, which this session may not live to see.
+        self._seen_by_readers.note_unused([file], seconds=_APPEARS_S)
+        path = self._objects.new(file)
+        segments.write(path, arrays)
+        self._objects.put(file, path)
+        self._catalogue.note_used(file)
 
-    def _path(self, name: str) -> Path:
-        return self._objects.get(object_of(name))
+    def _arrays(self, name: str) -> Arrays:
+        return self._objects.read(object_of(name))
 
     def _sweep(self) -> None:
         unused = self._catalogue.unused()
         self._objects.delete(unused)
-        self._catalogue.note_used(unused)
+        self._catalogue.note_deleted(unused)
 
     def erase(self) -> None:
         """Delete the index with its files. Raises IndexLocked while another process writes."""
@@ -114,7 +126,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         self._catalogue.vacuum()
 
 
-def _place(address: Address, place: str) -> str:
+def _place(address: IndexAddress, place: str) -> str:
     """Return where the objects of an index are. Raises InputError where it is said otherwise."""
     if address.objects not in ("", place):
         raise InputError(

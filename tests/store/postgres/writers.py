@@ -1,0 +1,160 @@
+"""Processes that write to an index in PostgreSQL, each a fork of one that has nothing open."""
+
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import closing, suppress
+
+import obstore
+from obstore.store import from_url
+
+import clew
+from clew import index
+from clew.errors import IndexLocked
+from clew.models.ledger import Request
+from clew.store.postgres import objects as storage
+from clew.store.postgres.address import parse
+from clew.store.postgres.catalogue import PostgresCatalogue, object_of
+from clew.store.postgres.connection import Connection
+from clew.store.postgres.store import PostgresStore
+from clew.testing import models
+from tests.index.build import MODELS, RECIPE, contents
+from tests.index.reads import ReadsChat
+from tests.store.corpus import documents
+
+N_DOCUMENTS, BATCH_CHARACTERS = 30, 1_500
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([__name__, "pytest"])
+_PASSED_ON = ("AWS_", "CLEW_")
+
+
+def build(address, state):
+    """Bring the index at an address to a state of the corpus, as `clew index` would."""
+    wanted = documents(state, N_DOCUMENTS)
+    with PostgresStore.create(parse(address), RECIPE) as store:
+        lock(store)
+        gone = sorted(set(store.hashes()) - {document.id for document in wanted})
+        if gone:
+            store.remove(gone)
+        index.add(store, wanted, MODELS)
+        index.finish(store)
+
+
+def lock(store):
+    """Become the writer; the server notices a little later that the one before was killed."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        with suppress(IndexLocked):
+            return store.lock()
+        time.sleep(0.02)
+    return store.lock()
+
+
+def start(work, *given):
+    """Start `work` in a process of its own."""
+    environment = {k: v for k, v in os.environ.items() if k.startswith(_PASSED_ON)}
+    process = _FORKS.Process(target=_run, args=(environment, work, *given))
+    process.start()
+    return process
+
+
+def _run(environment, work, *given):
+    os.environ.update(environment)
+    index.BATCH_CHARACTERS = BATCH_CHARACTERS
+    work(*given)
+
+
+def build_until(address, state, step):
+    """Build, and die right before a step: what is asked of the storage or commits."""
+    n_steps = 0
+
+    def deadly(real):
+        def call(*args, **kwargs):
+            nonlocal n_steps
+            n_steps += 1
+            if n_steps == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        return call
+
+    for name in ("put", "delete"):
+        setattr(storage.Objects, name, deadly(getattr(storage.Objects, name)))
+    for name in ("note_unused", "note_used", "note_deleted", "add_segment", "add_cached"):
+        setattr(PostgresCatalogue, name, deadly(getattr(PostgresCatalogue, name)))
+    PostgresStore._committed = deadly(PostgresStore._committed)
+    PostgresStore._sweep = deadly(PostgresStore._sweep)
+    build(address, state)
+
+
+class Telling(ReadsChat):
+    """An LLM that writes down what it is asked."""
+
+    def __init__(self, path):
+        super().__init__()
+        self._path = path
+
+    def ask(self, prompt, turns=(), **given):
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{Request(self.name, prompt, tuple(turns)).key().hex()}\n")
+        time.sleep(0.01)
+        return super().ask(prompt, turns, **given)
+
+
+def pay(address, path):
+    """Index some documents with an LLM that writes down in a file what it is asked."""
+    until = time.monotonic() + 20
+    while True:
+        with suppress(IndexLocked), clew.open(address, models=models(llm=Telling(path))) as found:
+            return found.add(documents(0, 15), units=1.0, triples="llm")
+        assert time.monotonic() < until
+
+
+def recorded(address):
+    """Return the keys of the replies that the ledger of an index has."""
+    with closing(Connection(parse(address))) as session:
+        there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'call'"
+        if not session.execute(there, (parse(address).schema,)).fetchall():
+            return set()
+        return {bytes(key).hex() for (key,) in session.execute("SELECT key FROM call").fetchall()}
+
+
+def left(address):
+    """Return what an index holds."""
+    with PostgresStore(parse(address)) as store:
+        return contents(store), store.hashes(), store.generation
+
+
+def check_whole(address):
+    """Check that an index is whole, if it is one, and that its objects are there."""
+    with closing(PostgresCatalogue(parse(address))) as catalogue:
+        if not catalogue.is_made():
+            return
+    held, hashes, _ = left(address)
+    assert [d.id for d in held["documents"]] == sorted(hashes)
+    assert all(index.content_hash(d) == hashes[d.id] for d in held["documents"])
+
+
+def check_objects(address):
+    """Check that the storage holds what the database names, and nothing else.
+
+    What can be computed again is named before it is there, and may be missing.
+    """
+    place, catalogue = parse(address), PostgresCatalogue(parse(address))
+    with closing(catalogue):
+        named = {object_of(segment.name) for segment in catalogue.segments()}
+        cached = {f"cached/{name}-{n:06d}.safetensors" for name, n in catalogue.cached()}
+        objects, prefix = (catalogue.meta(name) for name in ("objects", "identity"))
+    store = from_url(objects, client_options={"allow_http": True})
+    below = f"{place.index}-{prefix}/"
+    paths = (each["path"] for batch in obstore.list(store, below) for each in batch)
+    found = {path.removeprefix(below) for path in paths}
+    assert sorted(found - cached) == sorted(named)
+
+
+def resume(address, state):
+    """Go on where a killed run ended; whoever writes sweeps what it left behind."""
+    build(address, state)
+    with PostgresStore(parse(address)) as store:
+        lock(store)
