@@ -15,7 +15,7 @@ from pathlib import Path
 ABOVE = Path(__file__).parents[2]
 
 # A package whose embedder takes its time, says which process it is in, and refuses a text.
-MODULE = '''
+MODULE = """
 import os
 import time
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Slow(HashTokenEmbedder):
 
 def slow(folder):
     return Slow(folder=folder)
-'''
+"""
 ENTRY_POINTS = "[clew.embedders]\nslow = slow_clew:slow\n"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _REACH_S = 10
 _TRIES = 20  # of a task whose process or node ended
+_LOOK_S = 5.0  # how often the head of the cluster is looked for while a task is waited for
+_GONE_S = 25.0  # before it is given up; after a minute Ray would end this process
 
 
 class RayWorkers:
@@ -37,17 +40,17 @@ class RayWorkers:
         import ray
 
         self._ray = ray
-        address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
         self._was_there = ray.is_initialized()
+        self._gone_since: float | None = None
         try:
+            self._address = _address(spec)
             if not self._was_there:
-                _reach(address)
-                ray.init(
-                    address=address or "auto", log_to_driver=False, logging_level=logging.ERROR
-                )
+                _reach(self._address)
+                ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
+                _be_silent(ray)
             self._n = int(ray.cluster_resources().get("CPU", 0))
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            where = address or "of this machine"
+            where = _named(spec) or "of this machine"
             raise ModelError(
                 f"the Ray cluster {where} cannot be reached ({_first(error)}): start one with"
                 f" 'ray start --head', or name its address"
@@ -63,7 +66,23 @@ class RayWorkers:
 
     def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        return _Task(self._ray, self._run.remote(self._named, task, given))
+        return _Task(self, self._ray, self._run.remote(self._named, task, given))
+
+    def look(self) -> None:
+        """Raise ModelError where the head of the cluster is gone, and has been for a while."""
+        try:
+            _reach(self._address)
+        except OSError as error:
+            now = time.monotonic()
+            self._gone_since = self._gone_since or now
+            if now - self._gone_since >= _GONE_S:
+                raise ModelError(
+                    f"the head of the Ray cluster {self._address} is gone ({_first(error)}): run"
+                    f" the same command again, which goes on, once there is a cluster or without"
+                    f" one"
+                ) from error
+        else:
+            self._gone_since = None
 
     def close(self) -> None:
         """Leave the cluster, which goes on; tasks that it has at hand end."""
@@ -74,16 +93,19 @@ class RayWorkers:
 class _Task:
     """A task, wherever it is done."""
 
-    def __init__(self, ray: Any, reference: Any) -> None:  # noqa: ANN401 -- a module and what it gives
+    def __init__(self, workers: RayWorkers, ray: Any, reference: Any) -> None:  # noqa: ANN401 -- a module and what it gives
+        self._workers = workers
         self._ray = ray
         self._reference = reference
+        self._is_well = True
 
     def is_done(self) -> bool:
-        done, _ = self._ray.wait([self._reference], timeout=0, fetch_local=False)
-        return bool(done)
+        return self._is_well and self._is_ready(0) and self._has_result()
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         try:
+            while not self._is_ready(_LOOK_S):
+                self._workers.look()
             return self._ray.get(self._reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
@@ -93,12 +115,47 @@ class _Task:
                 f" the same command again, which goes on"
             ) from error
 
+    def _is_ready(self, seconds: float) -> bool:
+        """Wait so long for the task's end, which may be an error."""
+        done, _ = self._ray.wait([self._reference], timeout=seconds)
+        return bool(done)
+
+    def _has_result(self) -> bool:
+        try:
+            self._ray.get(self._reference)
+        except (self._ray.exceptions.RayError, ConnectionError):
+            self._is_well = False
+        return self._is_well
+
+
+def _named(spec: str) -> str:
+    """Return the address that a spec names, if any."""
+    return spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
+
+
+def _address(spec: str) -> str:
+    """Return the address of a cluster; where none is named, that which Ray would take.
+
+    Raises ConnectionError where there is none.
+    """
+    named = _named(spec) or os.environ.get("RAY_ADDRESS", "auto")
+    if named not in {"", "auto"}:
+        return named
+    from ray._private.services import canonicalize_bootstrap_address_or_die
+
+    return str(canonicalize_bootstrap_address_or_die("auto"))
+
+
+def _be_silent(ray: Any) -> None:  # noqa: ANN401 -- a module
+    """Keep Ray from writing on standard output that a process ended: its task is done again."""
+    ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 -- Ray has no other switch
+
 
 def _reach(address: str) -> None:
     """Raise OSError where nobody listens at an address: Ray would end this process for that."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
-        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
 
 
 def _first(error: BaseException) -> str:
