@@ -18,7 +18,7 @@ ABOVE = Path(__file__).parents[2]
 MODULE = """
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import ModelError

@@ -9,6 +9,7 @@ import sys
 import clew
 from clew import index
 from clew.testing import small_documents
+from clew.workers import ray
 
 NAMES = ["Ada Quist", "Bo Dahl", "Cape Evans", "Dumont", "Elephant Island", "Fram"]
 
@@ -28,10 +29,10 @@ def documents(n, refused):
         yield clew.Document(id=f"{i}", text=words + text(i), source=f"{i}.txt")
 
 
-def main(  # noqa: D103 -- the module says it
-    folder, workers, specs, n=0, batch=800, refused=(), twice=None, **options
-):
+def main(folder, workers, specs, n=0, batch=800, refused=(), twice=None, patience=None, **options):
     index.BATCH_CHARACTERS = batch
+    if patience is not None:
+        ray.LOOK_S, ray.GONE_S = patience
     given = list(documents(n, refused) if n else small_documents())
     if twice is not None:
         given.insert(twice, given[0])

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _REACH_S = 10
 _TRIES = 20  # of a task whose process or node ended
-_LOOK_S = 5.0  # how often the head of the cluster is looked for while a task is waited for
-_GONE_S = 25.0  # before it is given up; after a minute Ray would end this process
+LOOK_S = 5.0  # how often the head of the cluster is looked for while a task is waited for
+GONE_S = 25.0  # before it is given up; after a minute Ray would end this process
 
 
 class RayWorkers:
@@ -42,6 +42,7 @@ class RayWorkers:
         self._ray = ray
         self._was_there = ray.is_initialized()
         self._gone_since: float | None = None
+        self._address = ""
         try:
             self._address = _address(spec)
             if not self._was_there:
@@ -50,7 +51,7 @@ class RayWorkers:
                 _be_silent(ray)
             self._n = int(ray.cluster_resources().get("CPU", 0))
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            where = _named(spec) or "of this machine"
+            where = self._address or "of this machine"
             raise ModelError(
                 f"the Ray cluster {where} cannot be reached ({_first(error)}): start one with"
                 f" 'ray start --head', or name its address"
@@ -75,7 +76,7 @@ class RayWorkers:
         except OSError as error:
             now = time.monotonic()
             self._gone_since = self._gone_since or now
-            if now - self._gone_since >= _GONE_S:
+            if now - self._gone_since >= GONE_S:
                 raise ModelError(
                     f"the head of the Ray cluster {self._address} is gone ({_first(error)}): run"
                     f" the same command again, which goes on, once there is a cluster or without"
@@ -104,7 +105,7 @@ class _Task:
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         try:
-            while not self._is_ready(_LOOK_S):
+            while not self._is_ready(LOOK_S):
                 self._workers.look()
             return self._ray.get(self._reference)
         except self._ray.exceptions.RayTaskError as error:
@@ -128,17 +129,14 @@ class _Task:
         return self._is_well
 
 
-def _named(spec: str) -> str:
-    """Return the address that a spec names, if any."""
-    return spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
-
-
 def _address(spec: str) -> str:
     """Return the address of a cluster; where none is named, that which Ray would take.
 
     Raises ConnectionError where there is none.
     """
-    named = _named(spec) or os.environ.get("RAY_ADDRESS", "auto")
+    if spec.startswith("ray://"):
+        return spec
+    named = spec.removeprefix("ray").removeprefix(":") or os.environ.get("RAY_ADDRESS", "")
     if named not in {"", "auto"}:
         return named
     from ray._private.services import canonicalize_bootstrap_address_or_die
