@@ -159,6 +159,18 @@ def test_a_killed_driver_goes_on(cluster, place, whole):
     assert left_by(place.folder / "cut") == left_by(place.folder / "whole")
 
 
+def test_a_driver_that_is_asked_to_end_does(cluster, place, whole):
+    """Behind the documents at hand, as without Ray, which would end it at once."""
+    process = place.begin("asked", cluster.spec)
+    process.terminate()
+    said, complaints = process.communicate(timeout=LONGEST_S)
+    assert process.returncode == 0
+    assert complaints.startswith("clew: stopping behind the documents at hand")
+    assert 0 < len(json.loads(said.splitlines()[-1])) == n_documents(place.folder / "asked") < N
+    assert place.run("asked", cluster.spec)[0] == 0
+    assert left_by(place.folder / "asked")[:2] == left_by(place.folder / "whole")[:2]
+
+
 class Paid:
     """An endpoint that says by rules what it is asked, and counts it; it kills who asks too much.
 
@@ -213,14 +225,14 @@ def test_no_reply_is_paid_for_twice(cluster, place, paid):
     assert place.run("read", 1, **asks)[0] == 0
     wanted, paid.asked = paid.asked, Counter()
     assert set(wanted.values()) == {1}
-    paid.kill_at(len(wanted) // 2, place.begin("asked", cluster.spec, **asks))
-    ledger = Ledger(place.folder / "asked" / "calls.sqlite")
+    paid.kill_at(len(wanted) // 2, place.begin("billed", cluster.spec, **asks))
+    ledger = Ledger(place.folder / "billed" / "calls.sqlite")
     kept = sum(each.calls for each in ledger.totals().values())
     assert 0 < kept < len(wanted)
     paid.asked.clear()
-    assert place.run("asked", cluster.spec, **asks)[0] == 0
+    assert place.run("billed", cluster.spec, **asks)[0] == 0
     assert (set(paid.asked.values()), len(paid.asked)) == ({1}, len(wanted) - kept)
-    assert left_by(place.folder / "asked") == left_by(place.folder / "read")
+    assert left_by(place.folder / "billed") == left_by(place.folder / "read")
 
 
 def kept_texts(file, asked):

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +25,8 @@ if TYPE_CHECKING:
 
 _REACH_S = 10
 _TRIES = 20  # of a task whose process or node ended
-LOOK_S = 5.0  # how often the head of the cluster is looked for while a task is waited for
-GONE_S = 25.0  # before it is given up; after a minute Ray would end this process
+LOOK_S = 5.0  # how often the head of the cluster is looked for
+GONE_S = 40.0  # before it is given up; after a minute Ray would end this process
 
 
 class RayWorkers:
@@ -41,13 +45,16 @@ class RayWorkers:
 
         self._ray = ray
         self._was_there = ray.is_initialized()
-        self._gone_since: float | None = None
+        self._looked = self._seen = time.monotonic()
         self._address = ""
         try:
             self._address = _address(spec)
             if not self._was_there:
                 _reach(self._address)
-                ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
+                with _kept_handler():
+                    ray.init(
+                        address=self._address, log_to_driver=False, logging_level=logging.ERROR
+                    )
                 _be_silent(ray)
             self._n = int(ray.cluster_resources().get("CPU", 0))
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -70,20 +77,24 @@ class RayWorkers:
         return _Task(self, self._ray, self._run.remote(self._named, task, given))
 
     def look(self) -> None:
-        """Raise ModelError where the head of the cluster is gone, and has been for a while."""
+        """Look for the head of the cluster, now and then.
+
+        Raises ModelError where it has been gone for a while.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK_S:
+            return
+        self._looked = now
         try:
             _reach(self._address)
+            self._seen = now
         except OSError as error:
-            now = time.monotonic()
-            self._gone_since = self._gone_since or now
-            if now - self._gone_since >= GONE_S:
+            if now - self._seen >= GONE_S:
                 raise ModelError(
                     f"the head of the Ray cluster {self._address} is gone ({_first(error)}): run"
                     f" the same command again, which goes on, once there is a cluster or without"
                     f" one"
                 ) from error
-        else:
-            self._gone_since = None
 
     def close(self) -> None:
         """Leave the cluster, which goes on; tasks that it has at hand end."""
@@ -105,6 +116,7 @@ class _Task:
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         try:
+            self._workers.look()
             while not self._is_ready(LOOK_S):
                 self._workers.look()
             return self._ray.get(self._reference)
@@ -142,6 +154,17 @@ def _address(spec: str) -> str:
     from ray._private.services import canonicalize_bootstrap_address_or_die
 
     return str(canonicalize_bootstrap_address_or_die("auto"))
+
+
+@contextmanager
+def _kept_handler() -> Iterator[None]:
+    """Leave SIGTERM to whoever had it before the block: Ray would end this process at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _be_silent(ray: Any) -> None:  # noqa: ANN401 -- a module
