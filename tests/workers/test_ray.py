@@ -257,7 +257,7 @@ def test_no_vector_is_paid_for_twice(cluster, place, paid):
     assert not place.pids
 
 
-@pytest.mark.parametrize("fault", [{"refused": [30]}, {"twice": 40}])
+@pytest.mark.parametrize("fault", [{"refused": [30, 33, 36]}, {"twice": 40}])
 def test_an_error_ends_as_with_one_process(cluster, place, fault):
     """All batches before it are committed and told, and it is told in the same words."""
     said = [place.run(f"{workers:.3} {fault}", workers, **fault) for workers in ("1", cluster.spec)]

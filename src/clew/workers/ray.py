@@ -12,12 +12,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import MissingExtra, ModelError
+from clew.errors import ClewError, MissingExtra, ModelError
 from clew.workers import tasks
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class RayWorkers:
             ) from error
         if not self._n:
             raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
-        self._run = ray.remote(num_cpus=1, max_retries=_TRIES)(tasks.run)
+        self._run = ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
         self._named = ray.put(specs)
 
     @property
@@ -102,6 +103,21 @@ class RayWorkers:
             self._ray.shutdown()
 
 
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What a task returns instead of an error: those that are raised Ray writes on stderr."""
+
+    error: ClewError
+
+
+def _run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+    """Do a task on a node."""
+    try:
+        return tasks.run(specs, task, given)
+    except ClewError as error:
+        return _Failed(error)
+
+
 class _Task:
     """A task, wherever it is done."""
 
@@ -119,7 +135,7 @@ class _Task:
             self._workers.look()
             while not self._is_ready(LOOK_S):
                 self._workers.look()
-            return self._ray.get(self._reference)
+            found = self._ray.get(self._reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
@@ -127,6 +143,9 @@ class _Task:
                 f"the Ray cluster did not do its work ({_first(error)}): see 'ray status', and run"
                 f" the same command again, which goes on"
             ) from error
+        if isinstance(found, _Failed):
+            raise found.error
+        return found
 
     def _is_ready(self, seconds: float) -> bool:
         """Wait so long for the task's end, which may be an error."""
@@ -135,7 +154,7 @@ class _Task:
 
     def _has_result(self) -> bool:
         try:
-            self._ray.get(self._reference)
+            self._is_well = not isinstance(self._ray.get(self._reference), _Failed)
         except (self._ray.exceptions.RayError, ConnectionError):
             self._is_well = False
         return self._is_well
