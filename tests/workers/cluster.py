@@ -6,10 +6,12 @@ this program has the nodes, and `tests.workers.drive` is their driver.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 ABOVE = Path(__file__).parents[2]
@@ -67,6 +69,7 @@ class Held:
 
     process: subprocess.Popen
     address: str = ""
+    door: str = ""  # of its Ray client server
     gcs: int = 0
     raylet: int = 0  # of the second node
 
@@ -102,21 +105,27 @@ def main():
     """Hold a cluster until nobody asks for anything any more."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster()
+    cluster, door = Cluster(), _free_port() if find_spec("grpc") else None
     for command in sys.stdin:
         if command == "start\n":
-            cluster.add_node(num_cpus=1)
+            cluster.add_node(num_cpus=1, ray_client_server_port=door)
         for each in list(cluster.worker_nodes):
             cluster.remove_node(each, allow_graceful=False)
         node = cluster.add_node(num_cpus=2)
         cluster.wait_for_nodes()
         said = {
             "address": cluster.address,
+            "door": f"127.0.0.1:{door}",
             "gcs": _pid(cluster.head_node, "gcs_server"),
             "raylet": _pid(node, "raylet"),
         }
         print(json.dumps(said), flush=True)  # noqa: T201 -- whoever asked reads it
     cluster.shutdown()
+
+
+def _free_port():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
 
 
 def _pid(node, name):

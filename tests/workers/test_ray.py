@@ -123,6 +123,14 @@ def test_all_workers_are_of_use_and_tell_as_one_process(cluster, place, whole):
     assert place.bytes_of("three") == whole[0]
 
 
+def test_a_cluster_is_reached_from_outside(cluster, place, whole):
+    """Through its Ray client server, by a process that is no node of it."""
+    pytest.importorskip("grpc")
+    said = place.run("outside", f"ray://{cluster.door}")
+    assert said == (0, whole[1], "")
+    assert place.bytes_of("outside") == whole[0]
+
+
 def test_killed_workers_are_replaced(cluster, place, whole):
     """What they had at hand is done by others."""
     process = place.begin("killed", cluster.spec)
