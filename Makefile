@@ -116,7 +116,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server --extra postgres
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
-		--extra models --extra ray
+		--extra models --extra openai --extra ray
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
 		--constraints requirements/dev.txt --group $$each --extra openai --extra server || exit 1; done

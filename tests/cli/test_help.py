@@ -41,7 +41,7 @@ COMMANDS = {
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --reranker "
-    "--threads --stop-jobs --log-format",
+    "--threads --workers --stop-jobs --log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "

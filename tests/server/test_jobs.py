@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 import clew
+from clew import errors
 from clew.index import Settings
 from clew.loading import Specs
 from clew.server.indexes import Indexes
@@ -240,6 +241,30 @@ def test_a_server_that_stops(jobs_home, stop_jobs):
         assert job["state"] == "done"
         assert job["attempt"] == (2 if stop_jobs else 1)
         assert job["result"]["n_documents"] == len(MANY)
+
+
+def test_jobs_have_workers(jobs_home):
+    """As many processes as the server says, with the same result."""
+    found = []
+    for workers in (1, 2):
+        with jobs_home.client(workers=workers) as client:
+            job = upload(client, MANY, wait=60).json()
+            assert job["state"] == "done"
+            assert ("workers" in job["result"]["usage"]["seconds"]) == (workers > 1)
+            found.append(contents(jobs_home))
+            assert client.delete(f"{API}/indexes/notes").status_code == 204
+            assert client.post(f"{API}/indexes", json={"name": "notes"}).status_code == 201
+    assert found[0] == found[1]
+
+
+def test_a_job_whose_workers_cannot_be_reached_fails(jobs_home):
+    """In the sentence that the command line tells, with Ray and without it."""
+    with jobs_home.client(workers="ray:127.0.0.1:9") as client:
+        job = upload(client, NOTES, wait=60).json()
+    assert job["state"] == "failed"
+    assert "Ray cluster" in job["result"]["error"]["message"]
+    with pytest.raises(errors.InputError, match="workers are a number of processes"):
+        replace(jobs_home.settings, workers="many")
 
 
 @pytest.mark.slow

@@ -2,16 +2,18 @@
 
 import random
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import index
+from clew import errors, index, testing
 from clew.index.building import rows_of
 from clew.layers.vectors import embedded_names
 from clew.models.metered import Meter
 from clew.stopping import Stop
+from clew.testing import HashTokenEmbedder
 from tests.index.build import MODELS, create, document, files, scratch
 
 NAMES = ["Ada Quist", "Bo Dahl", "Cape Evans", "Dumont", "Elephant Island", "Fram"]
@@ -33,7 +35,7 @@ class Shuffled:
     def do(self, task, given):
         if task == "names":
             return embedded_names(*given, MODELS.embedder)
-        return rows_of(*given, MODELS, Meter())
+        return rows_of(*given, REFUSING, Meter())
 
 
 class _Later:
@@ -43,13 +45,32 @@ class _Later:
 
     def is_done(self):
         if not self.future.done() and self.workers.random.random() < 0.5:
-            self.future.set_result(self.workers.do(self.task, self.given))
-        return self.future.done()
+            self.do()
+        return self.future.done() and self.future.exception() is None
 
     def result(self):
         if not self.future.done():
-            self.future.set_result(self.workers.do(self.task, self.given))
+            self.do()
         return self.future.result()
+
+    def do(self):
+        try:
+            self.future.set_result(self.workers.do(self.task, self.given))
+        except errors.ModelError as error:
+            self.future.set_exception(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusing(HashTokenEmbedder):
+    """Refuses a text that has a word."""
+
+    def embed_tokens(self, texts):
+        if any("Gunpowder" in text for text in texts):
+            raise errors.ModelError("this embedder refuses Gunpowder")
+        return HashTokenEmbedder.embed_tokens(self, texts)
+
+
+REFUSING = testing.models(Refusing())
 
 
 def texts():
@@ -71,6 +92,27 @@ def test_the_index_is_the_same_to_the_byte(first, then, seed):
                     documents = [document(f"d{i}", text) for i, text in enumerate(texts)]
                     index.add(store, documents, MODELS, workers=workers)
             found.append(files(folder / "index"))
+    assert found[0] == found[1]
+
+
+@given(texts(), st.data(), st.integers(0, 2**32))
+def test_an_error_comes_behind_the_batches_before_it(texts, data, seed):
+    """One of what is read, or of a worker: the same is committed and told as by one process."""
+    documents = [document(f"d{i}", text) for i, text in enumerate([*texts, "Ada came."])]
+    place = data.draw(st.integers(0, len(documents)))
+    wrong = data.draw(st.sampled_from([documents[0], document("x", "Gunpowder is refused.")]))
+    documents.insert(max(place, 1), wrong)
+    found = []
+    for workers in (None, Shuffled(seed)):
+        told = []
+        with scratch() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(index, "BATCH_CHARACTERS", 60)
+            with (
+                create(folder / "index") as store,
+                pytest.raises((errors.InputError, errors.ModelError)) as error,
+            ):
+                index.add(store, documents, REFUSING, workers=workers, on_progress=told.append)
+            found.append((files(folder / "index"), told, str(error.value)))
     assert found[0] == found[1]
 
 

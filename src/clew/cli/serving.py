@@ -93,6 +93,12 @@ def _home(home: Path | None) -> Path:
     help="Searches and answers at one time; others wait.",
 )
 @click.option(
+    "--workers",
+    default="1",
+    metavar="N|RAY",
+    help="Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
+)
+@click.option(
     "--stop-jobs",
     is_flag=True,
     help="End jobs with the server, behind what they have at hand; the next server goes on.",
@@ -117,6 +123,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
     reranker: str | None,
     threads: int,
     *,
+    workers: str,
     stop_jobs: bool,
     log_format: str,
 ) -> None:
@@ -142,6 +149,7 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         threads=threads,
         root_path=root_path,
         stop_jobs=stop_jobs,
+        workers=workers,
     )
 
     def tell(address: str, names: Sequence[str]) -> None:

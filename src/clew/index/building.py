@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.errors import RecipeMismatch
+from clew.errors import ClewError, RecipeMismatch
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
@@ -43,7 +43,9 @@ class Rows:
 class Pending(Protocol):
     """A task that a worker was given."""
 
-    def is_done(self) -> bool: ...
+    def is_done(self) -> bool:
+        """Say whether the result is there; an error is not one, and comes where it is asked for."""
+        ...
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         """Return what the task returned, once it is done; raise what it raised.
@@ -147,10 +149,12 @@ def built_by(
     """Yield batches with their rows, in order; each must be committed before the next is taken.
 
     Batches of `most` characters are at hand, and the one that goes beyond. Where `stop` is asked
-    for, the batch that is next is the last.
+    for, the batch that is next is the last. An error, of what is read or of a worker, is raised
+    once all batches before it are committed, as where there are no workers.
     """
     at_hand: deque[_AtHand] = deque()
     claimed: set[str] = set()  # keys whose vectors batches at hand will bring
+    batches = _Until(batches)
     while not stop.is_asked:
         while sum(each.size for each in at_hand) < most and not stop.is_asked:
             if (batch := next(batches, None)) is None:
@@ -160,6 +164,7 @@ def built_by(
             rows = workers.submit("rows", documents, dict(store.recipe))
             at_hand.append(_AtHand(batch, documents, rows))
         if not at_hand:
+            batches.close()
             return
         _name(at_hand, claimed, workers, store, meter)
         first = at_hand.popleft()
@@ -169,6 +174,27 @@ def built_by(
             found = first.names.result()
         yield first.batch, _batch(first.documents, first.rows, first.unnamed, found)
         claimed.difference_update(first.claimed)
+
+
+class _Until(Iterator[Hashed]):
+    """Batches until one cannot be read; why not is raised at the close."""
+
+    def __init__(self, batches: Iterator[Hashed]) -> None:
+        self._batches = batches
+        self._error: ClewError | None = None
+
+    def __next__(self) -> Hashed:
+        if self._error is not None:
+            raise StopIteration
+        try:
+            return next(self._batches)
+        except ClewError as error:
+            self._error = error
+            raise StopIteration from error
+
+    def close(self) -> None:
+        if self._error is not None:
+            raise self._error
 
 
 def _name(

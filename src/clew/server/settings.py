@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.loading import Specs
+from clew.workers import workers_of
 
 if TYPE_CHECKING:
     from clew.models.prices import Price
@@ -46,10 +47,12 @@ class ServerSettings:
     jobs: int = 2  # at one time, of different indexes; others wait
     job_grace_s: float = 20.0  # for a job that is cancelled, before it is ended at once
     stop_jobs: bool = False  # with the server; else they go on, and the next server follows them
+    workers: int | str = 1  # of each job that indexes, as `clew.Index.add` takes them
 
     def __post_init__(self) -> None:
         for name in self.indexes:
             check_name(name)
+        workers_of(self.workers)
         if self.root_path and not _ROOT_PATH.fullmatch(self.root_path):
             raise InputError(f"a root path is such as '/clew', not {self.root_path!r:.80}")
 

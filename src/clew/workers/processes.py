@@ -104,7 +104,7 @@ class _Task:
         return self._future.done() and not isinstance(self._future.exception(), BrokenExecutor)
 
     def is_done(self) -> bool:
-        return self._future.done()
+        return self._future.done() and self._future.exception() is None
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         while True:

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import MissingExtra, ModelError
+from clew.errors import ClewError, MissingExtra, ModelError
 from clew.workers import tasks
 
 if TYPE_CHECKING:
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
 
 _REACH_S = 10
 _TRIES = 20  # of a task whose process or node ended
+LOOK_S = 5.0  # how often the head of the cluster is looked for
+GONE_S = 40.0  # before it is given up; after a minute Ray would end this process
 
 
 class RayWorkers:
@@ -37,24 +45,28 @@ class RayWorkers:
         import ray
 
         self._ray = ray
-        address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
         self._was_there = ray.is_initialized()
+        self._looked = self._seen = time.monotonic()
+        self._address = ""
         try:
+            self._address = _address(spec)
             if not self._was_there:
-                _reach(address)
-                ray.init(
-                    address=address or "auto", log_to_driver=False, logging_level=logging.ERROR
-                )
+                _reach(self._address)
+                with _kept_handler():
+                    ray.init(
+                        address=self._address, log_to_driver=False, logging_level=logging.ERROR
+                    )
+                _be_silent(ray)
             self._n = int(ray.cluster_resources().get("CPU", 0))
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            where = address or "of this machine"
+            where = self._address or "of this machine"
             raise ModelError(
                 f"the Ray cluster {where} cannot be reached ({_first(error)}): start one with"
                 f" 'ray start --head', or name its address"
             ) from error
         if not self._n:
             raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
-        self._run = ray.remote(num_cpus=1, max_retries=_TRIES)(tasks.run)
+        self._run = ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
         self._named = ray.put(specs)
 
     @property
@@ -63,7 +75,27 @@ class RayWorkers:
 
     def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        return _Task(self._ray, self._run.remote(self._named, task, given))
+        return _Task(self, self._ray, self._run.remote(self._named, task, given))
+
+    def look(self) -> None:
+        """Look for the head of the cluster, now and then.
+
+        Raises ModelError where it has been gone for a while.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK_S:
+            return
+        self._looked = now
+        try:
+            _reach(self._address)
+            self._seen = now
+        except OSError as error:
+            if now - self._seen >= GONE_S:
+                raise ModelError(
+                    f"the head of the Ray cluster {self._address} is gone ({_first(error)}): run"
+                    f" the same command again, which goes on, once there is a cluster or without"
+                    f" one"
+                ) from error
 
     def close(self) -> None:
         """Leave the cluster, which goes on; tasks that it has at hand end."""
@@ -71,20 +103,39 @@ class RayWorkers:
             self._ray.shutdown()
 
 
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What a task returns instead of an error: those that are raised Ray writes on stderr."""
+
+    error: ClewError
+
+
+def _run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+    """Do a task on a node."""
+    try:
+        return tasks.run(specs, task, given)
+    except ClewError as error:
+        return _Failed(error)
+
+
 class _Task:
     """A task, wherever it is done."""
 
-    def __init__(self, ray: Any, reference: Any) -> None:  # noqa: ANN401 -- a module and what it gives
+    def __init__(self, workers: RayWorkers, ray: Any, reference: Any) -> None:  # noqa: ANN401 -- a module and what it gives
+        self._workers = workers
         self._ray = ray
         self._reference = reference
+        self._is_well = True
 
     def is_done(self) -> bool:
-        done, _ = self._ray.wait([self._reference], timeout=0, fetch_local=False)
-        return bool(done)
+        return self._is_well and self._is_ready(0) and self._has_result()
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         try:
-            return self._ray.get(self._reference)
+            self._workers.look()
+            while not self._is_ready(LOOK_S):
+                self._workers.look()
+            found = self._ray.get(self._reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
@@ -92,13 +143,59 @@ class _Task:
                 f"the Ray cluster did not do its work ({_first(error)}): see 'ray status', and run"
                 f" the same command again, which goes on"
             ) from error
+        if isinstance(found, _Failed):
+            raise found.error
+        return found
+
+    def _is_ready(self, seconds: float) -> bool:
+        """Wait so long for the task's end, which may be an error."""
+        done, _ = self._ray.wait([self._reference], timeout=seconds)
+        return bool(done)
+
+    def _has_result(self) -> bool:
+        try:
+            self._is_well = not isinstance(self._ray.get(self._reference), _Failed)
+        except (self._ray.exceptions.RayError, ConnectionError):
+            self._is_well = False
+        return self._is_well
+
+
+def _address(spec: str) -> str:
+    """Return the address of a cluster; where none is named, that which Ray would take.
+
+    Raises ConnectionError where there is none.
+    """
+    if spec.startswith("ray://"):
+        return spec
+    named = spec.removeprefix("ray").removeprefix(":") or os.environ.get("RAY_ADDRESS", "")
+    if named not in {"", "auto"}:
+        return named
+    from ray._private.services import canonicalize_bootstrap_address_or_die
+
+    return str(canonicalize_bootstrap_address_or_die("auto"))
+
+
+@contextmanager
+def _kept_handler() -> Iterator[None]:
+    """Leave SIGTERM to whoever had it before the block: Ray would end this process at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _be_silent(ray: Any) -> None:  # noqa: ANN401 -- a module
+    """Keep Ray from writing on standard output that a process ended: its task is done again."""
+    ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 -- Ray has no other switch
 
 
 def _reach(address: str) -> None:
     """Raise OSError where nobody listens at an address: Ray would end this process for that."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
-        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
 
 
 def _first(error: BaseException) -> str:

@@ -109,6 +109,7 @@ class Jobs:
             "folder": str(folder.resolve()),
             "specs": asdict(self._settings.specs),
             "prices": None if self._settings.prices is None else dict(self._settings.prices),
+            "workers": self._settings.workers,
         }
 
     # -- the driver ---------------------------------------------------------------------------

@@ -130,6 +130,7 @@ def _worked(
             uploads=home / "files" / job.name,
             name=job.name,
             budget=budget,
+            workers=job.run.get("workers", 1),  # which jobs of earlier releases lack
             stop=stop,
             tell=lambda kind, data: queue.tell(job.id, kind, _shown(data, home)),
         )

@@ -42,6 +42,7 @@ class JobTask:
     uploads: Path  # the folder of the index's uploaded files
     name: str  # of the index
     budget: Budget
+    workers: int | str
     stop: Stop
     tell: Callable[[str, Mapping[str, Any]], None]
 
@@ -106,6 +107,7 @@ def _add(
         budget=task.budget,
         progress=progress,
         stop=task.stop,
+        workers=task.workers,
         **options.extraction(),
         **more,
     )
