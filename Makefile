@@ -21,16 +21,19 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: $(ADAPTERS) test-adapters help demo serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(DEMO)/ready ## index a few documents and ask about them, without a key
 	@$(DEMO)/bin/python examples/demo.py
+
+demo-cluster: .venv-cluster/ready ## the same on PostgreSQL, an S3 server, a Ray cluster of two nodes and two servers
+	@.venv-cluster/bin/python examples/cluster.py
 
 serve: .venv-serve/ready ## serve an index of the example corpus, on this machine alone
 	@test -e polar.clew || .venv-serve/bin/clew index examples/polar --into polar.clew
@@ -117,6 +120,8 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra watch --extra eval --extra server --extra postgres
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
 		--extra models --extra openai --extra ray
+	@$(LOCK) --output-file requirements/cluster.txt --constraints requirements/dev.txt --group cluster \
+		--extra models --extra openai --extra server --extra postgres --extra ray
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
 	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
 		--constraints requirements/dev.txt --group $$each --extra openai --extra server || exit 1; done
