@@ -7,6 +7,7 @@ types is what one types on machines of one's own, with other addresses.
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
@@ -35,6 +36,7 @@ QUESTION = "In which town was the man born who built Nansen's ship Fram?"
 NEW = "The Gunnhild beacon on Cape Lund was lit for the first time in 1931, by Mira Toll."
 NEW_QUESTION = "Who lit the Gunnhild beacon?"
 WIDTH = 100
+LAYERS = {"document": "documents", "chunk": "chunks", "sentence": "sentences", "entity": "entities"}
 KEYS = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demo", "AWS_REGION": "us-east-1"}
 
 
@@ -101,13 +103,14 @@ def write(place: str) -> float:
     """Add a document by a job of a server, and return when that was done."""
     document = clew.Document(id="gunnhild-beacon", text=NEW, title="Gunnhild beacon")
     with Client(place) as client:
-        client.index(INDEX).add([document])
+        client.index(INDEX).add([document], wait=math.inf)
     return time.monotonic()
 
 
 def until_found(client: Client, since: float) -> float:
     """Return after how many seconds a server has the new document."""
-    while "gunnhild-beacon" not in {hit.document_id for hit in client.index(INDEX).search(NEW_QUESTION).hits}:
+    index = client.index(INDEX)
+    while "gunnhild-beacon" not in {hit.document_id for hit in index.search(NEW_QUESTION).hits}:
         time.sleep(0.02)
     return time.monotonic() - since
 
@@ -115,14 +118,9 @@ def until_found(client: Client, since: float) -> float:
 def show_what_is_where(place: str) -> None:
     """Print how much of the index is in the database and in the bucket."""
     with clew.open(place) as index:
-        layers = ", ".join(f"{n:,} {name}s" for name, n in sizes(index).items())
-    print(f"\nThe index holds {layers}.")
-
-
-def sizes(index: clew.Index) -> dict[str, int]:
-    """Return how many rows some layers have."""
-    found = index.show()["layers"]
-    return {name: found[name] for name in ("document", "chunk", "sentence", "entity")}
+        held = index.show()
+    layers = ", ".join(f"{held['layers'][layer]:,} {name}" for layer, name in LAYERS.items())
+    print(f"\nIn PostgreSQL and S3: {layers}; generation {held['generation']}.")
 
 
 # -- what runs around it --------------------------------------------------------------------------
@@ -199,14 +197,17 @@ def held(
     command: list[str], environment: dict[str, str] | None = None, *, errors: bool = False
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a process until the block ends."""
-    with subprocess.Popen(  # noqa: S603 -- our own
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    ) as process, closing(process.stdin or sys.stdin):
+    with (
+        subprocess.Popen(  # noqa: S603 -- our own
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        ) as process,
+        closing(process.stdin or sys.stdin),
+    ):
         try:
             yield process
         finally:
@@ -245,6 +246,7 @@ def module(command: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def shown(command: list[str] | tuple[str, ...]) -> str:
+    """Return a command as one types it."""
     return " ".join(shlex.quote(word) for word in command)
 
 

@@ -83,14 +83,14 @@ class Objects:
             raise self._failed("cannot be written", error) from error
         trim(keep=self.folder / name)
 
-    def read(self, name: str) -> MappedSegment:
+    def read(self, name: str, waits: Sequence[float] = _WAITS_S) -> MappedSegment:
         """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
 
         Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
         StoreError where it cannot be had.
         """
         for _ in range(_TRIES):  # another process may delete the copy right now
-            path = self.get(name)
+            path = self.get(name, waits)
             try:
                 return segments.read(path, mend=partial(self.mend, name))
             except MissingSegment:

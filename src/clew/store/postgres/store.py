@@ -16,6 +16,7 @@ from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
+from clew.store.segments import MissingSegment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,6 +105,12 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         self._catalogue.note_used(file)
 
     def _arrays(self, name: str) -> Arrays:
+        try:
+            return self._objects.read(object_of(name), waits=())
+        except MissingSegment:
+            # Gone with a generation that another one replaced? Else it is not to be seen yet.
+            if all(name != segment.name for segment in self._seen_by_readers.segments()):
+                raise
         return self._objects.read(object_of(name))
 
     def _sweep(self) -> None:
