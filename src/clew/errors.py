@@ -9,6 +9,7 @@
     ├── StoreError             the index folder cannot be used as asked
     │   ├── NotAnIndex         nothing there, or something else
     │   ├── IndexLocked        another process is writing
+    │   ├── StoreUnavailable   a database or storage does not answer
     │   ├── RecipeMismatch     it was built with other models or settings
     │   └── DamagedIndex       a file is missing or does not fit
     ├── BudgetSpent            the next request to a model might exceed the budget
@@ -90,6 +91,10 @@ class NotAnIndex(StoreError):
 
 class IndexLocked(StoreError):
     """Another process is writing to the index."""
+
+
+class StoreUnavailable(StoreError):
+    """The database or the object storage of an index does not answer now."""
 
 
 class RecipeMismatch(StoreError):

@@ -17,6 +17,7 @@ _STATUS: tuple[tuple[type[ClewError], int, str], ...] = (
     (errors.MissingLayer, HTTPStatus.CONFLICT, "missing_layer"),
     (errors.NotAnIndex, HTTPStatus.NOT_FOUND, "not_an_index"),
     (errors.IndexLocked, HTTPStatus.CONFLICT, "index_locked"),
+    (errors.StoreUnavailable, HTTPStatus.SERVICE_UNAVAILABLE, "store_unavailable"),
     (errors.RecipeMismatch, HTTPStatus.CONFLICT, "recipe_mismatch"),
     (errors.DamagedIndex, HTTPStatus.INTERNAL_SERVER_ERROR, "damaged_index"),
     (errors.StoreError, HTTPStatus.INTERNAL_SERVER_ERROR, "store_error"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api import open_index
-from clew.errors import InputError, NotAnIndex
+from clew.errors import InputError, NotAnIndex, StoreUnavailable
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.queue import JobQueue
 from clew.server.settings import check_name
@@ -37,13 +37,15 @@ class Indexes:
         self._settings = settings
         self._books = books
         self._open: dict[str, Index] = {}
+        self._known: dict[str, Path] = dict(settings.indexes)
         self._lock = threading.Lock()
 
     def folders(self) -> dict[str, Path]:
         """Return the folder of each index, by name."""
         own = self._books.rows("SELECT name, folder FROM own_index ORDER BY name")
         made = {name: self._place(folder) for name, folder in own}
-        return dict(sorted({**made, **self._settings.indexes}.items()))
+        self._known = dict(sorted({**made, **self._settings.indexes}.items()))
+        return self._known
 
     def _place(self, written: str) -> Path:
         """Return the folder of an index that was made here: one of the home, or of an address."""
@@ -168,11 +170,16 @@ class Indexes:
         shutil.rmtree(self.files(name), ignore_errors=True)
 
     def without_paths(self, text: str) -> str:
-        """Return a text that names indexes and not their folders, for who is no admin."""
-        for name, folder in self.folders().items():
-            for path in {str(folder), str(folder.resolve())}:
+        """Return a text that names indexes and not where they are, for who is no admin."""
+        with suppress(StoreUnavailable):  # which may be what the text tells of
+            self.folders()
+        for name, folder in self._known.items():
+            for path in {opening.shown(folder), str(folder), str(folder.resolve())}:
                 text = text.replace(path, name)
-        return text.replace(str(self._settings.home), "the server's home")
+        home = self._settings.home
+        for path in (opening.shown(home), str(home)):
+            text = text.replace(path, "the server's home")
+        return text
 
     def files(self, name: str) -> Path:
         """Return the folder of the files that were uploaded into an index."""

@@ -13,7 +13,8 @@ from clew.server.books import Books
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 from clew.server.spending import KeySpending
-from clew.store.opening import folder_of
+from clew.store.opening import folder_of, shown
+from clew.store.postgres.connection import Lost
 
 BASE = "http://localhost:8765"
 API = "/api/v1"
@@ -103,3 +104,25 @@ def test_jobs_run_where_their_files_are(homes):
         assert [job.id for job in queues[1].listed(None)[0]] == ["2", "1"]
         assert queues[1].listed([])[1] == 0
         assert queues[1].cancel("2").state == "cancelled"
+
+
+def test_while_postgresql_is_away(homes, monkeypatch):
+    """A request gets 503 and one sentence, which tells who is no admin no address."""
+    with ExitStack() as stack:
+        books = Books(homes[0])
+        stack.callback(books.close)
+        _, text = Keys(books).add("reader", KeyOptions())
+        client = stack.enter_context(server(homes[0]))
+        headers = {"Authorization": f"Bearer {text}"}
+        assert client.get(f"{API}/indexes", headers=headers).status_code == 200
+
+        def away(*_):
+            raise Lost(f"PostgreSQL does not answer at {shown(homes[0])} (gone): try again")
+
+        monkeypatch.setattr("clew.server.indexes.Indexes.folders", away)
+        reply = client.get(f"{API}/indexes/notes", headers=headers)
+        assert reply.status_code == 503
+        assert reply.json()["error"] == {
+            "code": "store_unavailable",
+            "message": "PostgreSQL does not answer at the server's home (gone): try again",
+        }

@@ -116,13 +116,17 @@ class Jobs:
 
     async def drive(self) -> None:
         """Look after the jobs until this is cancelled."""
+        told = ""
         while True:
             self._changed = anyio.Event()
             is_busy = False
             try:
                 is_busy = await run_sync(self.step)
-            except (ClewError, OSError):  # such as a full disk: the next look may go well
-                _log.exception("jobs cannot be looked after")
+                told = ""
+            except (ClewError, OSError) as error:  # such as a full disk: the next look may go well
+                if told != type(error).__name__:
+                    _log.exception("jobs cannot be looked after: trying again")
+                told = type(error).__name__
             with anyio.move_on_after(_BUSY_S if is_busy else _IDLE_S):
                 await self._changed.wait()
 

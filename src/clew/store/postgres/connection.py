@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import DamagedIndex, InputError, StoreError
+from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
 
 try:
     import psycopg
@@ -66,7 +66,7 @@ class Found:
         return self._rows[0][0] if self._rows else None
 
 
-class Lost(StoreError):
+class Lost(StoreUnavailable):
     """The connection ended, or could not be made."""
 
 

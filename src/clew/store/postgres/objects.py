@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import DamagedIndex, InputError, StoreError
+from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
 from clew.private import make_folder, make_inner_folder, open_file
 from clew.store import segments
 from clew.store.postgres.address import cache_root
@@ -201,7 +201,7 @@ class Objects:
     def _failed(self, what: str, error: Exception) -> StoreError:
         reason = str(error).partition("\n\nDebug source")[0]
         reason = " ".join(reason.split())
-        return StoreError(
+        return StoreUnavailable(
             f"files in {self._shown} {what} ({reason:.300}): see that it answers and that its keys"
             f" are in the environment, and try again; what was committed is kept"
         )
