@@ -1194,6 +1194,7 @@ class Index:
             return snapshot
         return filtered.get(chosen, lambda: _among(snapshot, chosen))
 
+    @checked
     def follow(self, every_s: float = _FOLLOW_S) -> None:
         """Open new generations beside the questions from now on, which do not wait for them.
 
@@ -1208,6 +1209,7 @@ class Index:
         if self._snapshot is not None:
             self.catch_up()
 
+    @checked
     def catch_up(self, generation: int = 0) -> int:
         """Let what reads be of the newest generation from now on, and return that.
 

@@ -53,6 +53,8 @@ checked = arguments.checked(
         "context_tokens": arguments.whole(1),
         "answer_tokens": arguments.whole(1),
         "probe": arguments.whole(0),
+        "generation": arguments.whole(0),
+        "every_s": arguments.number(0),
         "core": arguments.number(0, 1),
         "min_support": arguments.number(0, 1),
         "name_weight": arguments.number(0),
