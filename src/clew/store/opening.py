@@ -54,8 +54,12 @@ def folder_of(place: str | Path) -> Path:
 
     Raises InputError for an address that cannot be read, StoreError where no folder can be made.
     """
-    if not isinstance(place, str) or not address.is_address(place):
+    if not isinstance(place, str) or "://" not in place:
         return Path(place)
+    if not address.is_address(place):
+        raise InputError(
+            f"an index is a folder, or {address.FORM}; {place.partition('://')[0]}:// is neither"
+        )
     folder = address.parse(place).folder
     spec = f"{_POSTGRES}:{place}"
     if named_in(folder) != spec:

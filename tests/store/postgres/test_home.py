@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from starlette.testclient import TestClient
 
+from clew.errors import InputError
 from clew.models.budget import Bill
 from clew.server import ServerSettings, application
 from clew.server.alive import Alive, is_alive
@@ -126,3 +127,9 @@ def test_while_postgresql_is_away(homes, monkeypatch):
             "code": "store_unavailable",
             "message": "PostgreSQL does not answer at the server's home (gone): try again",
         }
+
+
+def test_other_addresses_are_no_folders():
+    """An index is a folder or in PostgreSQL; what looks like another address makes no folder."""
+    with pytest.raises(InputError, match="an index is a folder, or postgresql://.*; mysql:// is"):
+        folder_of("mysql://db.example/x/y")

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from clew.errors import InputError
 
 SCHEMES = ("postgresql://", "postgres://")
-_FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX"
+FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 _OBJECTS = "objects"
 _ADDRESS = re.compile(r"[a-z0-9]+://")
@@ -116,7 +116,7 @@ def cache_root() -> Path:
 
 def _other_form(text: str) -> InputError:
     return InputError(
-        f"an address of PostgreSQL is {_FORM}, not {_public(text)}: INDEX has letters, digits, '_',"
+        f"an address of PostgreSQL is {FORM}, not {_public(text)}: INDEX has letters, digits, '_',"
         f" '.' and '-', 48 at the most, and what else is special in a user or a password is"
         f" written with percent signs, such as %2F for '/'"
     )

@@ -148,8 +148,8 @@ class Connection:
             return StoreError(f"{where} has no room ({reason}): free some, and try again")
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
             return Lost(
-                f"PostgreSQL does not answer at {where} ({reason}): see that it runs, and try"
-                f" again; what was committed is kept"
+                f"PostgreSQL does not answer at {where} ({reason}): see that it runs, and that"
+                f" database, user and password are right; what was committed is kept"
             )
         return StoreError(f"{where} cannot be used ({reason})")
 
