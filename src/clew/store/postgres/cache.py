@@ -22,7 +22,7 @@ class SharedCache(FileCache):
 
     def __init__(self, objects: Objects, catalogue: PostgresCatalogue) -> None:
         super().__init__(objects.folder)
-        self._objects = objects
+        self.objects = objects
         self._catalogue = catalogue
 
     def names(self) -> list[str]:
@@ -54,7 +54,7 @@ class SharedCache(FileCache):
             # Listed before it is there, and again in case that it was dropped meanwhile: whatever
             # is in the storage is listed.
             self._catalogue.add_cached(name, generation)
-            self._objects.put(_object(name, generation), path)
+            self.objects.put(_object(name, generation), path)
             self._catalogue.add_cached(name, generation)
             self._forget(name, before=generation)
 
@@ -69,20 +69,20 @@ class SharedCache(FileCache):
 
     def forget(self, name: str, generation: int) -> None:
         """Delete what is cached, here and in the storage."""
-        self._objects.delete([_object(name, generation)])
+        self.objects.delete([_object(name, generation)])
         self._catalogue.drop_cached(name, generation)
 
     def _take(self, name: str, generation: int) -> None:
         """Have a copy here of what is listed."""
         if not self._path(name, generation).exists() and (name, generation) in self._listed():
             with suppress(StoreError):  # it is computed, then
-                self._objects.get(_object(name, generation), waits=())
+                self.objects.get(_object(name, generation), waits=())
 
     def _read(self, path: Path) -> Arrays:
         if not path.exists():
             return super()._read(path)
         try:
-            return self._objects.read(f"{FOLDER}/{path.name}")
+            return self.objects.read(f"{FOLDER}/{path.name}")
         except StoreError as error:
             raise DamagedIndex(str(error)) from error
 

@@ -34,8 +34,8 @@ _OWN_TABLES = (
 class PostgresCatalogue(Catalogue):
     """One session on the tables of an index.
 
-    A session that ends is opened anew where that changes nothing: outside a transaction, without
-    the writer's lease, and at the generation that it was frozen at.
+    A session that ends is opened anew where that changes nothing: outside a transaction, and at
+    the generation that it was frozen at. The writer's lease is lost with it.
     """
 
     def __init__(self, address: IndexAddress) -> None:
@@ -124,8 +124,8 @@ class PostgresCatalogue(Catalogue):
 
     def _reopened(self) -> bool:
         """Open a session anew that ended, where that changes nothing; say whether it was."""
-        if self._depth or self.is_writer:
-            self.is_writer = False
+        self.is_writer = False  # the lease ended with the session
+        if self._depth:
             return False
         self._connection.close()
         self._connection = Connection(self.address)
@@ -145,7 +145,7 @@ class PostgresCatalogue(Catalogue):
     def transaction(self) -> Iterator[None]:
         with self._lock:
             if not self._depth:
-                self._all("SELECT 1")  # opens a session anew that ended meanwhile
+                self._see_that_it_answers()
             self._depth += 1
             try:
                 with self._connection.transaction():
@@ -153,6 +153,16 @@ class PostgresCatalogue(Catalogue):
             finally:
                 self._depth -= 1
                 self.is_writer = self.is_writer and not self._connection.is_lost
+
+    def _see_that_it_answers(self) -> None:
+        """Open a session anew that ended meanwhile, unless it held the lease."""
+        was_writer = self.is_writer
+        self._all("SELECT 1")
+        if was_writer and not self.is_writer:
+            raise StoreError(
+                f"the connection to {self.place} ended, and with it the right to write: run the"
+                f" same command again; what was committed is kept"
+            )
 
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
