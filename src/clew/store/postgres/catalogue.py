@@ -237,6 +237,13 @@ class PostgresCatalogue(Catalogue):
         """Let PostgreSQL use the room of deleted rows again, and so overwrite their texts."""
         self._all("VACUUM document, entity, term")
 
+    def size_bytes(self) -> int:
+        """Return how many bytes the tables of the index have."""
+        tables = "FROM pg_tables WHERE schemaname = ?"
+        size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))"
+        [(found,)] = self._all(f"SELECT {size} {tables}", (self.address.schema,))
+        return int(found or 0)
+
     def cached(self) -> list[tuple[str, int]]:
         """Return the name and the generation of each cached object."""
         return self._all("SELECT name, generation FROM cached ORDER BY name, generation")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.address import IndexAddress
 
 # A host that is gone is noticed within half a minute, by both sides.
-_LIBPQ = {
+LIBPQ = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5",
     "keepalives_count": "4", "tcp_user_timeout": "30000", "application_name": "clew",
 }  # fmt: skip
@@ -84,7 +84,7 @@ class Connection:
         self._changed = 0
         with self._told():
             given = psycopg.conninfo.conninfo_to_dict(address.database)
-            options: dict[str, Any] = {**_LIBPQ, **given}
+            options: dict[str, Any] = {**LIBPQ, **given}
             self._session = psycopg.connect(**options, autocommit=True)
             self._finalizer = weakref.finalize(self, self._session.close)
             self._finalizer.atexit = False

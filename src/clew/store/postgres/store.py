@@ -14,16 +14,18 @@ from clew.store import schema, segments
 from clew.store.postgres.address import IndexAddress, parse
 from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
+from clew.store.postgres.check import damages
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
+    from clew.store.check import Damage
     from clew.store.segments import Arrays, Blocks
-    from clew.types import Scalar
+    from clew.types import Document, Scalar
 
 
 _APPEARS_S = 3600  # how long an upload may go on of a process that lost its lease
@@ -49,6 +51,19 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         """Make an index, or open the one that is there. Raises InputError, StoreError."""
         PostgresCatalogue.create(address, recipe).close()
         return cls(address)
+
+    cache: SharedCache
+
+    def frozen(self) -> PostgresCatalogue:
+        """Open the catalogue once more, at the newest generation."""
+        return self._frozen()
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the index has in the database and the object storage."""
+        names = [object_of(segment.name) for segment in self._catalogue.segments()]
+        names += [self.cache.object_of(*each) for each in self.cache.listed()]
+        return self._catalogue.size_bytes() + sum(map(self._objects.size, names))
 
     def _frozen(self) -> PostgresCatalogue:
         catalogue = PostgresCatalogue(self._catalogue.address)
@@ -146,6 +161,11 @@ class PostgresKind:
     def open(self, place: str) -> PostgresStore:
         """Open the index there. Raises NotAnIndex where there is none."""
         return PostgresStore(parse(place))
+
+    def damages(self, place: str, hash_of: Callable[[Document], str]) -> list[Damage]:
+        """Return what is damaged in the index there. Raises NotAnIndex where there is none."""
+        with self.open(place) as store:
+            return damages(store, hash_of)
 
 
 KIND = PostgresKind()
