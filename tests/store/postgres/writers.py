@@ -121,6 +121,22 @@ def pay(address, path):
         assert time.monotonic() < until
 
 
+def add_one(address, number):
+    """Add one document to an index that may not be there yet, while others do the same."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with suppress(IndexLocked), clew.open(address, models=models()) as found:
+            return found.add(documents()[number : number + 1])
+        time.sleep(0.05)
+    raise AssertionError("it was locked all the time")
+
+
+def read_often(address, expected):
+    """Read an index again and again, while others delete its copies."""
+    for _ in range(3):
+        assert left(address)[1] == expected
+
+
 def recorded(address):
     """Return the keys of the replies that the ledger of an index has."""
     with closing(Connection(parse(address))) as session:

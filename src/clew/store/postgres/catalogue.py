@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from clew.types import Scalar
 
 T = TypeVar("T")
+_TELLING = ["generation", "identity", "numbering"]
+_STATE = "SELECT name, value FROM meta WHERE name = ANY(?) ORDER BY name"
 
 # Keys may be longer than a b-tree takes, and whoever writes adds none twice.
 _BY_HASH = {"entity": "key", "term": "text"}
@@ -167,9 +170,11 @@ class PostgresCatalogue(Catalogue):
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        told = "SELECT value FROM meta WHERE name = ANY(?) ORDER BY name"
-        names = ["generation", "identity", "numbering"]
-        self._frozen_at = tuple(self._connection.execute(told, (names,)).fetchall())
+        self._frozen_at = tuple(self._connection.execute(_STATE, (_TELLING,)).fetchall())
+
+    def state(self) -> dict[str, Any]:
+        """Return the generation, the numbering, and what is another for another index."""
+        return {name: json.loads(value) for name, value in self._all(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
         """Become the one writer, as long as this session lasts. Raises IndexLocked.

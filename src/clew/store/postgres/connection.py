@@ -99,15 +99,15 @@ class Connection:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Found:
         """Run a statement."""
         with self.lock, self._told():
-            cursor = self._session.execute(_native(statement), [_kept(v) for v in values])
+            cursor = self._session.execute(_native(statement), [kept(v) for v in values])
             self._changed = max(cursor.rowcount, 0)
             rows = cursor.fetchall() if cursor.description else []
-        return Found([tuple(_given(value) for value in row) for row in rows])
+        return Found([tuple(given_back(value) for value in row) for row in rows])
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
         with self.lock, self._told(), self._session.cursor() as cursor:
-            cursor.executemany(_native(statement), [[_kept(v) for v in row] for row in rows])
+            cursor.executemany(_native(statement), [[kept(v) for v in row] for row in rows])
             self._changed = max(cursor.rowcount, 0)
 
     def changes(self) -> int:
@@ -172,13 +172,15 @@ def table(definition: str) -> str:
     return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', native)
 
 
-def _kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+def kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    """Return a value as PostgreSQL can keep it."""
     if isinstance(value, str) and (_MARK in value or "\0" in value):
         return value.replace(_MARK, _ITSELF).replace("\0", _NUL)
     return value
 
 
-def _given(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+def given_back(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    """Return the value that was kept."""
     if isinstance(value, Decimal):  # a sum of integers
         return int(value)
     if isinstance(value, str) and _MARK in value:

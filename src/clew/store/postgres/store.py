@@ -54,6 +54,10 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     cache: SharedCache
 
+    @property
+    def generation(self) -> int:
+        return int(self._check_identity(self._seen_by_readers)["generation"])
+
     def frozen(self) -> PostgresCatalogue:
         """Open the catalogue once more, at the newest generation."""
         return self._frozen()
@@ -92,19 +96,22 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     def _check_lease(self) -> None:
         """Raise StoreError where what this session knows is not so any more."""
-        self._check_identity(self._catalogue)
-        known, self._wrote = self._wrote, int(self._catalogue.meta("generation"))
+        state = self._check_identity(self._catalogue)
+        known, self._wrote = self._wrote, int(state["generation"])
         if known is not None and known != self._wrote:
             raise StoreError(
                 f"another process wrote to {self._catalogue.place} while its connection was lost:"
                 f" run the same command again"
             )
 
-    def _check_identity(self, catalogue: PostgresCatalogue) -> None:
-        if catalogue.meta("identity") != self._identity:
-            raise StoreError(
-                f"{catalogue.place} was deleted and made anew since it was opened: open it again"
-            )
+    def _check_identity(self, catalogue: PostgresCatalogue) -> dict[str, Any]:
+        """Return the state of the index. Raises StoreError where it is another one of its name."""
+        state = catalogue.state()
+        if state.get("identity") == self._identity:
+            return state
+        raise StoreError(
+            f"{catalogue.place} was deleted and made anew since it was opened: open it again"
+        )
 
     def _name(self, number: int) -> str:
         return f"{self._catalogue.epoch:04d}-{number:06d}"
