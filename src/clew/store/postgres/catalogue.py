@@ -115,6 +115,19 @@ class PostgresCatalogue(Catalogue):
         values = list(rows)
         self._tried(lambda: self._connection.executemany(statement, values))
 
+    def _among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+        if values:
+            yield from self._all(f"{statement} = ANY(?)", (list(values),))
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._tried(lambda: self._connection.copy(table, rows))
+
+    def set_named(self, rows: Iterable[int]) -> None:
+        self._all("UPDATE entity SET named = 1 WHERE row = ANY(?)", (list(rows),))
+
+    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+        self._all("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
+
     def _tried(self, ask: Callable[[], T]) -> T:
         """Ask, and once again where the session had ended and was opened anew."""
         with self._lock:

@@ -110,6 +110,13 @@ class Connection:
             cursor.executemany(_native(statement), [[kept(v) for v in row] for row in rows])
             self._changed = max(cursor.rowcount, 0)
 
+    def copy(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Add whole rows to a table of ours, many times faster than one by one."""
+        into = f"COPY {name} FROM STDIN"
+        with self.lock, self._told(), self._session.cursor() as cursor, cursor.copy(into) as copy:
+            for row in rows:
+                copy.write_row([kept(value) for value in row])
+
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
         return self._changed
@@ -174,6 +181,8 @@ def table(definition: str) -> str:
 
 def kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
     """Return a value as PostgreSQL can keep it."""
+    if isinstance(value, list):
+        return [kept(each) for each in value]
     if isinstance(value, str) and (_MARK in value or "\0" in value):
         return value.replace(_MARK, _ITSELF).replace("\0", _NUL)
     return value
