@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from clew.store.segments import MappedSegment
 
-_MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
+MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
 _RETRIES: dict[str, Any] = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "120s"}  # of a request
 WAITS_S = (0.1, 0.3, 1.0)  # for an object that is named and is not to be seen yet
@@ -273,7 +273,7 @@ def _sync(path: Path) -> None:
 def _most_bytes() -> int:
     given = os.environ.get("CLEW_CACHE_MB", "")
     if not given:
-        return _MOST_MB << 20
+        return MOST_MB << 20
     if not given.isascii() or not given.isdigit():
         raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {given!r:.40}")
     return int(given) << 20
