@@ -1076,16 +1076,13 @@ class Index:
         return write(self.folder, Path(path))
 
     def check(self) -> list[Damage]:
-        """Look at every byte of an index in a folder; return what is damaged.
+        """Look at every byte of an index; return what is damaged.
 
-        Files that can be computed again are dropped if they are damaged. Raises NotAnIndex where
-        there is no index in the folder, and InputError where another store keeps it.
+        Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
+        every object is downloaded. Raises NotAnIndex where there is no index, and InputError where
+        another package's store keeps it.
         """
-        from clew.store.check import damages
-
-        if opening.named_in(self.folder) is not None:
-            raise InputError(f"{self.shown} is kept by another store, which checks its own files")
-        found = damages(self.folder, index.content_hash)
+        found = opening.damages(self.folder, index.content_hash)
         for each in found:
             if each.is_cached:
                 with suppress(OSError):
@@ -1112,7 +1109,7 @@ class Index:
             return Repaired()
         store, meter = self._writable(), Meter()
         if not isinstance(store, EmbeddedStore):
-            raise InputError(f"{self.shown} is kept by another store, which repairs its own files")
+            raise InputError(opening.repairs_of(self.folder))
         if any(each.file == FILE for each in found):
             done = rebuild(self.folder, store, self.models, meter)
             self.close()

@@ -51,7 +51,7 @@ def describe_index(
     return {
         "folder": shown,
         "generation": snapshot.generation,
-        "size_bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        "size_bytes": _size(folder, store),
         "layers": describe_layers(snapshot),
         "extraction": _extraction(store, snapshot),
         "links": describe_links(snapshot),
@@ -60,6 +60,14 @@ def describe_index(
         "cost": "unknown" if spent is None else _cost(spent),
         "documents": sorted(store.hashes()),
     }
+
+
+def _size(folder: Path, store: Store) -> int:
+    """Return what the store says, where it is not in the folder; else what the files have."""
+    own: int | None = getattr(store, "size_bytes", None)
+    if own is not None:
+        return own
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def describe_layers(snapshot: Snapshot) -> dict[str, int]:

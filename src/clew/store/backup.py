@@ -61,8 +61,9 @@ def write(folder: Path, target: Path) -> Backup:
     """
     zipped = _is_zipped(target)
     _check_target(folder, target)
-    if opening.named_in(folder) is not None:
-        raise InputError(f"{folder} is kept by another store, which has backups of its own")
+    elsewhere = opening.backups_of(folder)
+    if elsewhere:
+        raise InputError(elsewhere)
     try:
         with ExitStack() as stack:
             # Beside the target, so that it can be renamed; killed, only this folder is left.

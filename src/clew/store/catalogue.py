@@ -72,6 +72,16 @@ class Catalogue(ABC):
     def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
 
+    def _among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+        """Yield what a statement gives whose last column is to have one of many values."""
+        for part in _parts(list(values)):
+            yield from self._all(f"{statement} IN ({marks(part)})", part)
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Add whole rows to a table."""
+        if rows:
+            self._many(f"INSERT INTO {table} VALUES ({marks(rows[0])})", rows)
+
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
         """Run the block as one write transaction."""
@@ -137,12 +147,13 @@ class Catalogue(ABC):
         """Add live documents; each replaces the live one of its id."""
         self.kill([d.id for d in documents])
         first = self.count("document")
-        self._many(
-            "INSERT INTO document VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        self._insert(
+            "document",
             [
                 (
                     first + i,
                     d.id,
+                    1,
                     content,
                     d.title,
                     d.source,
@@ -160,9 +171,8 @@ class Catalogue(ABC):
 
     def kill(self, ids: Sequence[str]) -> list[str]:
         """Mark live documents as removed; return the ids that were live."""
-        live = "SELECT row FROM document WHERE id = ? AND live = 1"
-        rows = {i: row for i in dict.fromkeys(ids) for (row,) in self._all(live, (i,))}
-        gone = list(rows)
+        rows = self.rows("document", ids)
+        gone = [i for i in dict.fromkeys(ids) if i in rows]
         self._many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
         if gone:
             self._touch(rows.values())
@@ -208,6 +218,10 @@ class Catalogue(ABC):
             self._make_touched()
             self._all("DELETE FROM touched WHERE generation <= ?", (until,))
             self.set_meta("forgotten", until)
+
+    def ever(self, ids: Sequence[str]) -> set[str]:
+        """Return those ids that a document has, or had since the last compaction."""
+        return {i for (i,) in self._among("SELECT DISTINCT id FROM document WHERE id", ids)}
 
     def revive(self, document_id: str, content: str) -> bool:
         """Bring the removed document of this id and hash back, if there is one."""
@@ -257,35 +271,26 @@ class Catalogue(ABC):
         """Return the content hash of each live document by id, or of some of them."""
         if ids is None:
             return dict(self._all("SELECT id, hash FROM document WHERE live = 1"))
-        found: dict[str, str] = {}
-        for part in _parts(list(ids)):
-            found |= self._all(
-                f"SELECT id, hash FROM document WHERE live = 1 AND id IN ({marks(part)})",
-                part,
-            )
-        return found
+        return dict(self._among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
         found: dict[int, Document] = {}
-        for part in _parts(sorted(set(rows))):
-            for row, checksum, *fields in self._all(
-                f"SELECT row, text_crc32, {columns} FROM document WHERE row IN ({marks(part)})",
-                part,
-            ):
-                try:
-                    found[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
-                except (TypeError, ValueError) as error:
-                    raise DamagedIndex(
-                        f"{self.place} is damaged (document {row}): 'clew check' says more"
-                    ) from error
-                # A page of zeros has the right checksum: the end of a text may be one.
-                if texts and crc32(found[row].text.encode()) != checksum:
-                    raise DamagedIndex(
-                        f"{self.place} is damaged (the text of {found[row].id}): 'clew check' says "
-                        f"what can be restored"
-                    )
+        asked = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
+        for row, checksum, *fields in self._among(asked, sorted(set(rows))):
+            try:
+                found[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
+            except (TypeError, ValueError) as error:
+                raise DamagedIndex(
+                    f"{self.place} is damaged (document {row}): 'clew check' says more"
+                ) from error
+            # A page of zeros has the right checksum: the end of a text may be one.
+            if texts and crc32(found[row].text.encode()) != checksum:
+                raise DamagedIndex(
+                    f"{self.place} is damaged (the text of {found[row].id}): 'clew check' says "
+                    f"what can be restored"
+                )
         missing = next((row for row in rows if row not in found), None)
         if missing is not None:
             raise DamagedIndex(f"{self.place} has no document in row {missing}: index again")
@@ -294,27 +299,14 @@ class Catalogue(ABC):
     def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
         """Return the row of each key that `table` has, of live documents only."""
         column, live = _TABLES[table], "live = 1 AND " if table == "document" else ""
-        found: dict[str, int] = {}
-        for part in _parts(list(keys)):
-            found.update(
-                self._all(
-                    f"SELECT {column}, row FROM {_known(table)} "
-                    f"WHERE {live}{column} IN ({marks(part)})",
-                    part,
-                )
-            )
-        return found
+        asked = f"SELECT {column}, row FROM {_known(table)} WHERE {live}{column}"
+        return dict(self._among(asked, keys))
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
         """Return the key in each of `rows`."""
         column = _TABLES[table]
-        found: dict[int, str] = {}
-        for part in _parts(sorted(set(rows))):
-            found.update(
-                self._all(
-                    f"SELECT row, {column} FROM {_known(table)} WHERE row IN ({marks(part)})", part
-                )
-            )
+        asked = f"SELECT row, {column} FROM {_known(table)} WHERE row"
+        found: dict[int, str] = dict(self._among(asked, sorted(set(rows))))
         missing = next((row for row in rows if row not in found), None)
         if missing is not None:
             raise DamagedIndex(f"{self.place} has no {table} in row {missing}: index again")
@@ -322,13 +314,8 @@ class Catalogue(ABC):
 
     def named(self, keys: Sequence[str]) -> set[str]:
         """Return those entity keys that have a name vector."""
-        found: set[str] = set()
-        for part in _parts(list(keys)):
-            rows = self._all(
-                f"SELECT key FROM entity WHERE named = 1 AND key IN ({marks(part)})", part
-            )
-            found.update(key for (key,) in rows)
-        return found
+        asked = "SELECT key FROM entity WHERE named = 1 AND key"
+        return {key for (key,) in self._among(asked, keys)}
 
     def all_named(self) -> list[int]:
         """Return the rows of all entities that have a name vector."""
@@ -344,11 +331,8 @@ class Catalogue(ABC):
         new = [key for key in keys if key not in found]
         first = self.count(table)
         placed = {key: first + i for i, key in enumerate(new)}
-        extra = ", 0" if table == "entity" else ""
-        self._many(
-            f"INSERT INTO {_known(table)} VALUES (?, ?{extra})",
-            [(row, key) for key, row in placed.items()],
-        )
+        unnamed = (0,) if table == "entity" else ()
+        self._insert(_known(table), [(row, key, *unnamed) for key, row in placed.items()])
         found.update(placed)
         return [found[key] for key in keys]
 
@@ -410,8 +394,7 @@ class Catalogue(ABC):
     def _place(self, rows: Sequence[int]) -> None:
         """Make a temporary table of the old and the new number of each of `rows`."""
         self._all("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
-        numbered = ((int(old), new) for new, old in enumerate(rows))
-        self._many("INSERT INTO place VALUES (?, ?)", numbered)
+        self._insert("place", [(int(old), new) for new, old in enumerate(rows)])
 
 
 def _metadata(document: Document) -> str:

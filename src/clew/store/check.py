@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from clew.store.catalogue import Catalogue
     from clew.types import Document
 
 
@@ -35,20 +36,29 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
 
     Raises NotAnIndex where there is none, or where its database cannot be opened at all.
     """
-    found = [*_of_cache(folder)]
+    found = [*of_cache(folder)]
     with closing(Database(folder)) as database:
         database.freeze()
         found += [Damage(file=FILE, what=each) for each in database.faults()]
-        try:
-            live = {row: document_id for document_id, row in database.live_documents()}
-            found += _of_texts(database, live, hash_of)
-            found += _of_segments(folder, database, live)
-        except DamagedIndex as error:
-            found.append(Damage(file=FILE, what=str(error)))
+        return found + of_generation(folder, database, FILE, hash_of)
+
+
+def of_generation(
+    folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
+) -> list[Damage]:
+    """Return what is damaged in a catalogue, which is called `file`, and its segments."""
+    found: list[Damage] = []
+    try:
+        live = {row: document_id for document_id, row in catalogue.live_documents()}
+        found += _of_texts(catalogue, live, file, hash_of)
+        found += _of_segments(folder, catalogue, live)
+    except DamagedIndex as error:
+        found.append(Damage(file=file, what=str(error)))
     return found
 
 
-def _of_cache(folder: Path) -> Iterator[Damage]:
+def of_cache(folder: Path) -> Iterator[Damage]:
+    """Yield what is damaged of what can be computed again."""
     for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
         fault = next(_faults(path), None)
         if fault is not None:
@@ -56,27 +66,27 @@ def _of_cache(folder: Path) -> Iterator[Damage]:
 
 
 def _of_texts(
-    database: Database, live: dict[int, str], hash_of: Callable[[Document], str]
+    catalogue: Catalogue, live: dict[int, str], file: str, hash_of: Callable[[Document], str]
 ) -> Iterator[Damage]:
     """Yield the documents that are not those whose hash was written beside them."""
-    hashes = database.hashes()
+    hashes = catalogue.hashes()
     for row, document_id in live.items():
         try:
-            [document] = database.documents([row])
+            [document] = catalogue.documents([row])
         except DamagedIndex as error:
-            yield Damage(file=FILE, what=str(error), documents=(document_id,))
+            yield Damage(file=file, what=str(error), documents=(document_id,))
             continue
         written = hashes[document_id]
         if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
             what = "the document is not what was written"
-            yield Damage(file=FILE, what=what, documents=(document_id,))
+            yield Damage(file=file, what=what, documents=(document_id,))
 
 
-def _of_segments(folder: Path, database: Database, live: dict[int, str]) -> Iterator[Damage]:
+def _of_segments(folder: Path, catalogue: Catalogue, live: dict[int, str]) -> Iterator[Damage]:
     """Yield the arrays that are damaged, with the documents whose rows are."""
     sound: set[int] = set()
     broken = []
-    registered = database.segments()
+    registered = catalogue.segments()
     for segment in registered:
         path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
         rows, faults = _owners(path), list(_faults(path))
@@ -86,7 +96,7 @@ def _of_segments(folder: Path, database: Database, live: dict[int, str]) -> Iter
             sound |= rows
     if not broken:
         return
-    n_documents, named = database.count("document"), database.all_named()
+    n_documents, named = catalogue.count("document"), catalogue.all_named()
     lost = stand_ins(folder / "segments", registered, n_documents, named).documents.tolist()
     for path, rows, faults in broken:
         concerned = live.keys() - sound if rows is None else live.keys() & rows & {*lost}

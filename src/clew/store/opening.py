@@ -20,11 +20,12 @@ from clew.store.embedded import NAMED_IN, EmbeddedStore
 from clew.store.postgres import address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from clew.models.sqlite import Place
     from clew.store import Store
-    from clew.types import Scalar
+    from clew.store.check import Damage
+    from clew.types import Document, Scalar
 
 
 _POSTGRES = "postgres"
@@ -134,6 +135,45 @@ def _name(folder: Path, spec: str) -> None:
         own.replace(folder / NAMED_IN)
     except OSError as error:
         raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
+
+
+def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
+    """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
+
+    Raises NotAnIndex where there is none, InputError where another package's store keeps it.
+    """
+    from clew.store.check import damages as damages_of
+
+    name, _, place = (named_in(folder) or "").partition(":")
+    if not name:
+        return damages_of(folder, hash_of)
+    if name == _POSTGRES:
+        from clew.store.postgres.store import KIND
+
+        return KIND.damages(place, hash_of)
+    raise InputError(f"{folder} is kept by another store, which checks its own files")
+
+
+def backups_of(folder: Path) -> str:
+    """Return how an index is backed up that is not in its folder, "" where it is."""
+    name, _, place = (named_in(folder) or "").partition(":")
+    if name == _POSTGRES:
+        schema = address.parse(place).schema
+        return (
+            f"{shown(folder)} is in PostgreSQL: dump it with pg_dump --schema '\"{schema}\"', and"
+            f" let the bucket keep what is deleted from it as long as the dumps"
+        )
+    return f"{folder} is kept by another store, which has backups of its own" if name else ""
+
+
+def repairs_of(folder: Path) -> str:
+    """Return how a damaged index is mended that is not in its folder."""
+    if (named_in(folder) or "").startswith(f"{_POSTGRES}:"):
+        return (
+            f"{shown(folder)} is in PostgreSQL: restore the damaged objects from what the bucket or"
+            f" a backup keeps, or the database from a dump, or index the documents anew"
+        )
+    return f"{folder} is kept by another store, which repairs its own files"
 
 
 def open_store(folder: Path) -> Store:

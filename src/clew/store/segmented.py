@@ -208,7 +208,12 @@ class SegmentedStore(ABC, Generic[C]):
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         with self._committing():
-            back = [i for i, content in hashes.items() if self._catalogue.revive(i, content)]
+            had = self._catalogue.ever([*hashes])
+            back = [
+                i
+                for i, content in hashes.items()
+                if i in had and self._catalogue.revive(i, content)
+            ]
             if back:
                 self._advance()
         return back

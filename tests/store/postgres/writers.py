@@ -7,10 +7,11 @@ import time
 from contextlib import closing, suppress
 
 import obstore
-from obstore.store import from_url
+from obstore.store import LocalStore, from_url
 
 import clew
 from clew import index
+from clew.cli import main
 from clew.errors import IndexLocked
 from clew.models.ledger import Request
 from clew.store.postgres import objects as storage
@@ -19,6 +20,7 @@ from clew.store.postgres.catalogue import PostgresCatalogue, object_of
 from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
 from clew.testing import models
+from tests.cli.conftest import open_with_doubles
 from tests.index.build import MODELS, RECIPE, contents
 from tests.index.reads import ReadsChat
 from tests.store.corpus import documents
@@ -83,9 +85,17 @@ def build_until(address, state, step):
         setattr(storage.Objects, name, deadly(getattr(storage.Objects, name)))
     for name in ("note_unused", "note_used", "note_deleted", "add_segment", "add_cached"):
         setattr(PostgresCatalogue, name, deadly(getattr(PostgresCatalogue, name)))
-    PostgresStore._committed = deadly(PostgresStore._committed)
-    PostgresStore._sweep = deadly(PostgresStore._sweep)
+    for name in ("_committed", "_sweep"):
+        setattr(PostgresStore, name, deadly(getattr(PostgresStore, name)))
     build(address, state)
+
+
+def command(words, output):
+    """Run a command of the command line, and write into a file what it says."""
+    with output.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    main(words, obj=open_with_doubles)
 
 
 class Telling(ReadsChat):
@@ -109,6 +119,22 @@ def pay(address, path):
         with suppress(IndexLocked), clew.open(address, models=models(llm=Telling(path))) as found:
             return found.add(documents(0, 15), units=1.0, triples="llm")
         assert time.monotonic() < until
+
+
+def add_one(address, number):
+    """Add one document to an index that may not be there yet, while others do the same."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with suppress(IndexLocked), clew.open(address, models=models()) as found:
+            return found.add(documents()[number : number + 1])
+        time.sleep(0.05)
+    raise AssertionError("it was locked all the time")
+
+
+def read_often(address, expected):
+    """Read an index again and again, while others delete its copies."""
+    for _ in range(3):
+        assert left(address)[1] == expected
 
 
 def recorded(address):
@@ -146,7 +172,8 @@ def check_objects(address):
         named = {object_of(segment.name) for segment in catalogue.segments()}
         cached = {f"cached/{name}-{n:06d}.safetensors" for name, n in catalogue.cached()}
         objects, prefix = (catalogue.meta(name) for name in ("objects", "identity"))
-    store = from_url(objects, client_options={"allow_http": True})
+    there = "://" in objects
+    store = from_url(objects, client_options={"allow_http": True}) if there else LocalStore(objects)
     below = f"{place.index}-{prefix}/"
     paths = (each["path"] for batch in obstore.list(store, below) for each in batch)
     found = {path.removeprefix(below) for path in paths}

@@ -75,12 +75,13 @@ def parse(text: str) -> IndexAddress:
         objects = str(Path(objects).absolute())
     query = f"?{urlencode(fields, quote_via=quote)}" if fields else ""
     public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k not in _SECRET)
+    public = f"?{public}" if public else ""
     at, own = f"{_quoted(user)}@" if user else "", f":{_quoted(password)}" if password else ""
     at_with = f"{_quoted(user)}{own}@" if user or own else ""
     return IndexAddress(
         database=f"postgresql://{at_with}{host}/{_quoted(database)}{query}",
         index=index,
-        shown=f"postgresql://{at}{host}/{database}/{index}{f'?{public}' if public else ''}",
+        shown=f"postgresql://{at}{host}/{_quoted(database)}/{index}{public}",
         objects=objects,
     )
 

@@ -22,18 +22,18 @@ class SharedCache(FileCache):
 
     def __init__(self, objects: Objects, catalogue: PostgresCatalogue) -> None:
         super().__init__(objects.folder)
-        self._objects = objects
+        self.objects = objects
         self._catalogue = catalogue
 
     def names(self) -> list[str]:
-        return sorted({*super().names(), *(name for name, _ in self._listed())})
+        return sorted({*super().names(), *(name for name, _ in self.listed())})
 
     def generations(self, name: str) -> list[int]:
-        listed = {generation for each, generation in self._listed() if each == name}
+        listed = {generation for each, generation in self.listed() if each == name}
         return sorted({*super().generations(name), *listed})
 
     def oldest(self, newest: int) -> int:
-        listed = (generation for _, generation in self._listed())
+        listed = (generation for _, generation in self.listed())
         return min((super().oldest(newest), *listed))
 
     def load(self, name: str, generation: int) -> Arrays | None:
@@ -54,7 +54,7 @@ class SharedCache(FileCache):
             # Listed before it is there, and again in case that it was dropped meanwhile: whatever
             # is in the storage is listed.
             self._catalogue.add_cached(name, generation)
-            self._objects.put(_object(name, generation), path)
+            self.objects.put(self.object_of(name, generation), path)
             self._catalogue.add_cached(name, generation)
             self._forget(name, before=generation)
 
@@ -63,32 +63,34 @@ class SharedCache(FileCache):
         self._forget(None, before)
 
     def _forget(self, name: str | None, before: int) -> None:
-        for each, generation in self._listed():
+        for each, generation in self.listed():
             if generation < before and name in (None, each):
                 self.forget(each, generation)
 
     def forget(self, name: str, generation: int) -> None:
         """Delete what is cached, here and in the storage."""
-        self._objects.delete([_object(name, generation)])
+        self.objects.delete([self.object_of(name, generation)])
         self._catalogue.drop_cached(name, generation)
 
     def _take(self, name: str, generation: int) -> None:
         """Have a copy here of what is listed."""
-        if not self._path(name, generation).exists() and (name, generation) in self._listed():
+        if not self._path(name, generation).exists() and (name, generation) in self.listed():
             with suppress(StoreError):  # it is computed, then
-                self._objects.get(_object(name, generation), waits=())
+                self.objects.get(self.object_of(name, generation), waits=())
 
     def _read(self, path: Path) -> Arrays:
         if not path.exists():
             return super()._read(path)
         try:
-            return self._objects.read(f"{FOLDER}/{path.name}")
+            return self.objects.read(f"{FOLDER}/{path.name}")
         except StoreError as error:
             raise DamagedIndex(str(error)) from error
 
-    def _listed(self) -> list[tuple[str, int]]:
+    def listed(self) -> list[tuple[str, int]]:
+        """Return the name and the generation of what is in the storage, or on its way there."""
         return self._catalogue.cached()
 
-
-def _object(name: str, generation: int) -> str:
-    return f"{FOLDER}/{name}-{generation:06d}{SUFFIX}"
+    @staticmethod
+    def object_of(name: str, generation: int) -> str:
+        """Return the name of an object."""
+        return f"{FOLDER}/{name}-{generation:06d}{SUFFIX}"

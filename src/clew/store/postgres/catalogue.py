@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from clew.types import Scalar
 
 T = TypeVar("T")
+_TELLING = ["generation", "identity", "numbering"]
+_STATE = "SELECT name, value FROM meta WHERE name = ANY(?) ORDER BY name"
 
 # Keys may be longer than a b-tree takes, and whoever writes adds none twice.
 _BY_HASH = {"entity": "key", "term": "text"}
@@ -35,8 +38,8 @@ _OWN_TABLES = (
 class PostgresCatalogue(Catalogue):
     """One session on the tables of an index.
 
-    A session that ends is opened anew where that changes nothing: outside a transaction, without
-    the writer's lease, and at the generation that it was frozen at.
+    A session that ends is opened anew where that changes nothing: outside a transaction, and at
+    the generation that it was frozen at. The writer's lease is lost with it.
     """
 
     def __init__(self, address: IndexAddress) -> None:
@@ -114,6 +117,19 @@ class PostgresCatalogue(Catalogue):
         values = list(rows)
         self._tried(lambda: self._connection.executemany(statement, values))
 
+    def _among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+        if values:
+            yield from self._all(f"{statement} = ANY(?)", (list(values),))
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._tried(lambda: self._connection.copy(table, rows))
+
+    def set_named(self, rows: Iterable[int]) -> None:
+        self._all("UPDATE entity SET named = 1 WHERE row = ANY(?)", (list(rows),))
+
+    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+        self._all("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
+
     def _tried(self, ask: Callable[[], T]) -> T:
         """Ask, and once again where the session had ended and was opened anew."""
         with self._lock:
@@ -126,8 +142,8 @@ class PostgresCatalogue(Catalogue):
 
     def _reopened(self) -> bool:
         """Open a session anew that ended, where that changes nothing; say whether it was."""
-        if self._depth or self.is_writer:
-            self.is_writer = False
+        self.is_writer = False  # the lease ended with the session
+        if self._depth:
             return False
         self._connection.close()
         self._connection = Connection(self.address)
@@ -147,7 +163,7 @@ class PostgresCatalogue(Catalogue):
     def transaction(self) -> Iterator[None]:
         with self._lock:
             if not self._depth:
-                self._all("SELECT 1")  # opens a session anew that ended meanwhile
+                self._see_that_it_answers()
             self._depth += 1
             try:
                 with self._connection.transaction():
@@ -156,12 +172,24 @@ class PostgresCatalogue(Catalogue):
                 self._depth -= 1
                 self.is_writer = self.is_writer and not self._connection.is_lost
 
+    def _see_that_it_answers(self) -> None:
+        """Open a session anew that ended meanwhile, unless it held the lease."""
+        was_writer = self.is_writer
+        self._all("SELECT 1")
+        if was_writer and not self.is_writer:
+            raise StoreError(
+                f"the connection to {self.place} ended, and with it the right to write: run the"
+                f" same command again; what was committed is kept"
+            )
+
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        told = "SELECT value FROM meta WHERE name = ANY(?) ORDER BY name"
-        names = ["generation", "identity", "numbering"]
-        self._frozen_at = tuple(self._connection.execute(told, (names,)).fetchall())
+        self._frozen_at = tuple(self._connection.execute(_STATE, (_TELLING,)).fetchall())
+
+    def state(self) -> dict[str, Any]:
+        """Return the generation, the numbering, and what is another for another index."""
+        return {name: json.loads(value) for name, value in self._all(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
         """Become the one writer, as long as this session lasts. Raises IndexLocked.
@@ -242,6 +270,13 @@ class PostgresCatalogue(Catalogue):
             with suppress(StoreError), self.transaction():
                 self._all("SET LOCAL lock_timeout = '200ms'")
                 self._all(f'DROP SCHEMA "{name}" CASCADE')
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the tables of the index have."""
+        tables = "FROM pg_tables WHERE schemaname = ?"
+        size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))"
+        [(found,)] = self._all(f"SELECT {size} {tables}", (self.address.schema,))
+        return int(found or 0)
 
     def cached(self) -> list[tuple[str, int]]:
         """Return the name and the generation of each cached object."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.address import IndexAddress
 
 # A host that is gone is noticed within half a minute, by both sides.
-_LIBPQ = {
+LIBPQ = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5",
     "keepalives_count": "4", "tcp_user_timeout": "30000", "application_name": "clew",
 }  # fmt: skip
@@ -84,7 +84,7 @@ class Connection:
         self._changed = 0
         with self._told():
             given = psycopg.conninfo.conninfo_to_dict(address.database)
-            options: dict[str, Any] = {**_LIBPQ, **given}
+            options: dict[str, Any] = {**LIBPQ, **given}
             self._session = psycopg.connect(**options, autocommit=True)
             self._finalizer = weakref.finalize(self, self._session.close)
             self._finalizer.atexit = False
@@ -99,16 +99,23 @@ class Connection:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Found:
         """Run a statement."""
         with self.lock, self._told():
-            cursor = self._session.execute(_native(statement), [_kept(v) for v in values])
+            cursor = self._session.execute(_native(statement), [kept(v) for v in values])
             self._changed = max(cursor.rowcount, 0)
             rows = cursor.fetchall() if cursor.description else []
-        return Found([tuple(_given(value) for value in row) for row in rows])
+        return Found([tuple(given_back(value) for value in row) for row in rows])
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
         with self.lock, self._told(), self._session.cursor() as cursor:
-            cursor.executemany(_native(statement), [[_kept(v) for v in row] for row in rows])
+            cursor.executemany(_native(statement), [[kept(v) for v in row] for row in rows])
             self._changed = max(cursor.rowcount, 0)
+
+    def copy(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Add whole rows to a table of ours, many times faster than one by one."""
+        into = f"COPY {name} FROM STDIN"
+        with self.lock, self._told(), self._session.cursor() as cursor, cursor.copy(into) as copy:
+            for row in rows:
+                copy.write_row([kept(value) for value in row])
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
@@ -172,13 +179,17 @@ def table(definition: str) -> str:
     return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', native)
 
 
-def _kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+def kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    """Return a value as PostgreSQL can keep it."""
+    if isinstance(value, list):
+        return [kept(each) for each in value]
     if isinstance(value, str) and (_MARK in value or "\0" in value):
         return value.replace(_MARK, _ITSELF).replace("\0", _NUL)
     return value
 
 
-def _given(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+def given_back(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    """Return the value that was kept."""
     if isinstance(value, Decimal):  # a sum of integers
         return int(value)
     if isinstance(value, str) and _MARK in value:

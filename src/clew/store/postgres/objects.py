@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from clew.store.segments import MappedSegment
 
-_MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
+MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
 _RETRIES: dict[str, Any] = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
-_CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "120s"}  # of a request
-_WAITS_S = (0.1, 0.3, 1.0)  # for an object that is named and is not to be seen yet
+CLIENT: dict[str, Any] = {"connect_timeout": "10s", "timeout": "120s"}  # of a request
+WAITS_S = (0.1, 0.3, 1.0)  # for an object that is named and is not to be seen yet
 _PIECE = 8 << 20  # bytes of a file that are one request
 _AT_ONCE = 4  # requests, of an upload
 _TRIES = 5
@@ -83,7 +83,7 @@ class Objects:
             raise self._failed("cannot be written", error) from error
         trim(keep=self.folder / name)
 
-    def read(self, name: str, waits: Sequence[float] = _WAITS_S) -> MappedSegment:
+    def read(self, name: str, waits: Sequence[float] = WAITS_S) -> MappedSegment:
         """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
 
         Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
@@ -113,11 +113,11 @@ class Objects:
             own.unlink(missing_ok=True)
         return True
 
-    def get(self, name: str, waits: Sequence[float] = _WAITS_S) -> Path:
+    def get(self, name: str, waits: Sequence[float] | None = None) -> Path:
         """Return the copy of a file, downloaded where there is none.
 
-        `waits` are seconds for one that is not to be seen yet. Raises MissingSegment where there
-        is no such file, StoreError where it cannot be had.
+        `waits` are seconds for one that is not to be seen yet, some by default. Raises
+        MissingSegment where there is no such file, StoreError where it cannot be had.
         """
         path = self.folder / name
         with suppress(OSError):
@@ -125,7 +125,7 @@ class Objects:
             return path
         own = _beside(path)
         try:
-            self.fetch(name, own, waits)
+            self.fetch(name, own, WAITS_S if waits is None else waits)
             own.replace(path)
         except OSError as error:
             raise _unwritable(path, error) from error
@@ -214,7 +214,7 @@ def _opened(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each ki
             return LocalStore(url)
         except OSError as error:
             raise StoreError(f"{url} cannot be made ({error.strerror}): name another") from error
-    client = dict(_CLIENT)
+    client = dict(CLIENT)
     if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
         client["allow_http"] = True
     try:
@@ -273,7 +273,7 @@ def _sync(path: Path) -> None:
 def _most_bytes() -> int:
     given = os.environ.get("CLEW_CACHE_MB", "")
     if not given:
-        return _MOST_MB << 20
+        return MOST_MB << 20
     if not given.isascii() or not given.isdigit():
         raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {given!r:.40}")
     return int(given) << 20

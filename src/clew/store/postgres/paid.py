@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from collections import deque
@@ -24,6 +25,15 @@ _PATIENCE_S = 20.0  # for a server that starts again: what is to be written may 
 _PAUSE_S = 0.5
 # Sessions that nobody uses now, of this process alone.
 _idle: dict[tuple[int, IndexAddress], deque[Connection]] = {}
+
+
+@atexit.register
+def _close_idle() -> None:
+    """Tell the server that this process needs its idle sessions no more."""
+    for (process, _), idle in _idle.items():
+        if process == os.getpid():
+            for connection in idle:
+                connection.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,19 @@ from clew.store import schema, segments
 from clew.store.postgres.address import IndexAddress, parse
 from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
+from clew.store.postgres.check import damages
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
 from clew.store.segments import MissingSegment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
+    from clew.store.check import Damage
     from clew.store.segments import Arrays, Blocks
-    from clew.types import Scalar
+    from clew.types import Document, Scalar
 
 
 _APPEARS_S = 3600  # how long an upload may go on of a process that lost its lease
@@ -50,6 +52,23 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         """Make an index, or open the one that is there. Raises InputError, StoreError."""
         PostgresCatalogue.create(address, recipe).close()
         return cls(address)
+
+    cache: SharedCache
+
+    @property
+    def generation(self) -> int:
+        return int(self._check_identity(self._seen_by_readers)["generation"])
+
+    def frozen(self) -> PostgresCatalogue:
+        """Open the catalogue once more, at the newest generation."""
+        return self._frozen()
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the index has in the database and the object storage."""
+        names = [object_of(segment.name) for segment in self._catalogue.segments()]
+        names += [self.cache.object_of(*each) for each in self.cache.listed()]
+        return self._catalogue.size_bytes() + sum(map(self._objects.size, names))
 
     def _frozen(self) -> PostgresCatalogue:
         catalogue = PostgresCatalogue(self._catalogue.address)
@@ -78,19 +97,22 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     def _check_lease(self) -> None:
         """Raise StoreError where what this session knows is not so any more."""
-        self._check_identity(self._catalogue)
-        known, self._wrote = self._wrote, int(self._catalogue.meta("generation"))
+        state = self._check_identity(self._catalogue)
+        known, self._wrote = self._wrote, int(state["generation"])
         if known is not None and known != self._wrote:
             raise StoreError(
                 f"another process wrote to {self._catalogue.place} while its connection was lost:"
                 f" run the same command again"
             )
 
-    def _check_identity(self, catalogue: PostgresCatalogue) -> None:
-        if catalogue.meta("identity") != self._identity:
-            raise StoreError(
-                f"{catalogue.place} was deleted and made anew since it was opened: open it again"
-            )
+    def _check_identity(self, catalogue: PostgresCatalogue) -> dict[str, Any]:
+        """Return the state of the index. Raises StoreError where it is another one of its name."""
+        state = catalogue.state()
+        if state.get("identity") == self._identity:
+            return state
+        raise StoreError(
+            f"{catalogue.place} was deleted and made anew since it was opened: open it again"
+        )
 
     def _name(self, number: int) -> str:
         return f"{self._catalogue.epoch:04d}-{number:06d}"
@@ -161,6 +183,11 @@ class PostgresKind:
     def open(self, place: str) -> PostgresStore:
         """Open the index there. Raises NotAnIndex where there is none."""
         return PostgresStore(parse(place))
+
+    def damages(self, place: str, hash_of: Callable[[Document], str]) -> list[Damage]:
+        """Return what is damaged in the index there. Raises NotAnIndex where there is none."""
+        with self.open(place) as store:
+            return damages(store, hash_of)
 
 
 KIND = PostgresKind()
