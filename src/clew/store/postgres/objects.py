@@ -83,7 +83,7 @@ class Objects:
             raise self._failed("cannot be written", error) from error
         trim(keep=self.folder / name)
 
-    def read(self, name: str, waits: Sequence[float] = WAITS_S) -> MappedSegment:
+    def read(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
         """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
 
         Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
