@@ -69,10 +69,10 @@ def test_killed_at_some_instants(new, expected, state):
     kill_many(new, expected, state, 6, seed=1)
 
 
-@pytest.mark.parametrize(("state", "distance"), [(0, 11), (1, 13)])
-def test_killed_before_some_steps(new, expected, state, distance):
+@pytest.mark.parametrize(("state", "steps"), [(0, range(1, 60, 11)), (1, range(1, 41, 13))])
+def test_killed_before_some_steps(new, expected, state, steps):
     """A run killed right before an upload, a deletion or what is noted of them is as harmless."""
-    kill_before(new, expected, state, range(1, 60, distance))
+    kill_before(new, expected, state, steps)
 
 
 @pytest.mark.slow

@@ -118,6 +118,20 @@ def test_storage_down_at_a_commit(address, storage):
     writers.check_objects(address)
 
 
+def test_questions_while_the_storage_is_down(address, storage):
+    """Copies answer, and what is computed from them stays here."""
+    with opened(address) as store:
+        commit(store, 0)
+    storage.cut()
+    with clew.open(address, models=models()) as found:
+        assert found.search("Who crossed Bakken?").hits
+        kept = set(parse(address).folder.glob("*/cached/*"))
+        assert kept
+    with clew.open(address, models=models()) as found:
+        assert found.search("Who crossed Bakken?").hits
+    assert kept <= set(parse(address).folder.glob("*/cached/*"))
+
+
 def test_storage_that_never_answers(address, storage, monkeypatch):
     """A request that takes longer than it may is given up."""
     monkeypatch.setitem(objects.CLIENT, "timeout", "1s")

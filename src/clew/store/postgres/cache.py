@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from clew.store.segments import Arrays
 
 
+_PAUSE_S = 60.0  # in which no question waits for a storage that does not answer
+
+
 class SharedCache(FileCache):
     """Copies on this disk, and behind them the objects that the database lists."""
 
@@ -24,6 +28,7 @@ class SharedCache(FileCache):
         super().__init__(objects.folder)
         self.objects = objects
         self._catalogue = catalogue
+        self._waits_until = 0.0  # with uploads, where one failed
 
     def names(self) -> list[str]:
         return sorted({*super().names(), *(name for name, _ in self.listed())})
@@ -48,15 +53,21 @@ class SharedCache(FileCache):
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
         super().save(name, generation, arrays)
         path = self._path(name, generation)
-        if not path.exists():
+        if not path.exists() or time.monotonic() < self._waits_until:
             return
-        with suppress(StoreError):  # others compute it, then
-            # Listed before it is there, and again in case that it was dropped meanwhile: whatever
-            # is in the storage is listed.
-            self._catalogue.add_cached(name, generation)
-            self.objects.put(self.object_of(name, generation), path)
-            self._catalogue.add_cached(name, generation)
-            self._forget(name, before=generation)
+        try:
+            self._share(name, generation, path)
+        except StoreError:  # others compute it, then
+            self._waits_until = time.monotonic() + _PAUSE_S
+
+    def _share(self, name: str, generation: int, path: Path) -> None:
+        """Upload what is computed."""
+        # Listed before it is there, and again in case that it was dropped meanwhile: whatever is in
+        # the storage is listed.
+        self._catalogue.add_cached(name, generation)
+        self.objects.put(self.object_of(name, generation), path)
+        self._catalogue.add_cached(name, generation)
+        self._forget(name, before=generation)
 
     def drop(self, before: int) -> None:
         super().drop(before)

@@ -79,7 +79,8 @@ class Objects:
                 _sync(Path(self._shown, self._key(name)))
             path.replace(self.folder / name)
         except (exceptions.BaseError, OSError, ValueError) as error:
-            path.unlink(missing_ok=True)
+            if path.suffix == _UNFINISHED:
+                path.unlink(missing_ok=True)
             raise self._failed("cannot be written", error) from error
         trim(keep=self.folder / name)
 
