@@ -14,12 +14,15 @@ vary by measured ratios. Nothing fails, all shards are of one size, and their fi
 
 from __future__ import annotations
 
-import argparse
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
+
+SIZES = (1_000_000, 100_000_000, 10_000_000_000)
+OWN_S = 0.258  # benchmarks/shards.py: what the process that asks takes, with walk
+_GB, _HOUR, _MONTH = 1e9, 3600.0, 2.6e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,11 @@ class Measured:
     index_s: float = 0.045  # benchmarks/workers.py: 33.5 s on two cores for 1,500 chunks
     commit_s: float = 0.0007  # the same: 0.11 s for a batch of some 160 chunks
     kept_bytes: float = 17_000  # docs/guides/documents.md: with what three methods compute
-    row_bytes: float = 1_500  # tables of a manual of 2,195 chunks in PostgreSQL
-    busy_bytes: float = 6_000  # of the former, read by questions again and again: a third
+    row_bytes: float = 1_500  # tables in PostgreSQL of a manual of 2,195 chunks
+    busy_bytes: float = 6_000  # of those kept: a third, as docs/guides/update.md has it
     question_s: float = 0.156  # docs/guides/update.md: walk at a million chunks, in one index
+    shard: int = 640_000  # chunks of the shard that benchmarks/shards.py measured
+    own_s: float = OWN_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +53,113 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of a gathered question: what a shard takes for it, and how many are asked."""
+    """A stage of a gathered question: seconds of a shard, and for all chunks; whom it asks."""
 
     fixed_s: float
-    share_s: float  # for the chunks of the stage, divided among the shards that are asked
-    asked: int | None  # None: all
+    all_s: float = 0.0  # divided among the shards that are asked
+    most: int | None = None  # shards that are asked: those that have some chunks; None: all
+
+
+NEAR, AROUND = Stage(0.0202), Stage(0.0006)
+TELL, TAKE = Stage(0.0009, most=130), Stage(0.0344, 0.00028 * 350, most=350)
+STAGES = (NEAR, AROUND, TELL, AROUND, TELL, AROUND, TAKE)
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Shards of equal size, each on `cores`, and what the process that asks adds to a question."""
+    """Shards of equal size, each with a core, and what the process that asks adds."""
 
     shards: int
-    cores: int
-    stages: tuple[Stage, ...]
-    own_s: float
+    stages: tuple[Stage, ...] = STAGES
+    share: float = 1.0  # of the shards that stages for all of them ask
+    own_s: float = OWN_S
     trip_s: float = 0.0005
-    spread: float = 0.35  # of the logarithm of times: the slowest of a hundred takes 2.3 times
+    spread: float = 0.2  # of the logarithm of times: the slowest of 157 takes 1.7 times
+
+    def asked(self, stage: Stage) -> int:
+        """Return how many shards a stage asks."""
+        reached = max(1, ceil(self.share * self.shards))
+        return reached if stage.most is None else min(stage.most, reached)
+
+    @property
+    def question_s(self) -> float:
+        """The seconds of cores that a question takes in all shards."""
+        return sum(self.asked(s) * s.fixed_s + s.all_s for s in self.stages)
 
 
-def simulated(fleet: Fleet, per_second: float, n: int = 400, seed: int = 1) -> tuple[float, float]:
+def simulated(fleet: Fleet, per_second: float, n: int = 300, seed: int = 1) -> tuple[float, float]:
     """Return the p50 and the p99 of the seconds of a question, of which so many come a second."""
     rng = np.random.default_rng(seed)
-    free = [np.zeros((fleet.shards, fleet.cores))]  # when each core has done what it was given
-    events = [(at, i, 0, at) for i, at in enumerate(np.cumsum(rng.exponential(1 / per_second, n)))]
+    free = np.zeros(fleet.shards)  # when each shard has done what it was given
+    arrivals = np.cumsum(rng.exponential(1 / per_second, n))
+    events = [(float(at), i, 0, float(at)) for i, at in enumerate(arrivals)]
     heapq.heapify(events)
-    took = []
+    took: list[float] = []
     while events:
-        now, number, stage_number, began = heapq.heappop(events)
-        if stage_number == len(fleet.stages):
+        now, number, done, began = heapq.heappop(events)
+        if done == len(fleet.stages):
             took.append(now + fleet.own_s - began)
             continue
-        stage = fleet.stages[stage_number]
-        n_asked = fleet.shards if stage.asked is None else min(stage.asked, fleet.shards)
-        asked = rng.choice(fleet.shards, n_asked, replace=False)
-        work = stage.fixed_s + stage.share_s / n_asked
-        seconds = work * rng.lognormal(0.0, fleet.spread, n_asked)
-        core = free[0][asked].argmin(axis=1)
-        ends = np.maximum(free[0][asked, core], now) + seconds
-        free[0][asked, core] = ends
-        after = float(ends.max()) + fleet.trip_s
-        heapq.heappush(events, (after, number, stage_number + 1, began))
-    measured = np.sort(took[n // 5 :])
-    return float(np.median(measured)), float(measured[int(0.99 * len(measured))])
+        stage = fleet.stages[done]
+        n_asked = fleet.asked(stage)
+        if n_asked == fleet.shards:
+            asked = np.arange(fleet.shards)
+        else:
+            asked = rng.choice(fleet.shards, n_asked, replace=False)
+        work = stage.fixed_s + stage.all_s / n_asked
+        free[asked] = np.maximum(free[asked], now) + work * rng.lognormal(0, fleet.spread, n_asked)
+        after = float(free[asked].max()) + fleet.trip_s
+        heapq.heappush(events, (after, number, done + 1, began))
+    return float(np.median(took)), float(np.quantile(took, 0.99))
+
+
+def main() -> None:
+    """Print a column of figures for each size."""
+    known, prices = Measured(), Prices()
+    for n in SIZES:
+        print(f"\n{n:,} chunks")
+        _print_indexing(n, known, prices)
+        machines = _print_keeping(n, known, prices)
+        _print_serving(n, machines, known, prices)
+
+
+def _print_indexing(n: int, known: Measured, prices: Prices) -> None:
+    hours = n * known.index_s / _HOUR
+    print(f"  indexing: {hours:,.0f} core hours, {hours * prices.core_hour:,.2f} dollars")
+    for cores, writers in ((2, 1), (64, 1), (4_096, 64)):
+        needed = max(hours / cores, n * known.commit_s / writers / _HOUR)
+        print(f"    on {cores:,} cores with {writers} committers: {needed:,.1f} hours")
+
+
+def _print_keeping(n: int, known: Measured, prices: Prices) -> int:
+    objects, tables = n * known.kept_bytes / _GB, n * known.row_bytes / _GB
+    month = objects * prices.object_gb_month + tables * prices.table_gb_month
+    print(f"  kept: {objects:,.0f} GB of objects, {tables:,.0f} GB of tables, {month:,.2f} a month")
+    shards = ceil(n / known.shard)
+    by_memory = n * known.busy_bytes / (0.75 * prices.memory_bytes)
+    machines = max(1, ceil(by_memory), ceil(shards / prices.cores))
+    print(f"  serving: {shards:,} shards, {machines:,} machines (by memory {by_memory:,.1f})")
+    return machines
+
+
+def _print_serving(n: int, machines: int, known: Measured, prices: Prices) -> None:
+    month = machines * prices.machine_month
+    if n <= 1_000_000:
+        most = prices.cores / known.question_s
+        print(f"    one index: {1e3 * known.question_s:.0f} ms, {most:.0f} a second at the most")
+    whole = Fleet(ceil(n / known.shard))
+    for fleet in (whole, replace(whole, share=0.05)) if whole.shards > 100 else (whole,):
+        most = machines * prices.cores / (fleet.question_s + fleet.own_s)
+        for busy in (0.05, 0.5):
+            rate = busy * min(most, fleet.shards / fleet.question_s)
+            p50, p99 = simulated(fleet, rate)
+            each = month / (rate * _MONTH)
+            print(
+                f"    asks {fleet.share:.0%} of the shards, {fleet.question_s:,.1f} core seconds a"
+                f" question, {rate:,.1f} a second ({busy:.0%} busy): p50 {1e3 * p50:,.0f} ms,"
+                f" p99 {1e3 * p99:,.0f} ms, {each:.5f} dollars each ({month:,.0f} a month)"
+            )
+
+
+if __name__ == "__main__":
+    main()
