@@ -117,7 +117,7 @@ class Added(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """A query, and what was said before it."""
 
     query: str
@@ -811,7 +811,7 @@ class Index:
         meter = Meter()
         chosen = self._default(meter) if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
-        asked = _Asked(query, history)
+        asked = Asked(query, history)
         return self._found(asked, retriever, as_filter(where), budget, meter, exact=exact)[0]
 
     def _default(self, meter: Meter) -> str:
@@ -823,7 +823,7 @@ class Index:
 
     def _found(
         self,
-        asked: _Asked,
+        asked: Asked,
         retriever: retrieval.Method,
         where: Filter | None,
         budget: Budget | None,
@@ -832,32 +832,16 @@ class Index:
         exact: bool,
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
-        _check_query(asked.query)
+        check_query(asked.query)
         meter.budget = budget
         with meter.stage("open"):
             snapshot = self.snapshot(where)
             snapshot = snapshot.exactly() if exact else snapshot
             models = metered(remembered(self._within(budget)), meter)
-        _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
             query, notes = follow_up.read(asked.query, asked.history, snapshot, models)
-            evidence = retriever.retrieve(query, snapshot, models)
-            if retriever.layers:  # else it retrieves nothing on purpose
-                evidence = steps.apparatus_behind(snapshot, evidence)
-                evidence = support.judged(evidence, snapshot, models)
-        evidence = replace(
-            evidence,
-            where="" if where is None else str(where),
-            notes=(*notes, *evidence.notes),
-            usage=meter.usage(),
-        )
-        _log.info(
-            "%s found %d chunks in %.3f s",
-            evidence.method,
-            len(evidence.hits),
-            evidence.usage.total_seconds,
-        )
-        return evidence, snapshot
+        evidence = found_in(snapshot, query, retriever, models, meter)
+        return told(evidence, where, notes, meter), snapshot
 
     @checked
     def ask(  # noqa: PLR0913 -- one argument for each option
@@ -894,9 +878,9 @@ class Index:
         """
         meter = Meter()
         chosen = self._default(meter) if method is None else method
-        size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
+        size = context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
-        asked = _Asked(question, history)
+        asked = Asked(question, history)
         evidence, snapshot = self._found(
             asked, retriever, as_filter(where), budget, meter, exact=exact
         )
@@ -955,20 +939,15 @@ class Index:
         min_support: float,
         on_text: OnPiece | None = None,
     ) -> Answer:
-        meter = Meter()
-        with meter.stage("answer"):
-            found = answering.answer(
-                evidence.query,
-                evidence,
-                metered(models, meter),
-                snapshot=snapshot,
-                budget_tokens=context_tokens,
-                max_tokens=answer_tokens,
-                min_support=min_support,
-                on_text=on_text,
-            )
-            found = answering.placed(found, snapshot)
-        return replace(found, usage=meter.usage())
+        return answered(
+            evidence,
+            snapshot,
+            models,
+            context_tokens=context_tokens,
+            answer_tokens=answer_tokens,
+            min_support=min_support,
+            on_text=on_text,
+        )
 
     @checked
     def classify(
@@ -999,7 +978,7 @@ class Index:
         classify.labels(self.snapshot(chosen), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
         evidence, snapshot = self._found(
-            _Asked(text), retriever, chosen, budget, Meter(), exact=False
+            Asked(text), retriever, chosen, budget, Meter(), exact=False
         )
         meter = Meter()
         with meter.stage("classify"):
@@ -1153,6 +1132,14 @@ class Index:
         )
         return target.write(export.evidence_graph(evidence))
 
+    def hashes(self) -> Mapping[str, str]:
+        """Return the content hash of every document by its id."""
+        return self._existing().hashes()
+
+    def alias_targets(self) -> Mapping[str, str]:
+        """Return which entity key stands for which other one."""
+        return self._existing().aliases()
+
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and pairs of names that may be of one thing."""
         from clew.describe import describe_aliases
@@ -1302,6 +1289,65 @@ class Index:
         return store
 
 
+def found_in(
+    snapshot: Snapshot, query: str, retriever: retrieval.Method, models: Models, meter: Meter
+) -> Evidence:
+    """Return what a method finds in a snapshot, judged. Raises MissingLayer, InputError."""
+    _check_layers(retriever.layers, snapshot)
+    with meter.stage("search"):
+        evidence = retriever.retrieve(query, snapshot, models)
+        if retriever.layers:  # else it retrieves nothing on purpose
+            evidence = steps.apparatus_behind(snapshot, evidence)
+            evidence = support.judged(evidence, snapshot, models)
+    return evidence
+
+
+def told(
+    evidence: Evidence, where: Filter | None, notes: tuple[str, ...], meter: Meter
+) -> Evidence:
+    """Return evidence with what is told beside it: the filter, notes before its own, the cost."""
+    evidence = replace(
+        evidence,
+        where="" if where is None else str(where),
+        notes=(*notes, *evidence.notes),
+        usage=meter.usage(),
+    )
+    _log.info(
+        "%s found %d chunks in %.3f s",
+        evidence.method,
+        len(evidence.hits),
+        evidence.usage.total_seconds,
+    )
+    return evidence
+
+
+def answered(
+    evidence: Evidence,
+    snapshot: Snapshot,
+    models: Models,
+    *,
+    context_tokens: int,
+    answer_tokens: int = answering.MAX_ANSWER_TOKENS,
+    min_support: float,
+    on_text: OnPiece | None = None,
+) -> Answer:
+    """Return the answer from evidence that was found in a snapshot; see `Index.answer`."""
+    meter = Meter()
+    with meter.stage("answer"):
+        found = answering.answer(
+            evidence.query,
+            evidence,
+            metered(models, meter),
+            snapshot=snapshot,
+            budget_tokens=context_tokens,
+            max_tokens=answer_tokens,
+            min_support=min_support,
+            on_text=on_text,
+        )
+        found = answering.placed(found, snapshot)
+    return replace(found, usage=meter.usage())
+
+
 def restore(source: str | Path, folder: str | Path) -> Backup:
     """Make an index in a new folder from an archive that `Index.backup` wrote.
 
@@ -1362,7 +1408,7 @@ def build_method(
     return method
 
 
-def _context_size(method: str | retrieval.Method, parameters: Mapping[str, Scalar]) -> int:
+def context_size(method: str | retrieval.Method, parameters: Mapping[str, Scalar]) -> int:
     """Return the tokens of a context: those that the method was told to fill, if it fills one."""
     if isinstance(method, str):
         own = parameters.get(retrieval.limits(retrieval.load(method)).tokens)
@@ -1439,7 +1485,7 @@ def _refuse(item: object) -> NoReturn:
     )
 
 
-def _check_query(query: str) -> None:
+def check_query(query: str) -> None:
     if not query.strip():
         raise InputError("the question is empty: ask something")
 

@@ -1,0 +1,253 @@
+"""From a question to the snapshot of what all shards have about it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from clew import steps
+from clew.algo.topk import positive_top_k, top_k
+from clew.shards.exchange import (
+    Alike,
+    Around,
+    Asked,
+    Chunks,
+    Near,
+    Nearest,
+    Neighbourhood,
+    Seeds,
+    Take,
+    Taken,
+)
+from clew.shards.joined import joined
+from clew.shards.pool import Pool
+from clew.text.analyze import terms
+from clew.text.keys import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.shards.exchange import Reply, Request
+    from clew.shards.whole import Whole
+    from clew.types import Scalar, Snapshot
+
+_ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
+
+
+class Ask(Protocol):
+    """Asks shards, by their numbers, all at once; the replies come in the order of the requests."""
+
+    def __call__(self, requests: Sequence[tuple[int, Request]]) -> list[Reply]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The shards as one index, in one generation of each."""
+
+    generations: Sequence[int]
+    whole: Whole
+    recipe: Mapping[str, Scalar]
+    aliases: Mapping[str, str]
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What all shards have about a question, and how long it took to come by it."""
+
+    snapshot: Snapshot
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
+    n_chunks: int = 0
+
+
+def gather(
+    question: str, models: Models, together: Together, ask: Ask, size: Neighbourhood
+) -> Gathered:
+    """Return the snapshot of what shards have about a question.
+
+    Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
+    """
+    found = _Gathering(question, models, together, ask, size)
+    pool, seeds = found.near()
+    for _ in range(size.rounds):
+        pool = found.around(pool, seeds)
+    snapshot = found.taken(pool)
+    return Gathered(snapshot, dict(found.seconds), len(pool.rows))
+
+
+class _Gathering:
+    """One question on its way through the shards."""
+
+    def __init__(
+        self, question: str, models: Models, together: Together, ask: Ask, size: Neighbourhood
+    ) -> None:
+        self._question = question
+        self._models = models
+        self._together = together
+        self._ask = ask
+        self._size = size
+        self._n = len(together.generations)
+        self.seconds: dict[str, float] = defaultdict(float)
+        began = time.perf_counter()
+        self._vector = steps.read_query(models, question).vector
+        self._words = list(dict.fromkeys(terms(question)))
+        self._df = together.whole.term_chunks(self._words)
+        self.seconds["read"] += time.perf_counter() - began
+
+    def near(self) -> tuple[Pool, dict[int, float]]:
+        """Return the chunks nearest to the question, and the weights of entities to begin with."""
+        size, spans = self._size, steps.name_spans(self._question)
+        keys = list(dict.fromkeys(spans.values()))
+        replies = self._all(
+            "near",
+            [
+                Near(
+                    asked=self._asked(shard),
+                    chunks=share(size.chunks, self._n),
+                    units=share(size.units, self._n),
+                    triples=share(size.triples, self._n),
+                    keys=keys,
+                )
+                for shard in range(self._n)
+            ],
+        )
+        found = [each for each in replies if isinstance(each, Nearest)]
+        named: dict[str, int] = {}
+        for each in found:
+            for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
+                named[keys[key]] = hash_
+        known = [span for span, key in spans.items() if key in named]
+        seeds = {named[spans[span]]: 1.0 for span in steps.longest(known)}
+        began = time.perf_counter()
+        pool = Pool.of([(i, each.chunks) for i, each in enumerate(found)], self._together.whole)
+        pool = pool.some(self._chosen(found, pool, seeds))
+        self.seconds["pool"] += time.perf_counter() - began
+        self._alike(set(named), seeds)
+        return pool, seeds
+
+    def _chosen(
+        self, found: Sequence[Nearest], pool: Pool, seeds: dict[int, float]
+    ) -> NDArray[np.intp]:
+        """Return the chunks that are nearest in all shards, and add what these lead to."""
+        size = self._size
+        starts = np.cumsum([0, *(len(each.chunks.rows) for each in found)])
+        near = np.concatenate(
+            [s + np.arange(each.n_near) for s, each in zip(starts, found, strict=False)]
+        )
+        chosen = [
+            near[top_k(pool.dense[near], size.chunks)],
+            near[positive_top_k(pool.lexical[near], size.chunks)],
+            near[top_k(-pool.dense[near], 1)],
+        ]
+        kinds = (
+            ([e.units for e in found], [e.unit_chunks for e in found], size.units, 3, 1.0),
+            ([e.triples for e in found], [e.triple_chunks for e in found], size.triples, 5, _FACT),
+        )
+        for parts, chunks, most, leading, weight in kinds:
+            scores = np.concatenate([each.scores for each in parts])
+            at = np.concatenate([s + c for s, c in zip(starts, chunks, strict=False)])
+            best = top_k(scores, most)
+            chosen.append(at[best])
+            entities = [e for part in parts for e in _split(part)]
+            for i in best[:leading].tolist():
+                for entity in entities[i] if scores[i] > 0 else ():
+                    seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
+        return np.unique(np.concatenate(chosen)).astype(np.intp)
+
+    def _alike(self, known: set[str], seeds: dict[int, float]) -> None:
+        """Add entities whose names are like one in the question that no shard has."""
+        [mentions] = self._models.tagger.tag([self._question])
+        texts = [self._question[m.start : m.end] for m in mentions if m.label != "DATE"]
+        names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
+        if not names or not self._size.alike:
+            return
+        vectors = self._models.embedder.embed(names, kind="document")
+        most, together = share(self._size.alike, self._n), self._together
+        requests = [
+            Alike(generation=g, where=together.where, names=vectors, most=most)
+            for g in together.generations
+        ]
+        parts = [each for each in self._all("alike", requests) if isinstance(each, Seeds)]
+        scores = np.concatenate([each.scores for each in parts])
+        entities = [e for part in parts for e in _split(part)]
+        for i in top_k(scores, self._size.alike * len(names)).tolist():
+            for entity in entities[i]:
+                seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
+
+    def around(self, pool: Pool, seeds: Mapping[int, float]) -> Pool:
+        """Return a pool with the chunks of the entities that most weight comes to, of each one."""
+        began, size = time.perf_counter(), self._size
+        _, weights = pool.spread(seeds, self._together.whole.n_chunks)
+        missing = np.minimum(pool.missing(), size.most)
+        gains = np.where(missing > 0, weights / np.maximum(pool.numbers[2], 1), 0.0)
+        order = positive_top_k(gains, len(gains))
+        order = order[np.cumsum(missing[order]) <= size.around]
+        self.seconds["pool"] += time.perf_counter() - began
+        if not len(order):
+            return pool
+        wanted, most = pool.entities[order], share(size.most, self._n)
+        requests = [
+            Around(asked=self._asked(shard), entities=wanted, most=most) for shard in range(self._n)
+        ]
+        replies = self._all("around", requests)
+        began = time.perf_counter()
+        found = [(i, each) for i, each in enumerate(replies) if isinstance(each, Chunks)]
+        pool = pool.joined(Pool.of(found, self._together.whole))
+        self.seconds["pool"] += time.perf_counter() - began
+        return pool
+
+    def taken(self, pool: Pool) -> Snapshot:
+        """Return the snapshot of all chunks of a pool."""
+        together = self._together
+        requests = [
+            Take(generation=g, where=together.where, chunks=np.sort(pool.rows[pool.shards == i]))
+            for i, g in enumerate(together.generations)
+        ]
+        some = [(i, each) for i, each in enumerate(requests) if len(each.chunks)]
+        began = time.perf_counter()
+        found = [each for each in self._ask(some) if isinstance(each, Taken)]
+        between = time.perf_counter()
+        snapshot = joined(found, together.whole, together.recipe, together.aliases)
+        self.seconds["take"] += between - began
+        self.seconds["join"] += time.perf_counter() - between
+        return snapshot
+
+    def _asked(self, shard: int) -> Asked:
+        whole = self._together.whole
+        return Asked(
+            generation=self._together.generations[shard],
+            where=self._together.where,
+            vector=self._vector,
+            terms=self._words,
+            df=self._df,
+            n_chunks=whole.n_chunks,
+            mean_length=whole.mean_length,
+        )
+
+    def _all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
+        began = time.perf_counter()
+        found = self._ask(list(enumerate(requests)))
+        self.seconds[stage] += time.perf_counter() - began
+        return found
+
+
+def share(n: int, n_shards: int) -> int:
+    """Return how many of the `n` best of all to ask each shard for.
+
+    Documents are in shards by chance, so each has n / n_shards of them, and hardly ever three
+    standard deviations more.
+    """
+    mean = n / n_shards
+    return min(n, int(np.ceil(mean + 3 * np.sqrt(mean))) + 1)
+
+
+def _split(seeds: Seeds) -> list[list[int]]:
+    bounds, flat = seeds.begins.tolist(), seeds.entities.tolist()
+    return [flat[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]

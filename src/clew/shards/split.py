@@ -1,0 +1,75 @@
+"""One index into shards, without a model: rows are cut out and committed as they are."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.api import open_index
+from clew.calls import checked
+from clew.errors import InputError, StoreError
+from clew.private import make_folder
+from clew.store import opening
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import Batch, Snapshot
+
+_AT_ONCE = 500  # documents of a commit
+
+
+def shard_of(document_id: str, n_shards: int) -> int:
+    """Return which shard a document belongs to: the same on every machine, evenly by chance."""
+    digest = blake2b(document_id.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % n_shards
+
+
+@checked
+def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
+    """Make `n_shards` indexes in the folder `home` of the documents of one; return their folders.
+
+    No model is loaded and nothing is extracted: the shards hold the same rows. Raises InputError
+    for a number below 1 or a folder that is not empty, StoreError where it cannot be written.
+    """
+    if n_shards < 1:
+        raise InputError(f"an index has at least one shard, not {n_shards}")
+    home = Path(home)
+    if home.exists() and any(home.iterdir()):
+        raise InputError(f"{home} is not empty: name a new folder for the shards")
+    places = [home / f"shard-{number:04d}" for number in range(n_shards)]
+    with open_index(folder) as index:
+        snapshot = index.snapshot()
+        hashes = index.hashes()
+        aliases = dict(index.alias_targets())
+        try:
+            for place in places:
+                make_folder(place)
+        except OSError as error:
+            raise StoreError(f"{home} cannot be made ({error.strerror}): name another") from error
+        ids = snapshot.layer("document").ids(range(len(snapshot.document_layer)))
+        owners = np.array([shard_of(each, n_shards) for each in ids], dtype=np.int64)
+        for number, place in enumerate(places):
+            with closing(opening.create(place, dict(snapshot.recipe))) as store:
+                rows = np.flatnonzero(owners == number)
+                for start in range(0, len(rows), _AT_ONCE):
+                    piece = _documents(snapshot, rows[start : start + _AT_ONCE])
+                    store.commit(piece, [hashes[each.id] for each in piece.documents])
+                if aliases:
+                    store.set_aliases(aliases)
+    return places
+
+
+def _documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
+    """Return some documents, whole, with all their rows."""
+    assert snapshot.cutter is not None  # noqa: S101 -- an index has one
+    inside = np.isin(snapshot.layer("chunk").columns["document"], rows)
+    piece = snapshot.cutter.cut(np.flatnonzero(inside), rows)
+    whole = {each.id: each for each in snapshot.documents(rows.tolist())}
+    found = [whole[each.id] for each in piece.batch.documents]
+    return replace(piece.batch, documents=found)
