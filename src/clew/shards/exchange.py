@@ -16,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.layers.carried import Salient
     from clew.types import Batch, Scalar
 
     Rows = NDArray[np.int64]
@@ -163,6 +164,7 @@ class Take:
     generation: int
     where: str
     chunks: Rows
+    salient: bool = False  # with their salient terms, which a method needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +175,7 @@ class Taken:
     batch: Batch
     entities: Counted
     terms: Counted
+    salient: Salient | None = None
 
 
 Request = Describe | Count | Near | Alike | Around | Take

@@ -68,9 +68,15 @@ class Gathered:
 
 
 def gather(
-    question: str, models: Models, together: Together, ask: Ask, size: Neighbourhood
+    question: str,
+    models: Models,
+    together: Together,
+    ask: Ask,
+    size: Neighbourhood,
+    *,
+    salient: bool = False,
 ) -> Gathered:
-    """Return the snapshot of what shards have about a question.
+    """Return the snapshot of what shards have about a question, with `salient` terms if asked for.
 
     Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
     """
@@ -78,7 +84,7 @@ def gather(
     pool, seeds = found.near()
     for _ in range(size.rounds):
         pool = found.around(pool, seeds)
-    snapshot = found.taken(pool)
+    snapshot = found.taken(pool, salient=salient)
     return Gathered(snapshot, dict(found.seconds), len(pool.rows))
 
 
@@ -203,11 +209,16 @@ class _Gathering:
         self.seconds["pool"] += time.perf_counter() - began
         return pool
 
-    def taken(self, pool: Pool) -> Snapshot:
+    def taken(self, pool: Pool, *, salient: bool) -> Snapshot:
         """Return the snapshot of all chunks of a pool."""
         together = self._together
         requests = [
-            Take(generation=g, where=together.where, chunks=np.sort(pool.rows[pool.shards == i]))
+            Take(
+                generation=g,
+                where=together.where,
+                chunks=np.sort(pool.rows[pool.shards == i]),
+                salient=salient,
+            )
             for i, g in enumerate(together.generations)
         ]
         some = [(i, each) for i, each in enumerate(requests) if len(each.chunks)]

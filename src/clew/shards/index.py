@@ -27,6 +27,7 @@ from clew.api import (
 from clew.calls import awaitable, checked
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import as_filter
+from clew.layers.statistical import STATISTICAL
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.metered import Meter, metered
@@ -40,8 +41,10 @@ from clew.shards.whole import Whole
 from clew.text.analyze import VERSION as ANALYZER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
+
+    from clew.derived import CachedArrays
 
     from clew.filters import Filter
     from clew.models import Models
@@ -178,8 +181,11 @@ class Shards:
         where: str | Filter | None = None,
         *,
         models: Models | None = None,
+        needs: Collection[CachedArrays] = (),
     ) -> Gathered:
         """Return the snapshot of what all shards have about a question, and how long it took.
+
+        `needs` are those of a method: what cannot be computed from a part is then brought along.
 
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
@@ -190,7 +196,8 @@ class Shards:
                 with suppress(Moved):
                     one = self._as_one("" if chosen is None else str(chosen))
                     ask = partial(ask_all, self._shards)
-                    return gather(question, models, one, ask, self.size)
+                    salient = STATISTICAL in needs
+                    return gather(question, models, one, ask, self.size, salient=salient)
                 self.refresh()
         raise StoreError("the shards are written to faster than they can be asked: ask again")
 
@@ -231,10 +238,13 @@ class Shards:
         models = metered(remembered(self._within(budget)), meter)
         with meter.stage("gather"):
             before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
-            snapshot = self.gathered(f"{asked} {before}".strip(), where, models=models).snapshot
+            gathered = partial(
+                self.gathered, where=where, models=models, needs=getattr(retriever, "needs", ())
+            )
+            snapshot = gathered(f"{asked} {before}".strip()).snapshot
             query, notes = follow_up.read(asked, history, snapshot, models)
             if before:
-                snapshot = self.gathered(query, where, models=models).snapshot
+                snapshot = gathered(query).snapshot
         evidence = found_in(snapshot, query, retriever, models, meter)
         return told(evidence, where, notes, meter), snapshot
 

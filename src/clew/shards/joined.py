@@ -11,6 +11,8 @@ from clew import steps
 from clew.errors import StoreError
 from clew.generation import assemble
 from clew.generation.layers import Parts, build, resolved
+from clew.layers.carried import put_together
+from clew.layers.statistical import STATISTICAL
 from clew.store import schema
 from clew.types import Totals
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.derived import Arrays, CachedArrays
     from clew.generation.assemble import Assembly
+    from clew.layers.carried import Salient
     from clew.shards.exchange import Counted, Taken
     from clew.shards.whole import Shared, Whole
     from clew.types import Document, Scalar, Snapshot
@@ -94,9 +98,25 @@ def joined(
         else assemble.Whole(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
     )
     snapshot = build(Parts(assembly, view), recall=None)
+    parts = [each.salient for each in taken if each.salient is not None]
+    if len(parts) == len(taken):
+        snapshot = replace(snapshot, recall=_Carried(parts, assembly.stored["chunk"]))
     if has_all:
         return snapshot
     return replace(snapshot, totals=_totals(snapshot, assembly, whole, numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """Gives what shards know of their chunks in place of what would be computed from these."""
+
+    parts: Sequence[Salient]
+    chunks: NDArray[np.int64]  # which of all that were taken each chunk is
+
+    def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+        if what is STATISTICAL:
+            return put_together(snapshot, self.parts, self.chunks)
+        return what.compute(snapshot, **given)
 
 
 def _joined_view(

@@ -9,9 +9,9 @@ import numpy as np
 
 from clew import steps
 from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
-from clew.algo.links import expanded
 from clew.derived import CachedArrays, Derived
 from clew.errors import StoreError
+from clew.layers.carried import salient_of
 from clew.shards.exchange import (
     Alike,
     Around,
@@ -34,12 +34,13 @@ from clew.shards.exchange import (
 from clew.types import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from clew.api import Index
     from clew.derived import Arrays
+    from clew.models import Embedder
     from clew.shards.exchange import Hashes, Rows
 
 
@@ -59,6 +60,8 @@ def replied(index: Index, request: Request) -> Reply:
     snapshot = index.snapshot(named.where or None)
     if snapshot.generation != named.generation:
         raise Moved(f"{index.folder} was written to while it was asked: ask again")
+    if isinstance(request, Take):
+        return _taken(request, snapshot, lambda: index.models.embedder)
     return _reply(request, snapshot)
 
 
@@ -194,15 +197,17 @@ def _(request: Around, snapshot: Snapshot) -> Chunks:
 _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the title of an entity
 
 
-@_reply.register
-def _(request: Take, snapshot: Snapshot) -> Taken:
+def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) -> Taken:
+    """Return everything that a shard has of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     piece = snapshot.cutter.cut(request.chunks)
+    salient = salient_of(snapshot, piece.chunks, embedder) if request.salient else None
     return Taken(
         generation=snapshot.generation,
         batch=piece.batch,
         entities=_counted(snapshot, "entity", piece.entities),
         terms=_counted(snapshot, "term", piece.terms),
+        salient=salient,
     )
 
 

@@ -1,0 +1,203 @@
+"""What shards cost: recall@5 against the whole index, time, and by simulation many more chunks.
+
+    python -m benchmarks.shards DATASET... [--indexes FOLDER] [--shards 1,4,16] [--methods ...]
+                                [--limit N] [--timed N] [--size NAME=NUMBER,...]
+    python -m benchmarks.shards --scale [--indexes FOLDER] [--sizes 2000,20000,200000]
+
+Each DATASET is a folder that `clew eval` takes; it is indexed once, with triples of names in one
+sentence, and split. Every method runs on the whole index and on what a question gathers from the
+shards, with the default models. Where questions have no gold documents, only the overlap of the
+first five chunks with those of the whole is said. Times are of one process that asks its shards
+one after the other, so they are sums over the shards; the models' time is part of both sides.
+
+`--scale` measures what one shard takes for each of its parts in a question, by its size, and how
+long it takes to put chunks together, on made passages; then it simulates questions over many
+shards by these figures (`Costs` says how, and what is assumed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import clew
+from clew.api import build_method, found_in
+from clew.evaluate import load
+from clew.evaluate.metrics import distinct, ranking
+from clew.models.metered import Meter
+from clew.models.remembered import remembered
+from clew.shards import Neighbourhood, open_shards, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clew.evaluate.datasets import Question
+    from clew.types import Hit
+
+METHODS = ("walk", "pagerank", "clue", "agrag")
+GOAL = 0.005  # recall that may be lost
+_RESAMPLED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a method found: documents and chunks, best first."""
+
+    documents: list[str]
+    chunks: list[str]
+
+    @classmethod
+    def of(cls, hits: Sequence[Hit]) -> Found:
+        """Return what some hits are."""
+        return cls([hit.document_id for hit in hits], [hit.chunk_id for hit in hits])
+
+
+def main() -> None:
+    """Measure what the arguments ask for."""
+    options = _options()
+    for folder in options.datasets:
+        measured(folder, options)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("datasets", type=Path, nargs="*")
+    parser.add_argument("--indexes", type=Path, default=Path("shards.clew"))
+    parser.add_argument("--shards", default="1,4,16")
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--split", help="of the questions, such as dev")
+    parser.add_argument("--limit", type=int, help="ask only the first N questions")
+    parser.add_argument("--timed", type=int, default=40, help="questions that are timed, first N")
+    parser.add_argument("--size", default="", help="of the neighbourhood, such as chunks=60,most=40")
+    return parser.parse_args()
+
+
+def size_of(given: str) -> Neighbourhood:
+    """Return a neighbourhood with some numbers of its own."""
+    pairs = (each.split("=") for each in given.split(",") if each)
+    return replace(Neighbourhood(), **{name: int(number) for name, number in pairs})
+
+
+def measured(folder: Path, options: argparse.Namespace) -> None:
+    """Print recall and times of one data set."""
+    dataset = load(folder, split=options.split, limit=options.limit)
+    methods = options.methods.split(",")
+    place = options.indexes / dataset.name
+    with clew.open(place) as whole:
+        whole.add(dataset.corpus, triples="cooccurrence")
+        n_chunks = len(whole.snapshot().layer("chunk"))
+        print(f"{dataset.name}: {n_chunks:,} chunks, {len(dataset.questions)} questions")
+        before = _whole(whole, dataset.questions, methods, place.with_suffix(".json"))
+        times = _timed(lambda q, m: whole.search(q, method=m), dataset.questions, methods, options)
+        for method in methods:
+            print(f"  whole {method:9} p50 {times[method]:6.1f} ms", flush=True)
+    for n in map(int, options.shards.split(",")):
+        home = options.indexes / f"{dataset.name}-{n}"
+        if not home.exists():
+            split(place, home, n)
+        with open_shards(home, size=size_of(options.size)) as shards:
+            after, stages, sizes = _gathered(shards, dataset.questions, methods)
+            times = _timed(
+                lambda q, m, s=shards: s.search(q, method=m), dataset.questions, methods, options
+            )
+        median = statistics.median(sizes)
+        print(f"  {n} shards: {median:.0f} chunks gathered (median), {max(sizes)} at most")
+        print("    ms (p50):", ", ".join(f"{k} {v:.1f}" for k, v in stages.items()))
+        for method in methods:
+            told = _compared(dataset.questions, before[method], after[method])
+            print(f"    {method:9} {told}, p50 {times[method]:6.1f} ms", flush=True)
+
+
+def _whole(
+    index: clew.Index, questions: Sequence[Question], methods: Sequence[str], kept: Path
+) -> Mapping[str, Sequence[Found]]:
+    """Return what methods find in the whole index; it is kept in a file and not found again."""
+    known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    for method in methods:
+        of_method = known.setdefault(method, {})
+        for question in questions:
+            if question.text not in of_method:
+                hits = index.search(question.text, method=method).hits
+                found = Found.of(hits)
+                of_method[question.text] = [found.documents, found.chunks]
+    kept.write_text(json.dumps(known), encoding="utf-8")
+    return {m: [Found(*known[m][question.text]) for question in questions] for m in methods}
+
+
+def _gathered(
+    shards: clew.shards.Shards, questions: Sequence[Question], methods: Sequence[str]
+) -> tuple[dict[str, list[Found]], dict[str, float], list[int]]:
+    """Return what methods find in shards, the ms of each stage of gathering, and the sizes."""
+    found: dict[str, list[Found]] = {method: [] for method in methods}
+    stages: dict[str, list[float]] = defaultdict(list)
+    sizes = []
+    retrievers = {method: build_method(method, {}) for method in methods}
+    needs = [each for retriever in retrievers.values() for each in retriever.needs]
+    for question in questions:
+        models = remembered(shards.models)
+        gathered = shards.gathered(question.text, models=models, needs=needs)
+        sizes.append(gathered.n_chunks)
+        for stage, seconds in gathered.seconds.items():
+            stages[stage].append(1_000 * seconds)
+        for method, retriever in retrievers.items():
+            snapshot = gathered.snapshot
+            evidence = found_in(snapshot, question.text, retriever, models, Meter())
+            found[method].append(Found.of(evidence.hits))
+    return found, {stage: statistics.median(each) for stage, each in stages.items()}, sizes
+
+
+def _timed(
+    search: object, questions: Sequence[Question], methods: Sequence[str], options: object
+) -> dict[str, float]:
+    """Return the median ms of a question, each method on its own."""
+    times = {}
+    for method in methods:
+        taken = []
+        for question in questions[: options.timed]:
+            began = time.perf_counter()
+            search(question.text, method)
+            taken.append(1_000 * (time.perf_counter() - began))
+        times[method] = statistics.median(taken) if taken else 0.0
+    return times
+
+
+def _compared(
+    questions: Sequence[Question], before: Sequence[Found], after: Sequence[Found]
+) -> str:
+    """Return recall@5 of both in words, with the loss and its 95 % interval, and the overlap."""
+    losses, recalls = [], []
+    for question, whole, parts in zip(questions, before, after, strict=True):
+        if question.supporting_ids:
+            gold = question.supporting_ids
+            old, new = (
+                ranking(distinct(each.documents), gold, [5])["recall@5"] for each in (whole, parts)
+            )
+            losses.append(old - new)
+            recalls.append(new)
+    pairs = list(zip(before, after, strict=True))
+    overlap = statistics.mean(
+        len({*a.chunks[:5]} & {*b.chunks[:5]}) / max(1, len(a.chunks[:5])) for a, b in pairs
+    )
+    same = statistics.mean(a.chunks[:5] == b.chunks[:5] for a, b in pairs)
+    told = f"same first five {overlap:.3f}, in the same order {same:.2f}"
+    if not losses:
+        return told
+    loss = statistics.mean(losses)
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(losses, (_RESAMPLED, len(losses))).mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    verdict = "" if loss < GOAL else " (above the goal)"
+    recall = statistics.mean(recalls)
+    return f"recall@5 {recall:.3f}, loss {loss:+.4f} [{low:+.4f}, {high:+.4f}]{verdict}, {told}"
+
+
+if __name__ == "__main__":
+    main()
