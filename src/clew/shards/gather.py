@@ -51,7 +51,8 @@ class Ask(Protocol):
 class Together:
     """The shards as one index, in one generation of each."""
 
-    generations: Sequence[int]
+    shards: Sequence[int]  # the numbers of those that have chunks
+    generations: Sequence[int]  # of these
     whole: Whole
     recipe: Mapping[str, Scalar]
     aliases: Mapping[str, str]
@@ -99,7 +100,7 @@ class _Gathering:
         self._together = together
         self._ask = ask
         self._size = size
-        self._n = len(together.generations)
+        self._n = len(together.shards)
         self.seconds: dict[str, float] = defaultdict(float)
         began = time.perf_counter()
         self._vector = steps.read_query(models, question).vector
@@ -221,7 +222,8 @@ class _Gathering:
             )
             for i, g in enumerate(together.generations)
         ]
-        some = [(i, each) for i, each in enumerate(requests) if len(each.chunks)]
+        pairs = zip(together.shards, requests, strict=True)
+        some = [(number, each) for number, each in pairs if len(each.chunks)]
         began = time.perf_counter()
         found = [each for each in self._ask(some) if isinstance(each, Taken)]
         between = time.perf_counter()
@@ -244,7 +246,7 @@ class _Gathering:
 
     def _all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
         began = time.perf_counter()
-        found = self._ask(list(enumerate(requests)))
+        found = self._ask(list(zip(self._together.shards, requests, strict=True)))
         self.seconds[stage] += time.perf_counter() - began
         return found
 

@@ -161,8 +161,14 @@ class Shards:
         ]
         found = ask_all(self._shards, requests)
         counts = [each for each in found if isinstance(each, Counts)]
+        some = [number for number, each in enumerate(counts) if each.n_chunks]
+        if not some:
+            if where:
+                raise InputError(f"no document fulfils the filter {where!r:.200}: see 'clew list'")
+            raise InputError("these shards are empty: add documents first")
         return Together(
-            generations=[each.generation for each in known],
+            shards=some,
+            generations=[known[number].generation for number in some],
             whole=Whole.of(counts, aliases),
             recipe=known[0].recipe,
             aliases=aliases,
@@ -318,7 +324,7 @@ def open_shards(
     home, places = _places(folders)
     shards: list[Shard] = []
     for place in places:
-        shards.append(ProcessShard(place) if processes else LocalShard(open_index(place)))
+        shards.append(ProcessShard(place) if processes else LocalShard(open_index(place, models=models)))
     return Shards(shards, home, models=models, specs=specs, prices=prices, size=size)
 
 

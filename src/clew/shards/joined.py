@@ -98,11 +98,11 @@ def joined(
         else assemble.Whole(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
     )
     snapshot = build(Parts(assembly, view), recall=None)
+    if has_all:
+        return snapshot
     parts = [each.salient for each in taken if each.salient is not None]
     if len(parts) == len(taken):
         snapshot = replace(snapshot, recall=_Carried(parts, assembly.stored["chunk"]))
-    if has_all:
-        return snapshot
     return replace(snapshot, totals=_totals(snapshot, assembly, whole, numbers))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from clew import steps
 from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
 from clew.derived import CachedArrays, Derived
-from clew.errors import StoreError
+from clew.errors import InputError, StoreError
 from clew.layers.carried import salient_of
 from clew.shards.exchange import (
     Alike,
@@ -57,12 +57,25 @@ def replied(index: Index, request: Request) -> Reply:
     if isinstance(request, Describe):
         return _described(index)
     named = request.asked if isinstance(request, Near | Around) else request
-    snapshot = index.snapshot(named.where or None)
+    snapshot = index.snapshot()
     if snapshot.generation != named.generation:
         raise Moved(f"{index.folder} was written to while it was asked: ask again")
+    if named.where:
+        try:
+            snapshot = index.snapshot(named.where)
+        except InputError:  # nothing here fulfils it, which other shards may have
+            return _nothing(named.generation)
+    if not len(snapshot.layer("chunk")):
+        return _nothing(named.generation)
     if isinstance(request, Take):
         return _taken(request, snapshot, lambda: index.models.embedder)
     return _reply(request, snapshot)
+
+
+def _nothing(generation: int) -> Counts:
+    """Return the numbers of a shard without a chunk, which is asked for no more than these."""
+    none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
+    return Counts(generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none)
 
 
 def _described(index: Index) -> Described:

@@ -62,7 +62,7 @@ class StoredColumns:
         found: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if len(mine):
+            if found is None or len(mine):
                 local = rows[mine] - begin
                 values = widened(_reach(segment, name, local, local + 1)[local])
                 if found is None:
