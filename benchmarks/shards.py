@@ -76,7 +76,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--split", help="of the questions, such as dev")
     parser.add_argument("--limit", type=int, help="ask only the first N questions")
     parser.add_argument("--timed", type=int, default=40, help="questions that are timed, first N")
-    parser.add_argument("--size", default="", help="of the neighbourhood, such as chunks=60,most=40")
+    parser.add_argument(
+        "--size", default="", help="of the neighbourhood, such as chunks=60,most=40"
+    )
     return parser.parse_args()
 
 

@@ -1486,6 +1486,7 @@ def _refuse(item: object) -> NoReturn:
 
 
 def check_query(query: str) -> None:
+    """Raise InputError for a query that asks nothing."""
     if not query.strip():
         raise InputError("the question is empty: ask something")
 

@@ -1,4 +1,4 @@
-"""What is cut out of shards and put together again is what one index of the same documents holds."""
+"""What is cut out of shards and put together again is what one index of all of it holds."""
 
 from functools import lru_cache, partial
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clew import errors, testing
+from clew import errors, index, steps, testing
 from clew.generation import open_snapshot
 from clew.shards import Neighbourhood, open_shards, split
 from clew.store.embedded import EmbeddedStore
@@ -19,7 +19,7 @@ ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 SUBSETS = st.sets(st.sampled_from(ALL), min_size=1)
 
 
-def made(folder, names, late=True, depth=0):
+def made(folder, names, late, depth):
     """Make an index of some documents in a folder, and close it."""
     with EmbeddedStore.create(folder, recipe(late, depth)) as store:
         build(store, names)
@@ -76,8 +76,6 @@ def counted(question):
     with scratch() as folder:
         texts = testing.small_documents()
         with EmbeddedStore.create(folder / "whole", recipe(True, 0)) as store:
-            from clew import index  # noqa: PLC0415
-
             index.add(store, texts, MODELS)
             whole = open_snapshot(store)
         split(folder / "whole", folder / "parts", 3)
@@ -89,8 +87,6 @@ def counted(question):
 
 def test_a_part_knows_what_the_whole_has():
     """How many chunks have an entity or a term is said of all shards, not of what was gathered."""
-    from clew import steps  # noqa: PLC0415
-
     totals, part, whole = counted("Who built the Comet?")
     assert totals is not None
     assert totals.n_chunks == len(whole.layer("chunk")) > len(part.layer("chunk"))
@@ -110,8 +106,6 @@ def test_a_part_knows_what_the_whole_has():
 
 def test_entities_of_several_shards_are_one():
     """An entity has one row, which has the chunks of every shard."""
-    from clew import steps  # noqa: PLC0415
-
     _, part, _ = counted("Mira Toll, Ola Eriksen and the Comet at Cape Lund in Verle")
     keys = part.layer("entity").ids(range(len(part.layer("entity"))))
     assert len(set(keys)) == len(keys)

@@ -84,7 +84,9 @@ def test_a_turn_before_is_read(folder):
         open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
     ):
         history = [clew.Exchange("Who built the Comet?", "Ola Eriksen built it.")]
-        found, same = (each.search("Where did he die?", history=history) for each in (shards, whole))
+        found, same = (
+            each.search("Where did he die?", history=history) for each in (shards, whole)
+        )
     assert found.query == same.query != "Where did he die?"
     assert found.hits == same.hits
 
@@ -131,7 +133,9 @@ def test_processes_reply_as_this_one_does():
                 )
             shard = there._shards[1]  # noqa: SLF001 -- to end it
             os.kill(shard._process.pid, signal.SIGKILL)  # noqa: SLF001
-            with pytest.raises(errors.StoreError, match="shard-0001.* ended: open the shards again"):
+            with pytest.raises(
+                errors.StoreError, match="shard-0001.* ended: open the shards again"
+            ):
                 there.search(QUESTIONS[0])
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.narrow import widened
-from clew.generation.rows import Live, first_of_equal, newest_of, small
+from clew.generation.rows import Live, newest_of
 from clew.store import schema
 from clew.store.columns import StoredColumns
 from clew.types import REFERENCES, Batch, Piece

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.derived import Arrays
     from clew.models import Embedder, Kind
     from clew.types import Snapshot
 

@@ -7,7 +7,7 @@ shards may have is named by 64 bits of a hash of its key.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,6 @@ class Asked:
 class Chunks:
     """Some chunks with their entities."""
 
-    generation: int
     rows: Rows  # (m,)
     dense: Scores  # (m,) cosines to the question
     lexical: Scores  # (m,) by BM25
@@ -128,12 +127,13 @@ class Seeds:
 class Nearest:
     """What is nearest to a question in one shard."""
 
-    chunks: Chunks
-    n_near: int  # chunks that are nearest by some ranking, the first ones
+    rows: Rows  # (m,) chunks that are nearest by some ranking
+    dense: Scores  # (m,) cosines to the question
+    lexical: Scores  # (m,) by BM25
     units: Seeds
     triples: Seeds  # the ends of facts
-    unit_chunks: Rows  # (n_units,) places in `chunks`
-    triple_chunks: Rows  # (n_triples,) the same
+    unit_chunks: Rows  # (n_units,) the chunk of each
+    triple_chunks: Rows  # (n_triples,)
     named: Hashes  # entities of the shard that have one of the keys
     named_keys: NDArray[np.int64]  # the places of these keys
 
@@ -158,6 +158,23 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The chunks of some entities in one shard."""
+
+    owners: NDArray[np.int32]  # (m,) places among the entities that were asked for, ascending
+    rows: Rows  # (m,)
+    worth: Scores  # (m,) the higher, the rather is a chunk to be taken for that entity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Ask for the entities of some chunks."""
+
+    asked: Asked
+    chunks: Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Take:
     """Ask for everything that a shard has of some chunks."""
 
@@ -171,15 +188,14 @@ class Take:
 class Taken:
     """Chunks as a batch, with the shard's own numbers of its entities and terms."""
 
-    generation: int
     batch: Batch
     entities: Counted
     terms: Counted
     salient: Salient | None = None
 
 
-Request = Describe | Count | Near | Alike | Around | Take
-Reply = Described | Counts | Nearest | Seeds | Chunks | Taken
+Request = Describe | Count | Near | Alike | Around | Tell | Take
+Reply = Described | Counts | Nearest | Seeds | Beside | Chunks | Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

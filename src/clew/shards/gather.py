@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew import steps
-from clew.algo.topk import positive_top_k, top_k
+from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.shards.exchange import (
     Alike,
     Around,
     Asked,
+    Beside,
     Chunks,
     Near,
     Nearest,
@@ -22,6 +24,7 @@ from clew.shards.exchange import (
     Seeds,
     Take,
     Taken,
+    Tell,
 )
 from clew.shards.joined import joined
 from clew.shards.pool import Pool
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
     from clew.shards.whole import Whole
     from clew.types import Scalar, Snapshot
 
+    Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
+
+_FAR = 2**40  # beyond every row of a shard
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
 
 
@@ -82,11 +88,15 @@ def gather(
     Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
     """
     found = _Gathering(question, models, together, ask, size)
-    pool, seeds = found.near()
-    for _ in range(size.rounds):
-        pool = found.around(pool, seeds)
-    snapshot = found.taken(pool, salient=salient)
-    return Gathered(snapshot, dict(found.seconds), len(pool.rows))
+    places, seeds = found.near()
+    pool = found.told(places)
+    for n in range(size.rounds):
+        more = found.around(pool, seeds, places)
+        places = np.concatenate([places, more])
+        if n + 1 < size.rounds and len(more):
+            pool = pool.joined(found.told(more))
+    snapshot = found.taken(places, salient=salient)
+    return Gathered(snapshot, dict(found.seconds), len(places))
 
 
 class _Gathering:
@@ -108,7 +118,7 @@ class _Gathering:
         self._df = together.whole.term_chunks(self._words)
         self.seconds["read"] += time.perf_counter() - began
 
-    def near(self) -> tuple[Pool, dict[int, float]]:
+    def near(self) -> tuple[Places, dict[int, float]]:
         """Return the chunks nearest to the question, and the weights of entities to begin with."""
         size, spans = self._size, steps.name_spans(self._question)
         keys = list(dict.fromkeys(spans.values()))
@@ -133,25 +143,22 @@ class _Gathering:
         known = [span for span, key in spans.items() if key in named]
         seeds = {named[spans[span]]: 1.0 for span in steps.longest(known)}
         began = time.perf_counter()
-        pool = Pool.of([(i, each.chunks) for i, each in enumerate(found)], self._together.whole)
-        pool = pool.some(self._chosen(found, pool, seeds))
+        places = self._chosen(found, seeds)
         self.seconds["pool"] += time.perf_counter() - began
         self._alike(set(named), seeds)
-        return pool, seeds
+        return places, seeds
 
-    def _chosen(
-        self, found: Sequence[Nearest], pool: Pool, seeds: dict[int, float]
-    ) -> NDArray[np.intp]:
+    def _chosen(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
         """Return the chunks that are nearest in all shards, and add what these lead to."""
         size = self._size
-        starts = np.cumsum([0, *(len(each.chunks.rows) for each in found)])
-        near = np.concatenate(
-            [s + np.arange(each.n_near) for s, each in zip(starts, found, strict=False)]
+        places = np.concatenate([self._places(i, each.rows) for i, each in enumerate(found)])
+        dense, lexical = (
+            np.concatenate([getattr(each, name) for each in found]) for name in ("dense", "lexical")
         )
         chosen = [
-            near[top_k(pool.dense[near], size.chunks)],
-            near[positive_top_k(pool.lexical[near], size.chunks)],
-            near[top_k(-pool.dense[near], 1)],
+            places[top_k(dense, size.chunks)],
+            places[positive_top_k(lexical, size.chunks)],
+            places[top_k(-dense, 1)],
         ]
         kinds = (
             ([e.units for e in found], [e.unit_chunks for e in found], size.units, 3, 1.0),
@@ -159,14 +166,14 @@ class _Gathering:
         )
         for parts, chunks, most, leading, weight in kinds:
             scores = np.concatenate([each.scores for each in parts])
-            at = np.concatenate([s + c for s, c in zip(starts, chunks, strict=False)])
+            at = np.concatenate([self._places(i, each) for i, each in enumerate(chunks)])
             best = top_k(scores, most)
             chosen.append(at[best])
             entities = [e for part in parts for e in _split(part)]
             for i in best[:leading].tolist():
                 for entity in entities[i] if scores[i] > 0 else ():
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
-        return np.unique(np.concatenate(chosen)).astype(np.intp)
+        return np.unique(np.concatenate(chosen))
 
     def _alike(self, known: set[str], seeds: dict[int, float]) -> None:
         """Add entities whose names are like one in the question that no shard has."""
@@ -188,8 +195,23 @@ class _Gathering:
             for entity in entities[i]:
                 seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
 
-    def around(self, pool: Pool, seeds: Mapping[int, float]) -> Pool:
-        """Return a pool with the chunks of the entities that most weight comes to, of each one."""
+    def told(self, places: Places) -> Pool:
+        """Return chunks with their entities, of each shard's own those that it has."""
+        requests = {
+            i: Tell(asked=self._asked(i), chunks=rows) for i, rows in self._by_shard(places)
+        }
+        found = self._some("tell", requests)
+        began = time.perf_counter()
+        parts = [(i, each) for i, each in found if isinstance(each, Chunks)]
+        pool = Pool.of(parts, self._together.whole)
+        self.seconds["pool"] += time.perf_counter() - began
+        return pool
+
+    def around(self, pool: Pool, seeds: Mapping[int, float], known: Places) -> Places:
+        """Return chunks that are not known, of the entities that most weight comes to.
+
+        Of each one those that are worth most, in all shards.
+        """
         began, size = time.perf_counter(), self._size
         _, weights = pool.spread(seeds, self._together.whole.n_chunks)
         missing = np.minimum(pool.missing(), size.most)
@@ -197,40 +219,52 @@ class _Gathering:
         order = positive_top_k(gains, len(gains))
         order = order[np.cumsum(missing[order]) <= size.around]
         self.seconds["pool"] += time.perf_counter() - began
-        if not len(order):
-            return pool
         wanted, most = pool.entities[order], share(size.most, self._n)
-        requests = [
-            Around(asked=self._asked(shard), entities=wanted, most=most) for shard in range(self._n)
-        ]
-        replies = self._all("around", requests)
+        if not len(wanted):
+            return known[:0]
+        requests = {
+            i: Around(asked=self._asked(i), entities=wanted, most=most) for i in range(self._n)
+        }
+        found = [(i, e) for i, e in self._some("around", requests) if isinstance(e, Beside)]
         began = time.perf_counter()
-        found = [(i, each) for i, each in enumerate(replies) if isinstance(each, Chunks)]
-        pool = pool.joined(Pool.of(found, self._together.whole))
+        places = np.concatenate([self._places(i, each.rows) for i, each in found])
+        owners, worth = (
+            np.concatenate([getattr(each, name) for _, each in found])
+            for name in ("owners", "worth")
+        )
+        best = np.lexsort((places, -np.round(worth, DECIMALS), owners))
+        first = np.searchsorted(owners[best], np.arange(len(wanted)))
+        best = best[np.arange(len(best)) - first[owners[best]] < size.most]
         self.seconds["pool"] += time.perf_counter() - began
-        return pool
+        return np.setdiff1d(places[best], known)
 
-    def taken(self, pool: Pool, *, salient: bool) -> Snapshot:
-        """Return the snapshot of all chunks of a pool."""
+    def taken(self, places: Places, *, salient: bool) -> Snapshot:
+        """Return the snapshot of some chunks."""
         together = self._together
-        requests = [
-            Take(
-                generation=g,
+        requests = {
+            i: Take(
+                generation=together.generations[i],
                 where=together.where,
-                chunks=np.sort(pool.rows[pool.shards == i]),
+                chunks=rows,
                 salient=salient,
             )
-            for i, g in enumerate(together.generations)
-        ]
-        pairs = zip(together.shards, requests, strict=True)
-        some = [(number, each) for number, each in pairs if len(each.chunks)]
+            for i, rows in self._by_shard(places)
+        }
+        found = [each for _, each in self._some("take", requests) if isinstance(each, Taken)]
         began = time.perf_counter()
-        found = [each for each in self._ask(some) if isinstance(each, Taken)]
-        between = time.perf_counter()
         snapshot = joined(found, together.whole, together.recipe, together.aliases)
-        self.seconds["take"] += between - began
-        self.seconds["join"] += time.perf_counter() - between
+        self.seconds["join"] += time.perf_counter() - began
         return snapshot
+
+    def _places(self, shard: int, rows: NDArray[np.int64]) -> Places:
+        return shard * _FAR + rows
+
+    def _by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
+        """Return the shards that have some chunks, and the rows of these, ascending."""
+        ordered = np.sort(places)
+        shards, firsts = np.unique(ordered // _FAR, return_index=True)
+        parts = np.split(ordered % _FAR, firsts[1:])
+        return list(zip(shards.tolist(), parts, strict=True))
 
     def _asked(self, shard: int) -> Asked:
         whole = self._together.whole
@@ -244,11 +278,15 @@ class _Gathering:
             mean_length=whole.mean_length,
         )
 
-    def _all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
+    def _some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:
+        """Return what some shards reply, in the order of their numbers."""
         began = time.perf_counter()
-        found = self._ask(list(zip(self._together.shards, requests, strict=True)))
+        found = self._ask([(self._together.shards[i], each) for i, each in requests.items()])
         self.seconds[stage] += time.perf_counter() - began
-        return found
+        return list(zip(requests, found, strict=True))
+
+    def _all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
+        return [reply for _, reply in self._some(stage, dict(enumerate(requests)))]
 
 
 def share(n: int, n_shards: int) -> int:
@@ -263,4 +301,4 @@ def share(n: int, n_shards: int) -> int:
 
 def _split(seeds: Seeds) -> list[list[int]]:
     bounds, flat = seeds.begins.tolist(), seeds.entities.tolist()
-    return [flat[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [flat[a:b] for a, b in itertools.pairwise(bounds)]

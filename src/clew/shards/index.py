@@ -9,11 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clew import answer as answering
 from clew import follow_up, index, loading, support
 from clew import methods as retrieval
 from clew.api import (
-    CONTEXT_TOKENS,
     DEFAULT_METHOD,
     answered,
     build_method,
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.derived import CachedArrays
-
     from clew.filters import Filter
     from clew.models import Models
     from clew.models.budget import Budget
@@ -324,7 +321,9 @@ def open_shards(
     home, places = _places(folders)
     shards: list[Shard] = []
     for place in places:
-        shards.append(ProcessShard(place) if processes else LocalShard(open_index(place, models=models)))
+        shards.append(
+            ProcessShard(place) if processes else LocalShard(open_index(place, models=models))
+        )
     return Shards(shards, home, models=models, specs=specs, prices=prices, size=size)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def joined(
     """
     view, numbers = _joined_view(taken, whole, recipe, aliases)
     live = view.live_documents()
-    twice = next((a for (a, _), (b, _) in zip(live, live[1:], strict=False) if a == b), None)
+    twice = next((a for (a, _), (b, _) in itertools.pairwise(live) if a == b), None)
     if twice is not None:
         raise StoreError(f"two shards have the document {twice!r}: remove it from one of them")
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
+from clew.algo.topk import DECIMALS
 from clew.derived import CachedArrays, Derived
 from clew.errors import InputError, StoreError
 from clew.layers.carried import salient_of
@@ -16,6 +17,7 @@ from clew.shards.exchange import (
     Alike,
     Around,
     Asked,
+    Beside,
     Chunks,
     Count,
     Counted,
@@ -29,6 +31,7 @@ from clew.shards.exchange import (
     Seeds,
     Take,
     Taken,
+    Tell,
     hashes_of,
 )
 from clew.types import Snapshot
@@ -56,7 +59,7 @@ def replied(index: Index, request: Request) -> Reply:
     """
     if isinstance(request, Describe):
         return _described(index)
-    named = request.asked if isinstance(request, Near | Around) else request
+    named = request.asked if isinstance(request, Near | Around | Tell) else request
     snapshot = index.snapshot()
     if snapshot.generation != named.generation:
         raise Moved(f"{index.folder} was written to while it was asked: ask again")
@@ -170,41 +173,48 @@ def _(request: Near, snapshot: Snapshot) -> Nearest:
     triples, triple_scores = _triples(snapshot, query, request.triples)
     unit_chunks = np.asarray(snapshot.layer("unit").columns["chunk"])[units]
     triple_chunks = np.asarray(snapshot.layer("triple").columns["chunk"])[triples]
-    first = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
-    more = np.setdiff1d(np.concatenate([unit_chunks, triple_chunks]), first)
-    rows = np.concatenate([first, more])
-    place = {row: i for i, row in enumerate(rows.tolist())}
+    rows = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
     ends = [snapshot.layer("triple").columns[end][triples] for end in ("subject", "object")]
     named, keys = _named(snapshot, request.keys)
     return Nearest(
-        chunks=_chunks(snapshot, query, words, rows),
-        n_near=len(first),
+        rows=rows,
+        dense=steps.cosines_of(snapshot, "chunk", query, rows),
+        lexical=words.of_rows(rows),
         units=_seeds(snapshot, unit_scores, _rows_of(snapshot.linked("unit", "entity"), units)),
         triples=_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
-        unit_chunks=np.array([place[row] for row in unit_chunks.tolist()], dtype=np.int64),
-        triple_chunks=np.array([place[row] for row in triple_chunks.tolist()], dtype=np.int64),
+        unit_chunks=unit_chunks.astype(np.int64),
+        triple_chunks=triple_chunks.astype(np.int64),
         named=named,
         named_keys=keys,
     )
 
 
 @_reply.register
-def _(request: Around, snapshot: Snapshot) -> Chunks:
+def _(request: Around, snapshot: Snapshot) -> Beside:
     asked = request.asked
     query = steps.Query(" ".join(asked.terms), asked.vector, None)
     order, hashes = snapshot.get(_BY_HASH)
-    at = np.searchsorted(hashes, request.entities)
-    at = np.minimum(at, max(len(hashes) - 1, 0))
-    known = hashes[at] == request.entities if len(hashes) else np.zeros(len(at), dtype=bool)
+    at = np.minimum(np.searchsorted(hashes, request.entities), max(len(hashes) - 1, 0))
+    known = np.flatnonzero(hashes[at] == request.entities) if len(hashes) else at[:0]
     link = steps.entity_chunks(snapshot).rows(order[at[known]])
     distinct, place = np.unique(link.indices, return_inverse=True)
     cosines = steps.cosines_of(snapshot, "chunk", query, distinct)
     worth = cosines[place] + _UNDER_TITLE * ((link.data & steps.TITLED) > 0)
     owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))
-    best = np.lexsort((link.indices, -np.round(worth, 6), owners))
-    rank = np.arange(len(best)) - link.indptr[owners[best]]
-    rows = np.unique(link.indices[best[rank < request.most]]).astype(np.int64)
-    return _chunks(snapshot, query, _Words.of(snapshot, asked), rows)
+    best = np.lexsort((link.indices, -np.round(worth, DECIMALS), owners))
+    best = best[np.arange(len(best)) - link.indptr[owners[best]] < request.most]
+    return Beside(
+        owners=known[owners[best]].astype(np.int32),
+        rows=link.indices[best].astype(np.int64),
+        worth=worth[best],
+    )
+
+
+@_reply.register
+def _(request: Tell, snapshot: Snapshot) -> Chunks:
+    asked = request.asked
+    query = steps.Query(" ".join(asked.terms), asked.vector, None)
+    return _chunks(snapshot, query, _Words.of(snapshot, asked), request.chunks)
 
 
 _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the title of an entity
@@ -216,7 +226,6 @@ def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) 
     piece = snapshot.cutter.cut(request.chunks)
     salient = salient_of(snapshot, piece.chunks, embedder) if request.salient else None
     return Taken(
-        generation=snapshot.generation,
         batch=piece.batch,
         entities=_counted(snapshot, "entity", piece.entities),
         terms=_counted(snapshot, "term", piece.terms),
@@ -253,7 +262,7 @@ def _farthest(dense: steps.Ranking) -> Rows:
     """Return the chunk farthest from the question: scores are scaled from it on."""
     if not len(dense.scores):
         return np.zeros(0, dtype=np.int64)
-    least = int(np.argmin(np.round(dense.scores, 6)))
+    least = int(np.argmin(np.round(dense.scores, DECIMALS)))
     return np.array([least if dense.rows is None else dense.rows[least]], dtype=np.int64)
 
 
@@ -261,7 +270,6 @@ def _chunks(snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows) -
     link = steps.chunk_entities(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     return Chunks(
-        generation=snapshot.generation,
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
         lexical=words.of_rows(rows),
