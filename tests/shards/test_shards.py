@@ -181,7 +181,7 @@ def test_a_document_in_two_shards_is_an_error(folder):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda p: open_shards(p / "nowhere"), "there is no shard in"),
+        (lambda p: open_shards(p / "nowhere"), "there are no shards in"),
         (lambda _: open_shards([]), "there is no shard to open"),
         (lambda p: split(p / "whole", p, 2), "is not empty"),
         (lambda p: split(p / "whole", p / "new", 0), "at least 1"),

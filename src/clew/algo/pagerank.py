@@ -151,7 +151,7 @@ def local_pagerank(
         if found.shape != (len(pushing), n):
             raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {n}")
         ends: NDArray[np.integer] = found.indices
-        sums = found.sum(axis=1)
+        sums = np.asarray(found.sum(axis=1), dtype=np.float64)
         if beyond is not None:
             sums = sums + beyond[pushing]
         passed = np.repeat(damping * weights / sums, np.diff(found.indptr))

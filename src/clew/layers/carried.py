@@ -96,7 +96,7 @@ def put_together(
         rates.append(part.rates[some][order])
     letters, n_bytes = encoded(names)
     key_letters, key_bytes = encoded(list(numbers))
-    salient = {
+    salient: dict[str, NDArray[Any]] = {
         "spellings": letters,
         "spelling.bytes": n_bytes,
         "spelling.key": np.arange(len(names), dtype=np.int32),

@@ -35,8 +35,10 @@ from clew.shards.exchange import Count, Counts, Describe, Described, Neighbourho
 from clew.shards.gather import Together, gather
 from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
+from clew.shards.split import named_in
 from clew.shards.whole import Whole
 from clew.text.analyze import VERSION as ANALYZER
+from clew.workers import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -310,30 +312,37 @@ def open_shards(
     specs: loading.Specs | None = None,
     prices: Mapping[str, Price] | None = None,
     processes: bool = False,
+    cluster: str = "",
     size: Neighbourhood | None = None,
 ) -> Shards:
     """Return several indexes, to be asked as one.
 
-    `folders` are those of the shards, or one that `clew.split` made. With `processes` each shard
-    lives in a process of its own. Models are chosen as by `open_index`, and are the coordinator's
-    alone: no shard loads any. `size` says how much a question gathers.
+    `folders` are those of the shards, or the one that `split` made. With `processes` each shard
+    lives in a process of its own, and with a `cluster`, the address of a Ray cluster such as
+    "ray:HOST:PORT", each as an actor of that. Models are chosen as by `open_index`, and are the
+    coordinator's; a shard loads an embedder only where a method needs statistical entities.
+    `size` says how much a question gathers.
+
+    Raises InputError where there are no shards, MissingExtra, and ModelError where the cluster
+    cannot be reached.
     """
     home, places = _places(folders)
-    shards: list[Shard] = []
-    for place in places:
-        shards.append(
-            ProcessShard(place) if processes else LocalShard(open_index(place, models=models))
-        )
+    shards: Sequence[Shard]
+    if cluster:
+        from clew.shards.ray import ray_shards
+
+        shards = ray_shards(str(workers_of(cluster)), places)
+    elif processes:
+        shards = [ProcessShard(place) for place in places]
+    else:
+        shards = [LocalShard(open_index(place, models=models)) for place in places]
     return Shards(shards, home, models=models, specs=specs, prices=prices, size=size)
 
 
 def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Path]]:
     if isinstance(folders, str | Path):
         home = Path(folders)
-        places = sorted(each for each in home.glob("shard-*") if each.is_dir())
-        if not places:
-            raise InputError(f"there is no shard in {home}: name the folders of several indexes")
-        return home, places
+        return home, [home / name for name in named_in(home)]
     places = [Path(each) for each in folders]
     if not places:
         raise InputError("there is no shard to open: name the folders of some indexes")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clew.types import Document, Scalar, Snapshot
 
 
-@dataclass(frozen=True)
+@dataclass
 class _View:
     """Pieces of shards as a store's generation: documents in rows, keys that shards share once."""
 
@@ -128,7 +128,9 @@ def _joined_view(
 ) -> tuple[_View, dict[str, NDArray[np.int64]]]:
     """Return pieces as one store's, and the numbers of all shards about its entities and terms."""
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
-    segments, documents, numbers = [], [], {}
+    segments: list[Mapping[str, NDArray[Any]]] = []
+    documents: list[Document] = []
+    numbers: dict[str, NDArray[np.int64]] = {}
     first: dict[str, int] = {}
     places: dict[str, list[list[int]]] = {"entity": [], "term": []}
     for each in taken:

@@ -153,9 +153,9 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
             found.append(shards[number].receive())
         except ClewError as error:
             failed.append((number, error))
-    for _, error in failed:
-        if isinstance(error, Moved):
-            raise error
-    for number, error in failed:
-        raise StoreError(f"the shard {shards[number].name} did not reply: {error}") from error
+    moved = [why for _, why in failed if isinstance(why, Moved)]
+    if moved:
+        raise moved[0]
+    for number, why in failed:
+        raise StoreError(f"the shard {shards[number].name} did not reply: {why}") from why
     return found

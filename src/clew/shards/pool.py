@@ -150,4 +150,4 @@ class Pool:
     def missing(self) -> NDArray[np.int64]:
         """Return how many chunks of each entity are not here."""
         here = np.bincount(self.link.indices, minlength=len(self.entities))
-        return np.maximum(self.numbers[2] - here, 0)
+        return np.asarray(np.maximum(self.numbers[2] - here, 0))

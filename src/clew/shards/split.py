@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
 from hashlib import blake2b
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from clew.types import Batch, Snapshot
 
+SHARDS = "shards.json"  # which names the folders of the shards
 _AT_ONCE = 500  # documents of a commit
 
 
@@ -62,7 +64,28 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
                     store.commit(piece, [hashes[each.id] for each in piece.documents])
                 if aliases:
                     store.set_aliases(aliases)
+    names = [place.name for place in places]
+    (home / SHARDS).write_text(json.dumps({"shards": names}, indent=1) + "\n", encoding="utf-8")
     return places
+
+
+def named_in(home: Path) -> list[str]:
+    """Return the folders of shards, below or elsewhere, that the file in a folder names.
+
+    Raises InputError where there is no such file, or it names none.
+    """
+    try:
+        names = json.loads((home / SHARDS).read_text(encoding="utf-8"))["shards"]
+    except OSError as error:
+        raise InputError(
+            f"there are no shards in {home} ({SHARDS}: {error.strerror}): name the folders of"
+            f" several indexes, or split one"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{home / SHARDS} does not name shards ({error}): split again") from error
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise InputError(f"{home / SHARDS} names no shard: split again")
+    return names
 
 
 def _documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:

@@ -92,7 +92,8 @@ class Whole:
     def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return how many chunks have each term, -1 where one shard alone can know."""
         numbers = self.terms.of_hashes(hashes_of(terms))
-        return numbers[TERM_NUMBERS.index("chunks")]
+        chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
+        return chunks
 
 
 def _joined(parts: Sequence[Counted], aliases: Mapping[str, str], part: Counted) -> Hashes:

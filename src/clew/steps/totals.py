@@ -19,6 +19,7 @@ def n_chunks(snapshot: Snapshot) -> int:
 
 def term_chunks(snapshot: Snapshot, terms: NDArray[np.integer]) -> NDArray[np.integer]:
     """Return the (n,) numbers of chunks that have each of some terms."""
-    if snapshot.totals is not None:
-        return snapshot.totals.term_chunks[terms]
-    return snapshot.linked("term", "chunk").counts_of(terms)
+    if snapshot.totals is None:
+        return snapshot.linked("term", "chunk").counts_of(terms)
+    found: NDArray[np.integer] = snapshot.totals.term_chunks[terms]
+    return found
