@@ -5,18 +5,23 @@ The folders of the shards must be readable, by the same paths, on every node.
 
 from __future__ import annotations
 
+import logging
+import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
-from clew.errors import ClewError, StoreError
+from clew.errors import ClewError, MissingExtra, ModelError, StoreError
 from clew.shards.shard import replied
-from clew.workers.ray import first_sentence, reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.shards.exchange import Reply, Request
+
+
+_TRIES = 5  # of a request at which an actor ended: none of them changes anything
 
 
 class RayShard:
@@ -26,7 +31,7 @@ class RayShard:
         self._ray = ray
         self._folder = folder
         self._waiting: list[Any] = []
-        kind = ray.remote(num_cpus=0, max_restarts=-1)(_Opened)
+        kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_Opened)
         self._actor = kind.remote(str(folder.absolute()))
 
     @property
@@ -41,7 +46,7 @@ class RayShard:
             reply = self._ray.get(self._waiting.pop(0))
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise StoreError(
-                f"its actor did not do its work ({first_sentence(error)}): see 'ray status'"
+                f"its actor did not do its work ({_first(error)}): see 'ray status'"
             ) from error
         if isinstance(reply, ClewError):
             raise reply
@@ -69,5 +74,28 @@ def ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """
-    ray, _ = reached(spec)
+    ray = _connected(spec)
     return [RayShard(ray, folder) for folder in folders]
+
+
+def _connected(spec: str) -> Any:  # noqa: ANN401 -- a module
+    if find_spec("ray") is None:
+        raise MissingExtra("ray", "ray", "a Ray cluster")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise ModelError(
+            f"the Ray cluster {address or 'of this machine'} cannot be reached ({_first(error)}):"
+            f" start one with 'ray start --head', or name its address"
+        ) from error
+    return ray
+
+
+def _first(error: BaseException) -> str:
+    """Return the first sentence of what another package says."""
+    return str(error).strip().partition("\n")[0].removesuffix(".")[:200] or type(error).__name__

@@ -31,11 +31,29 @@ class RayWorkers:
         "ray" is that of this machine, "ray:HOST:PORT" one of which this machine is a node, and
         "ray://HOST:PORT" another one, through its Ray client server.
         """
-        self._ray, self._was_there = reached(spec)
-        self._n = int(self._ray.cluster_resources().get("CPU", 0))
+        if find_spec("ray") is None:
+            raise MissingExtra("ray", "ray", "a Ray cluster")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        import ray
+
+        self._ray = ray
+        address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
+        self._was_there = ray.is_initialized()
+        try:
+            if not self._was_there:
+                _reach(address)
+                ray.init(
+                    address=address or "auto", log_to_driver=False, logging_level=logging.ERROR
+                )
+            self._n = int(ray.cluster_resources().get("CPU", 0))
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            where = address or "of this machine"
+            raise ModelError(
+                f"the Ray cluster {where} cannot be reached ({_first(error)}): start one with"
+                f" 'ray start --head', or name its address"
+            ) from error
         if not self._n:
             raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
-        ray = self._ray
         self._run = ray.remote(num_cpus=1, max_retries=_TRIES)(tasks.run)
         self._named = ray.put(specs)
 
@@ -51,32 +69,6 @@ class RayWorkers:
         """Leave the cluster, which goes on; tasks that it has at hand end."""
         if not self._was_there:
             self._ray.shutdown()
-
-
-def reached(spec: str) -> tuple[Any, bool]:
-    """Return Ray, connected to the cluster of a spec, and whether it was connected before.
-
-    Raises MissingExtra, and ModelError where the cluster cannot be reached.
-    """
-    if find_spec("ray") is None:
-        raise MissingExtra("ray", "ray", "a Ray cluster")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-
-    address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
-    was_there = ray.is_initialized()
-    try:
-        if not was_there:
-            _reach(address)
-            ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)
-        ray.cluster_resources()
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        where = address or "of this machine"
-        raise ModelError(
-            f"the Ray cluster {where} cannot be reached ({first_sentence(error)}): start one with"
-            f" 'ray start --head', or name its address"
-        ) from error
-    return ray, was_there
 
 
 class _Task:
@@ -97,7 +89,7 @@ class _Task:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise ModelError(
-                f"the Ray cluster did not do its work ({first_sentence(error)}): see 'ray status', and run"
+                f"the Ray cluster did not do its work ({_first(error)}): see 'ray status', and run"
                 f" the same command again, which goes on"
             ) from error
 
@@ -109,6 +101,6 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_REACH_S).close()
 
 
-def first_sentence(error: BaseException) -> str:
+def _first(error: BaseException) -> str:
     """Return the first sentence of what another package says."""
     return str(error).strip().partition("\n")[0].removesuffix(".")[:200] or type(error).__name__
