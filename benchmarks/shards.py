@@ -2,7 +2,7 @@
 
     python -m benchmarks.shards DATASET... [--indexes FOLDER] [--shards 1,4,16] [--methods ...]
                                 [--limit N] [--timed N] [--size NAME=NUMBER,...]
-    python -m benchmarks.shards --scale [--indexes FOLDER] [--sizes 2000,20000,200000]
+    python -m benchmarks.shards --scale [--indexes FOLDER] [--sizes 10000,40000,160000]
 
 Each DATASET is a folder that `clew eval` takes; it is indexed once, with triples of names in one
 sentence, and split. Every method runs on the whole index and on what a question gathers from the
@@ -10,18 +10,20 @@ shards, with the default models. Where questions have no gold documents, only th
 first five chunks with those of the whole is said. Times are of one process that asks its shards
 one after the other, so they are sums over the shards; the models' time is part of both sides.
 
-`--scale` measures what one shard takes for each of its parts in a question, by its size, and how
-long it takes to put chunks together, on made passages; then it simulates questions over many
-shards by these figures (`Costs` says how, and what is assumed).
+`--scale` measures what one shard takes for its part of a question, by its size, on made passages
+with an embedder of hashed words (sizes above the first are copies of it with entities and sentences
+of their own), and what the coordinator takes; then it simulates many shards: see `simulated`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import statistics
 import time
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +31,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import clew
+from benchmarks.run import _hashed, made
 from clew.api import build_method, found_in
 from clew.evaluate import load
 from clew.evaluate.metrics import distinct, ranking
 from clew.models.metered import Meter
 from clew.models.remembered import remembered
-from clew.shards import Neighbourhood, open_shards, split
+from clew.shards import Neighbourhood, Shards, open_shards, split
+from clew.shards.links import LocalShard
+from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,6 +68,8 @@ class Found:
 def main() -> None:
     """Measure what the arguments ask for."""
     options = _options()
+    if options.scale:
+        scaled(options.indexes, [int(each) for each in options.sizes.split(",")])
     for folder in options.datasets:
         measured(folder, options)
 
@@ -199,6 +206,210 @@ def _compared(
     verdict = "" if loss < GOAL else " (above the goal)"
     recall = statistics.mean(recalls)
     return f"recall@5 {recall:.3f}, loss {loss:+.4f} [{low:+.4f}, {high:+.4f}]{verdict}, {told}"
+
+
+# -- one shard by its size, and many by simulation -------------------------------------------------
+
+STAGES = ("near", "tell", "around", "take")
+ROUNDS = ("near", "tell", "around", "tell", "around", "take")
+READ_MS = 8.0  # the default embedder's time for a question: made passages have hashed words
+TRIP_MS, LINE = 0.5, 1.25e6  # of one data centre: a round trip, and bytes in a ms at 10 Gbit/s
+ASKED, TAKEN = 130, 350  # chunks that `tell` and `take` are asked for, of all shards together
+PART = Neighbourhood(chunks=11, units=4, triples=4, around=30, most=10)  # of one shard of 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """What one shard takes for the stages of a question, in ms, with the bytes of its replies."""
+
+    n_chunks: int
+    times: Mapping[str, Sequence[float]]  # of each stage, a question after the other
+    sizes: Mapping[str, float]
+    unpacked: float  # ms to read one reply, the mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """What the process that asks takes for a question over 16 shards, in ms."""
+
+    own: float  # choosing and putting together
+    method: float
+
+
+def scaled(folder: Path, sizes: Sequence[int]) -> None:
+    """Measure shards of some sizes, and print these and what is simulated from them."""
+    base, questions = _made(folder, sizes[0])
+    found = []
+    for n in sizes:
+        place = base if n == sizes[0] else folder / f"grown-{n}"
+        if not place.exists():
+            grown(base, place, n // sizes[0])
+        found.append(_shard(place, questions))
+        told = ", ".join(
+            f"{stage} {statistics.median(found[-1].times[stage]):.2f} ms"
+            f" ({found[-1].sizes[stage] / 1e3:.1f} kB)"
+            for stage in STAGES
+        )
+        print(f"{found[-1].n_chunks:,} chunks: {told}", flush=True)
+    coordinator = _coordinator(base, folder / "parts-16", questions)
+    print(f"coordinator {coordinator.own:.1f} ms, walk {coordinator.method:.1f} ms")
+    for size, of in ((found[-1].n_chunks, "as measured"), (1_000_000, "extrapolated")):
+        ends = [n for n in (size * 10**i for i in range(6)) if n < LARGEST]
+        first = 0.0
+        for n in (*ends, LARGEST):
+            ms = simulated(found, coordinator, n, size)
+            first = first or ms
+            print(
+                f"shards of {size:,} chunks ({of}): {n:,} chunks in {-(-n // size)} shards,"
+                f" p50 {ms:.0f} ms, {ms / first:.2f} times;"
+                f" the logarithm {np.log(n) / np.log(ends[0]):.2f} times"
+            )
+
+
+LARGEST = 100_000_000
+
+
+def simulated(
+    shards: Sequence[Shard],
+    coordinator: Coordinator,
+    n_chunks: int,
+    size: int,
+    n_questions: int = 1_000,
+) -> float:
+    """Return the median ms of a question over shards of `size` chunks.
+
+    All shards work at the same time, each on a core of its own, and a stage ends with the slowest
+    that is asked: its median time, by a line through the sizes that were measured, times one of
+    the measured ratios of times to their median. `near` and `around` ask every shard, the others
+    those that have some of the chunks. A stage waits for a round trip, for the bytes of all replies
+    on the coordinator's line, and for these to be read. Nothing fails and nothing is asked twice,
+    one question is asked at a time, and the shards' files are in memory.
+    """
+    rng = np.random.default_rng(1)
+    n = -(-n_chunks // size)
+    totals = np.full(n_questions, READ_MS + coordinator.own + coordinator.method)
+    sizes = [each.n_chunks for each in shards]
+    for stage in ROUNDS:
+        n_asked = min(n, {"tell": ASKED, "take": TAKEN}.get(stage, n))
+        medians = [statistics.median(each.times[stage]) for each in shards]
+        slope, start = np.polyfit(sizes, medians, 1)
+        median = max(start + max(slope, 0.0) * min(size, n_chunks), min(medians))
+        ratios = np.concatenate(
+            [np.array(e.times[stage]) / m for e, m in zip(shards, medians, strict=True)]
+        )
+        slowest = np.array([rng.choice(ratios, n_asked).max() for _ in range(n_questions)])
+        waits = TRIP_MS + n_asked * (shards[-1].sizes[stage] / LINE + shards[-1].unpacked)
+        totals += median * slowest + waits
+    return float(np.median(totals))
+
+
+def _made(folder: Path, n: int) -> tuple[Path, list[str]]:
+    documents, questions = made(n, 200)
+    place = folder / f"made-{n}"
+    with clew.open(place, models=_hashed()) as index:
+        index.add(documents[:n], triples="cooccurrence")
+    return place, questions
+
+
+def grown(base: Path, place: Path, copies: int, at_once: int = 2_000) -> None:
+    """Make an index of copies of another one's documents; entities and sentences are others each.
+
+    So terms, vectors and lengths are those of the base, and everything else grows with the copies.
+    """
+    with clew.open(base, models=_hashed()) as index:
+        snapshot, hashes = index.snapshot(), index.hashes()
+        owners = np.asarray(snapshot.layer("chunk").columns["document"])
+        with closing(opening.create(place, dict(snapshot.recipe))) as store:
+            for start in range(0, len(snapshot.document_layer), at_once):
+                rows = np.arange(start, min(len(snapshot.document_layer), start + at_once))
+                piece = snapshot.cutter.cut(np.flatnonzero(np.isin(owners, rows)), rows).batch
+                whole = {each.id: each for each in snapshot.documents(rows.tolist())}
+                contents = [hashes[each.id] for each in piece.documents]
+                for copy in range(copies):
+                    mark = np.uint64(copy * 0x9E3779B97F4A7C15 % 2**64)
+                    keys = {"sentence.key": piece.columns["sentence.key"] ^ mark}
+                    named = [replace(whole[d.id], id=f"{d.id}~{copy}") for d in piece.documents]
+                    entities = [f"{key} {copy}" if copy else key for key in piece.entities]
+                    columns = {**piece.columns, **keys}
+                    batch = replace(piece, documents=named, entities=entities, columns=columns)
+                    store.commit(batch, contents)
+
+
+def _shard(place: Path, questions: Sequence[str]) -> Shard:
+    """Return what a shard takes for its part of questions."""
+    times: dict[str, list[float]] = defaultdict(list)
+    sizes: dict[str, list[int]] = defaultdict(list)
+    unpacked: list[float] = []
+    with clew.open(place, models=_hashed()) as index:
+        link = _Packed(LocalShard(index), sizes, unpacked)
+        shards = Shards([link], place, models=_hashed(), size=PART)
+        for question in questions[:20]:
+            shards.gathered(question)
+        link.clear()
+        for question in questions[20:120]:
+            for stage, seconds in shards.gathered(question).seconds.items():
+                if stage in STAGES:
+                    each = (1_000 * seconds - link.spent(stage)) / ROUNDS.count(stage)
+                    times[stage].append(each)
+        n_chunks = len(index.snapshot().layer("chunk"))
+    means = {stage: statistics.mean(each) for stage, each in sizes.items()}
+    return Shard(n_chunks=n_chunks, times=times, sizes=means, unpacked=statistics.mean(unpacked))
+
+
+class _Packed:
+    """A shard whose replies are packed and unpacked, as by a pipe; that is not counted to it."""
+
+    def __init__(
+        self, inner: LocalShard, sizes: dict[str, list[int]], unpacked: list[float]
+    ) -> None:
+        self._inner, self._sizes, self._unpacked = inner, sizes, unpacked
+        self._stages: list[str] = []
+        self._spent: dict[str, float] = defaultdict(float)
+        self.name = inner.name
+
+    def clear(self) -> None:
+        for each in (self._sizes, self._unpacked, self._spent):
+            each.clear()
+
+    def spent(self, stage: str) -> float:
+        """Return the ms of packing since this was last asked."""
+        return self._spent.pop(stage, 0.0)
+
+    def send(self, request: object) -> None:
+        self._stages.append(type(request).__name__.lower())
+        self._inner.send(request)
+
+    def receive(self) -> object:
+        stage, reply = self._stages.pop(0), self._inner.receive()
+        began = time.perf_counter()
+        packed = pickle.dumps(reply)
+        between = time.perf_counter()
+        found = pickle.loads(packed)  # noqa: S301 -- packed two lines above
+        if stage in STAGES:
+            ended = time.perf_counter()
+            self._sizes[stage].append(len(packed))
+            self._unpacked.append(1_000 * (ended - between))
+            self._spent[stage] += 1_000 * (ended - began)
+        return found
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _coordinator(base: Path, home: Path, questions: Sequence[str]) -> Coordinator:
+    if not home.exists():
+        split(base, home, 16)
+    own, method = [], []
+    walk = build_method("walk", {})
+    with open_shards(home, models=_hashed()) as shards:
+        for question in questions[:60]:
+            models = remembered(shards.models)
+            gathered = shards.gathered(question, models=models)
+            own.append(1_000 * (gathered.seconds["pool"] + gathered.seconds["join"]))
+            began = time.perf_counter()
+            found_in(gathered.snapshot, question, walk, models, Meter())
+            method.append(1_000 * (time.perf_counter() - began))
+    return Coordinator(own=statistics.median(own[10:]), method=statistics.median(method[10:]))
 
 
 if __name__ == "__main__":
