@@ -193,7 +193,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Cut:
     """Some chunks of a snapshot as a batch, and which rows of the snapshot it is made from.
 
     The arrays hold the row of each of the batch's chunks, entities and terms, -1 for one that the
@@ -308,7 +308,7 @@ class TripleLayer(Layer, Protocol):
 class Cutter(Protocol):
     """Cuts chunks out of a generation."""
 
-    def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Piece:
+    def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
         """Return some chunks, by their rows, with everything below them.
 
         Where `documents` are given these are there, too, whether or not they have any of the

@@ -11,7 +11,7 @@ import numpy as np
 from clew.generation.rows import Live, newest_of
 from clew.store import schema
 from clew.store.columns import StoredColumns
-from clew.types import REFERENCES, Batch, Piece
+from clew.types import REFERENCES, Batch, Cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Cutter:
     view: View
     assembly: Assembly
 
-    def cut(self, chunks: Rows, documents: Rows | None = None) -> Piece:
+    def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
         """Return some chunks with all rows below them. O(these rows, log of all) after the first.
 
         Their documents have no text but theirs: everything else in it is a space. There are others
@@ -52,7 +52,7 @@ class Cutter:
         keys = {name: self._renumber(columns, name) for name in ("entity", "term")}
         columns |= self._names(keys["entity"])
         entities, terms = (self.view.keys(name, keys[name].tolist()) for name in keys)
-        return Piece(
+        return Cut(
             batch=Batch(
                 documents=self._documents(columns, documents),
                 entities=entities,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _View:
-    """Pieces of shards as a store's generation: documents in rows, keys that shards share once."""
+    """Cuts of shards as a store's generation: documents in rows, keys that shards share once."""
 
     recipe: Mapping[str, Scalar]
     segments: Sequence[Mapping[str, NDArray[Any]]]
@@ -126,7 +126,7 @@ def _joined_view(
     recipe: Mapping[str, Scalar],
     aliases: Mapping[str, str],
 ) -> tuple[_View, dict[str, NDArray[np.int64]]]:
-    """Return pieces as one store's, and the numbers of all shards about its entities and terms."""
+    """Return cuts as one store's, and the numbers of all shards about its entities and terms."""
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
     segments: list[Mapping[str, NDArray[Any]]] = []
     documents: list[Document] = []

@@ -223,12 +223,12 @@ _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the t
 def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) -> Taken:
     """Return everything that a shard has of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
-    piece = snapshot.cutter.cut(request.chunks)
-    salient = salient_of(snapshot, piece.chunks, embedder) if request.salient else None
+    cut = snapshot.cutter.cut(request.chunks)
+    salient = salient_of(snapshot, cut.chunks, embedder) if request.salient else None
     return Taken(
-        batch=piece.batch,
-        entities=_counted(snapshot, "entity", piece.entities),
-        terms=_counted(snapshot, "term", piece.terms),
+        batch=cut.batch,
+        entities=_counted(snapshot, "entity", cut.entities),
+        terms=_counted(snapshot, "term", cut.terms),
         salient=salient,
     )
 

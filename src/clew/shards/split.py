@@ -60,8 +60,8 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
             with closing(opening.create(place, dict(snapshot.recipe))) as store:
                 rows = np.flatnonzero(owners == number)
                 for start in range(0, len(rows), _AT_ONCE):
-                    piece = _documents(snapshot, rows[start : start + _AT_ONCE])
-                    store.commit(piece, [hashes[each.id] for each in piece.documents])
+                    batch = _documents(snapshot, rows[start : start + _AT_ONCE])
+                    store.commit(batch, [hashes[each.id] for each in batch.documents])
                 if aliases:
                     store.set_aliases(aliases)
     names = [place.name for place in places]
@@ -92,7 +92,7 @@ def _documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
     """Return some documents, whole, with all their rows."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     inside = np.isin(snapshot.layer("chunk").columns["document"], rows)
-    piece = snapshot.cutter.cut(np.flatnonzero(inside), rows)
+    cut = snapshot.cutter.cut(np.flatnonzero(inside), rows)
     whole = {each.id: each for each in snapshot.documents(rows.tolist())}
-    found = [whole[each.id] for each in piece.batch.documents]
-    return replace(piece.batch, documents=found)
+    found = [whole[each.id] for each in cut.batch.documents]
+    return replace(cut.batch, documents=found)
