@@ -81,6 +81,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shards", default="1,4,16")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--split", help="of the questions, such as dev")
+    parser.add_argument("--scale", action="store_true", help="measure by size, and simulate")
+    parser.add_argument("--sizes", default="10000,40000,160000", help="chunks of a shard")
     parser.add_argument("--limit", type=int, help="ask only the first N questions")
     parser.add_argument("--timed", type=int, default=40, help="questions that are timed, first N")
     parser.add_argument(
