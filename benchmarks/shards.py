@@ -394,6 +394,10 @@ class _Packed:
             self._spent[stage] += 1_000 * (ended - began)
         return found
 
+    def forget(self) -> None:
+        self._stages.clear()
+        self._inner.forget()
+
     def close(self) -> None:
         self._inner.close()
 

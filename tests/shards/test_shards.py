@@ -203,3 +203,21 @@ def test_parameters_are_those_of_the_method(folder):
         assert "3 below" in repr(shards)
         with pytest.raises(errors.InputError, match="the question is empty"):
             shards.search(" ")
+
+
+def test_a_question_that_is_interrupted_leaves_no_reply(folder, monkeypatch):
+    """The next question has the replies to its own requests."""
+    with (
+        open_shards(folder / "parts-3", models=MODELS) as shards,
+        open_shards(folder / "parts-3", models=MODELS) as others,
+    ):
+        shards.search(QUESTIONS[0])
+        with monkeypatch.context() as patched:
+
+            def interrupt():
+                raise KeyboardInterrupt
+
+            patched.setattr(shards._shards[1], "receive", interrupt)  # noqa: SLF001
+            with pytest.raises(KeyboardInterrupt):
+                shards.search(QUESTIONS[1])
+        assert told(shards.search(QUESTIONS[2])) == told(others.search(QUESTIONS[2]))

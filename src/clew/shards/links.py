@@ -38,6 +38,10 @@ class Shard(Protocol):
         """Return the reply to what was sent first. Raises ClewError, as `replied`."""
         ...
 
+    def forget(self) -> None:
+        """Let what was sent and has no reply yet have none."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -58,6 +62,9 @@ class LocalShard:
     def receive(self) -> Reply:
         return replied(self._index, self._waiting.pop(0))
 
+    def forget(self) -> None:
+        self._waiting.clear()
+
     def close(self) -> None:
         self._index.close()
 
@@ -74,6 +81,7 @@ class ProcessShard:
         )
         self._process.start()
         other.close()
+        self._waiting = self._forgotten = 0  # replies that are to come, and those nobody waits for
 
     @property
     def name(self) -> str:
@@ -84,15 +92,23 @@ class ProcessShard:
             self._link.send(request)
         except OSError as error:
             raise self._gone() from error
+        self._waiting += 1
 
     def receive(self) -> Reply:
         try:
+            while self._forgotten:
+                self._link.recv()
+                self._forgotten -= 1
             reply = self._link.recv()
+            self._waiting -= 1
         except (EOFError, OSError) as error:
             raise self._gone() from error
         if isinstance(reply, ClewError):
             raise reply
         return reply  # type: ignore[no-any-return]  # a pipe has no types
+
+    def forget(self) -> None:
+        self._forgotten, self._waiting = self._forgotten + self._waiting, 0
 
     def _gone(self) -> StoreError:
         return StoreError(f"the process of the shard {self._folder} ended: open the shards again")
@@ -139,6 +155,25 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
     Every reply is waited for, also where a shard fails. Raises Moved where one was written to, and
     else StoreError that names the first shard that failed.
     """
+    try:
+        found, failed = _asked(shards, requests)
+    except BaseException:
+        for shard in shards:
+            shard.forget()
+        raise
+    moved = [why for _, why in failed if isinstance(why, Moved)]
+    if moved:
+        raise moved[0]
+    for number, why in failed:
+        raise StoreError(f"the shard {shards[number].name} did not reply: {why}") from why
+    return found
+
+
+def _asked(
+    shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]
+) -> tuple[list[Reply], list[tuple[int, ClewError]]]:
+    """Return the replies, and which shards failed, and why."""
+    found: list[Reply] = []
     failed: list[tuple[int, ClewError]] = []
     sent = []
     for number, request in requests:
@@ -147,15 +182,9 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
             sent.append(number)
         except ClewError as error:
             failed.append((number, error))
-    found = []
     for number in sent:
         try:
             found.append(shards[number].receive())
         except ClewError as error:
             failed.append((number, error))
-    moved = [why for _, why in failed if isinstance(why, Moved)]
-    if moved:
-        raise moved[0]
-    for number, why in failed:
-        raise StoreError(f"the shard {shards[number].name} did not reply: {why}") from why
-    return found
+    return found, failed

@@ -52,6 +52,9 @@ class RayShard:
             raise reply
         return reply  # type: ignore[no-any-return]  # Ray has no types
 
+    def forget(self) -> None:
+        self._waiting.clear()
+
     def close(self) -> None:
         self._ray.kill(self._actor)
 
