@@ -41,10 +41,9 @@ from clew.text.analyze import VERSION as ANALYZER
 from clew.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from clew.derived import CachedArrays
     from clew.filters import Filter
     from clew.models import Models
     from clew.models.budget import Budget
@@ -186,11 +185,12 @@ class Shards:
         where: str | Filter | None = None,
         *,
         models: Models | None = None,
-        needs: Collection[CachedArrays] = (),
+        methods: Sequence[retrieval.Method] = (),
     ) -> Gathered:
         """Return the snapshot of what all shards have about a question, and how long it took.
 
-        `needs` are those of a method: what cannot be computed from a part is then brought along.
+        Where `methods` are given, it has what these need and no more: the nearest facts, and the
+        statistical entities, which are not brought along else.
 
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
@@ -201,8 +201,9 @@ class Shards:
                 with suppress(Moved):
                     one = self._as_one("" if chosen is None else str(chosen))
                     ask = partial(ask_all, self._shards)
-                    salient = STATISTICAL in needs
-                    return gather(question, models, one, ask, self.size, salient=salient)
+                    size = self.size if _need_facts(methods) else replace(self.size, triples=0)
+                    salient = any(STATISTICAL in getattr(each, "needs", ()) for each in methods)
+                    return gather(question, models, one, ask, size, salient=salient)
                 self.refresh()
         raise StoreError("the shards are written to faster than they can be asked: ask again")
 
@@ -243,9 +244,7 @@ class Shards:
         models = metered(remembered(self._within(budget)), meter)
         with meter.stage("gather"):
             before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
-            gathered = partial(
-                self.gathered, where=where, models=models, needs=getattr(retriever, "needs", ())
-            )
+            gathered = partial(self.gathered, where=where, models=models, methods=[retriever])
             snapshot = gathered(f"{asked} {before}".strip()).snapshot
             query, notes = follow_up.read(asked, history, snapshot, models)
             if before:
@@ -291,6 +290,11 @@ class Shards:
 
     asearch = awaitable(search)
     aask = awaitable(ask)
+
+
+def _need_facts(methods: Sequence[retrieval.Method]) -> bool:
+    """Say whether some of the methods look for facts; of none, which is any, it is so."""
+    return not methods or any("triple" in each.layers for each in methods)
 
 
 def _check_alike(known: Sequence[Described], shards: Sequence[Shard]) -> None:
