@@ -153,7 +153,9 @@ def _gathered(
     retrievers = {method: build_method(method, {}) for method in methods}
     for question in questions:
         models = remembered(shards.models)
-        gathered = shards.gathered(question.text, models=models, methods=list(retrievers.values()))
+        gathered = shards.gathered(
+            question.text, models=models, retrievers=list(retrievers.values())
+        )
         sizes.append(gathered.n_chunks)
         for stage, seconds in gathered.seconds.items():
             stages[stage].append(1_000 * seconds)
@@ -349,10 +351,10 @@ def _shard(place: Path, questions: Sequence[str]) -> Shard:
             for name in segment:
                 segment[name]  # which looks at every byte once, not at the first question
         for question in questions[:40]:
-            shards.gathered(question, methods=methods)
+            shards.gathered(question, retrievers=methods)
         link.clear()
         for question in questions[40:140]:
-            for stage, seconds in shards.gathered(question, methods=methods).seconds.items():
+            for stage, seconds in shards.gathered(question, retrievers=methods).seconds.items():
                 if stage in STAGES:
                     each = (1_000 * seconds - link.spent(stage)) / ROUNDS.count(stage)
                     times[stage].append(each)
@@ -413,7 +415,7 @@ def _coordinator(base: Path, home: Path, questions: Sequence[str]) -> Coordinato
     with open_shards(home, models=_hashed()) as shards:
         for question in questions[:60]:
             models = remembered(shards.models)
-            gathered = shards.gathered(question, models=models, methods=[walk])
+            gathered = shards.gathered(question, models=models, retrievers=[walk])
             own.append(1_000 * (gathered.seconds["pool"] + gathered.seconds["join"]))
             began = time.perf_counter()
             found_in(gathered.snapshot, question, walk, models, Meter())

@@ -117,7 +117,7 @@ class Added(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class _Asked:
     """A query, and what was said before it."""
 
     query: str
@@ -811,7 +811,7 @@ class Index:
         meter = Meter()
         chosen = self._default(meter) if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
-        asked = Asked(query, history)
+        asked = _Asked(query, history)
         return self._found(asked, retriever, as_filter(where), budget, meter, exact=exact)[0]
 
     def _default(self, meter: Meter) -> str:
@@ -823,7 +823,7 @@ class Index:
 
     def _found(
         self,
-        asked: Asked,
+        asked: _Asked,
         retriever: retrieval.Method,
         where: Filter | None,
         budget: Budget | None,
@@ -880,7 +880,7 @@ class Index:
         chosen = self._default(meter) if method is None else method
         size = context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
-        asked = Asked(question, history)
+        asked = _Asked(question, history)
         evidence, snapshot = self._found(
             asked, retriever, as_filter(where), budget, meter, exact=exact
         )
@@ -978,7 +978,7 @@ class Index:
         classify.labels(self.snapshot(chosen), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
         evidence, snapshot = self._found(
-            Asked(text), retriever, chosen, budget, Meter(), exact=False
+            _Asked(text), retriever, chosen, budget, Meter(), exact=False
         )
         meter = Meter()
         with meter.stage("classify"):

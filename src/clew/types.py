@@ -305,7 +305,7 @@ class TripleLayer(Layer, Protocol):
         ...
 
 
-class Cutter(Protocol):
+class ChunkCutter(Protocol):
     """Cuts chunks out of a generation."""
 
     def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
@@ -356,7 +356,7 @@ class Snapshot:
     # Gives the snapshot of some documents alone, by ascending rows; None without a store.
     among: Callable[[NDArray[np.int64]], Snapshot] | None = None
     # Cuts some chunks out, by their rows; None without a store.
-    cutter: Cutter | None = None
+    cutter: ChunkCutter | None = None
     # What the index has in all, where this snapshot holds a part of it; None: it holds all.
     totals: Totals | None = None
     # The generation that this one is the edits of, None where it was put together by itself.

@@ -165,7 +165,7 @@ def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeCounts:
     """What an index has of which the documents are a part, by stored rows."""
 
     n_chunks: int
@@ -181,7 +181,7 @@ def assemble(
     halved: bool = False,
     editable: bool = False,
     n_extractions: int | None = None,
-    whole: Whole | None = None,
+    whole: WholeCounts | None = None,
 ) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
@@ -442,7 +442,7 @@ def _named(
     units: _Units,
     common: NDArray[np.bool_],
     n_chunks: int,
-    whole: Whole | None,
+    whole: WholeCounts | None,
 ) -> tuple[Columns, dict[int, int]]:
     """Return the mentions that name something, as the whole index sees it.
 
@@ -481,7 +481,7 @@ def _counted(table: Table, live: Live, name: str) -> NDArray[Any]:
     return taken(table[f"count.{name}"], live.rows["count"])
 
 
-def _common_terms(table: Table, live: Live, whole: Whole | None) -> NDArray[np.bool_]:
+def _common_terms(table: Table, live: Live, whole: WholeCounts | None) -> NDArray[np.bool_]:
     """Say which stored terms are mostly written in lower case."""
     if whole is not None:
         return is_common(*whole.written)

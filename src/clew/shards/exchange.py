@@ -31,7 +31,7 @@ def hashes_of(keys: Sequence[str]) -> Hashes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class ShardDescription:
     """What a shard is, as `Describe` asks."""
 
     generation: int
@@ -78,7 +78,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedQuestion:
     """A question as shards are told of it, with what all of them together have of its words."""
 
     generation: int
@@ -91,7 +91,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunks:
+class ToldChunks:
     """Some chunks with their entities."""
 
     rows: Rows  # (m,)
@@ -107,7 +107,7 @@ class Chunks:
 class Near:
     """Ask for what is nearest to a question: chunks, units, facts, and entities by name."""
 
-    asked: Asked
+    asked: AskedQuestion
     chunks: int  # by cosine, and as many by BM25
     units: int
     triples: int
@@ -152,13 +152,13 @@ class Alike:
 class Around:
     """Ask for the chunks of some entities, those with the highest cosines of each."""
 
-    asked: Asked
+    asked: AskedQuestion
     entities: Hashes
     most: int  # chunks of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class FoundAround:
     """The chunks of some entities in one shard."""
 
     owners: NDArray[np.int32]  # (m,) places among the entities that were asked for, ascending
@@ -170,7 +170,7 @@ class Beside:
 class Tell:
     """Ask for the entities of some chunks."""
 
-    asked: Asked
+    asked: AskedQuestion
     chunks: Rows
 
 
@@ -186,7 +186,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Chunks as a batch, with the shard's own numbers of its entities and terms."""
+    """ToldChunks as a batch, with the shard's own numbers of its entities and terms."""
 
     batch: Batch
     entities: Counted
@@ -195,7 +195,7 @@ class Taken:
 
 
 Request = Describe | Count | Near | Alike | Around | Tell | Take
-Reply = Described | Counts | Nearest | Seeds | Beside | Chunks | Taken
+Reply = ShardDescription | Counts | Nearest | Seeds | FoundAround | ToldChunks | Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

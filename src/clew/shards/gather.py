@@ -15,9 +15,8 @@ from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.shards.exchange import (
     Alike,
     Around,
-    Asked,
-    Beside,
-    Chunks,
+    AskedQuestion,
+    FoundAround,
     Near,
     Nearest,
     Neighbourhood,
@@ -25,6 +24,7 @@ from clew.shards.exchange import (
     Take,
     Taken,
     Tell,
+    ToldChunks,
 )
 from clew.shards.joined import joined
 from clew.shards.pool import Pool
@@ -47,7 +47,7 @@ _FAR = 2**40  # beyond every row of a shard
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
 
 
-class Ask(Protocol):
+class AskShards(Protocol):
     """Asks shards, by their numbers, all at once; the replies come in the order of the requests."""
 
     def __call__(self, requests: Sequence[tuple[int, Request]]) -> list[Reply]: ...
@@ -78,7 +78,7 @@ def gather(
     question: str,
     models: Models,
     together: Together,
-    ask: Ask,
+    ask: AskShards,
     size: Neighbourhood,
     *,
     salient: bool = False,
@@ -103,7 +103,7 @@ class _Gathering:
     """One question on its way through the shards."""
 
     def __init__(
-        self, question: str, models: Models, together: Together, ask: Ask, size: Neighbourhood
+        self, question: str, models: Models, together: Together, ask: AskShards, size: Neighbourhood
     ) -> None:
         self._question = question
         self._models = models
@@ -202,7 +202,7 @@ class _Gathering:
         }
         found = self._some("tell", requests)
         began = time.perf_counter()
-        parts = [(i, each) for i, each in found if isinstance(each, Chunks)]
+        parts = [(i, each) for i, each in found if isinstance(each, ToldChunks)]
         pool = Pool.of(parts, self._together.whole)
         self.seconds["pool"] += time.perf_counter() - began
         return pool
@@ -225,7 +225,7 @@ class _Gathering:
         requests = {
             i: Around(asked=self._asked(i), entities=wanted, most=most) for i in range(self._n)
         }
-        found = [(i, e) for i, e in self._some("around", requests) if isinstance(e, Beside)]
+        found = [(i, e) for i, e in self._some("around", requests) if isinstance(e, FoundAround)]
         began = time.perf_counter()
         places = np.concatenate([self._places(i, each.rows) for i, each in found])
         owners, worth = (
@@ -266,9 +266,9 @@ class _Gathering:
         parts = np.split(ordered % _FAR, firsts[1:])
         return list(zip(shards.tolist(), parts, strict=True))
 
-    def _asked(self, shard: int) -> Asked:
+    def _asked(self, shard: int) -> AskedQuestion:
         whole = self._together.whole
-        return Asked(
+        return AskedQuestion(
             generation=self._together.generations[shard],
             where=self._together.where,
             vector=self._vector,

@@ -31,7 +31,7 @@ from clew.models.ledger import Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
-from clew.shards.exchange import Count, Counts, Describe, Described, Neighbourhood
+from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
 from clew.shards.gather import Together, gather
 from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
@@ -81,7 +81,7 @@ class Shards:
         self._specs = specs or loading.Specs()
         self._prices = prices
         self._models: Models | None = None
-        self._described: tuple[Described, ...] = ()
+        self._described: tuple[ShardDescription, ...] = ()
         self._together: Once[str] = Once(_MOST_FILTERED)
         self._lock = threading.RLock()
 
@@ -135,13 +135,13 @@ class Shards:
 
     # -- the shards -------------------------------------------------------------------------------
 
-    def _known(self) -> tuple[Described, ...]:
+    def _known(self) -> tuple[ShardDescription, ...]:
         """Return what the shards are, in the generation that they had when they were last asked."""
         with self._lock:
             if not self._described:
                 requests = [(number, Describe()) for number in range(len(self._shards))]
                 found = ask_all(self._shards, requests)
-                described = tuple(each for each in found if isinstance(each, Described))
+                described = tuple(each for each in found if isinstance(each, ShardDescription))
                 _check_alike(described, self._shards)
                 self._described = described
             return self._described
@@ -185,12 +185,12 @@ class Shards:
         where: str | Filter | None = None,
         *,
         models: Models | None = None,
-        methods: Sequence[retrieval.Method] = (),
+        retrievers: Sequence[retrieval.Method] = (),
     ) -> Gathered:
         """Return the snapshot of what all shards have about a question, and how long it took.
 
-        Where `methods` are given, it has what these need and no more: the nearest facts, and the
-        statistical entities, which are not brought along else.
+        Where `retrievers` are given, it has what these methods need and no more: the nearest facts
+        only where one looks for such, and the statistical entities, which it lacks else.
 
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
@@ -201,8 +201,8 @@ class Shards:
                 with suppress(Moved):
                     one = self._as_one("" if chosen is None else str(chosen))
                     ask = partial(ask_all, self._shards)
-                    size = self.size if _need_facts(methods) else replace(self.size, triples=0)
-                    salient = any(STATISTICAL in getattr(each, "needs", ()) for each in methods)
+                    size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
+                    salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
                     return gather(question, models, one, ask, size, salient=salient)
                 self.refresh()
         raise StoreError("the shards are written to faster than they can be asked: ask again")
@@ -244,7 +244,7 @@ class Shards:
         models = metered(remembered(self._within(budget)), meter)
         with meter.stage("gather"):
             before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
-            gathered = partial(self.gathered, where=where, models=models, methods=[retriever])
+            gathered = partial(self.gathered, where=where, models=models, retrievers=[retriever])
             snapshot = gathered(f"{asked} {before}".strip()).snapshot
             query, notes = follow_up.read(asked, history, snapshot, models)
             if before:
@@ -297,7 +297,7 @@ def _need_facts(methods: Sequence[retrieval.Method]) -> bool:
     return not methods or any("triple" in each.layers for each in methods)
 
 
-def _check_alike(known: Sequence[Described], shards: Sequence[Shard]) -> None:
+def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
     """Raise RecipeMismatch for a shard that was built in another way than the first."""
     for shard, each in zip(shards, known, strict=True):
         for name in sorted({*each.recipe, *known[0].recipe}):

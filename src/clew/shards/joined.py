@@ -1,4 +1,4 @@
-"""Chunks of several shards put together as a snapshot in which any method runs."""
+"""ToldChunks of several shards put together as a snapshot in which any method runs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def joined(
         halved=recipe["subchunk_depth"] != 0,
         whole=None
         if has_all
-        else assemble.Whole(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
+        else assemble.WholeCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
     )
     snapshot = build(Parts(assembly, view), recall=None)
     if has_all:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.shards.exchange import Chunks, Hashes, Rows
+    from clew.shards.exchange import Hashes, Rows, ToldChunks
     from clew.shards.whole import Whole
 
 TITLE_WEIGHT, CHUNK_WEIGHT, SEED_CHUNKS, DAMPING = 5.0, 0.2, 30, 0.6  # as of `pagerank`
@@ -31,7 +31,7 @@ _STEPS = 8  # after which a hundredth of the weight still moves
 
 @dataclass(frozen=True)
 class Pool:
-    """Distinct chunks of several shards, with their entities; see `Chunks`."""
+    """Distinct chunks of several shards, with their entities; see `ToldChunks`."""
 
     shards: NDArray[np.int64]  # (m,)
     rows: Rows  # (m,)
@@ -42,7 +42,7 @@ class Pool:
     link: csr_array  # (m, n) ways
 
     @classmethod
-    def of(cls, found: Sequence[tuple[int, Chunks]], whole: Whole) -> Pool:
+    def of(cls, found: Sequence[tuple[int, ToldChunks]], whole: Whole) -> Pool:
         """Return the chunks that shards, by their numbers, told of, in that order."""
         hashes = np.concatenate([each.counted.hashes for _, each in found])
         numbers = np.concatenate([whole.entities.find(e.counted) for _, e in found], axis=1)

@@ -16,22 +16,22 @@ from clew.layers.carried import salient_of
 from clew.shards.exchange import (
     Alike,
     Around,
-    Asked,
-    Beside,
-    Chunks,
+    AskedQuestion,
     Count,
     Counted,
     Counts,
     Describe,
-    Described,
+    FoundAround,
     Near,
     Nearest,
     Reply,
     Request,
     Seeds,
+    ShardDescription,
     Take,
     Taken,
     Tell,
+    ToldChunks,
     hashes_of,
 )
 from clew.types import Snapshot
@@ -81,9 +81,9 @@ def _nothing(generation: int) -> Counts:
     return Counts(generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none)
 
 
-def _described(index: Index) -> Described:
+def _described(index: Index) -> ShardDescription:
     snapshot = index.snapshot()
-    return Described(
+    return ShardDescription(
         generation=snapshot.generation,
         recipe=snapshot.recipe,
         aliases=index.alias_targets(),
@@ -190,7 +190,7 @@ def _(request: Near, snapshot: Snapshot) -> Nearest:
 
 
 @_reply.register
-def _(request: Around, snapshot: Snapshot) -> Beside:
+def _(request: Around, snapshot: Snapshot) -> FoundAround:
     asked = request.asked
     query = steps.Query(" ".join(asked.terms), asked.vector, None)
     order, hashes = snapshot.get(_BY_HASH)
@@ -203,7 +203,7 @@ def _(request: Around, snapshot: Snapshot) -> Beside:
     owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))
     best = np.lexsort((link.indices, -np.round(worth, DECIMALS), owners))
     best = best[np.arange(len(best)) - link.indptr[owners[best]] < request.most]
-    return Beside(
+    return FoundAround(
         owners=known[owners[best]].astype(np.int32),
         rows=link.indices[best].astype(np.int64),
         worth=worth[best],
@@ -211,7 +211,7 @@ def _(request: Around, snapshot: Snapshot) -> Beside:
 
 
 @_reply.register
-def _(request: Tell, snapshot: Snapshot) -> Chunks:
+def _(request: Tell, snapshot: Snapshot) -> ToldChunks:
     asked = request.asked
     query = steps.Query(" ".join(asked.terms), asked.vector, None)
     return _chunks(snapshot, query, _Words.of(snapshot, asked), request.chunks)
@@ -240,7 +240,7 @@ class _Words:
         self._parts = link, lengths, rows.astype(np.intp), df
 
     @classmethod
-    def of(cls, snapshot: Snapshot, asked: Asked) -> _Words:
+    def of(cls, snapshot: Snapshot, asked: AskedQuestion) -> _Words:
         rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
         link = snapshot.linked("term", "chunk")
@@ -266,10 +266,10 @@ def _farthest(dense: steps.Ranking) -> Rows:
     return np.array([least if dense.rows is None else dense.rows[least]], dtype=np.int64)
 
 
-def _chunks(snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows) -> Chunks:
+def _chunks(snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows) -> ToldChunks:
     link = steps.chunk_entities(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
-    return Chunks(
+    return ToldChunks(
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
         lexical=words.of_rows(rows),
