@@ -7,8 +7,9 @@
 Each DATASET is a folder that `clew eval` takes; it is indexed once, with triples of names in one
 sentence, and split. Every method runs on the whole index and on what a question gathers from the
 shards, with the default models. Where questions have no gold documents, only the overlap of the
-first five chunks with those of the whole is said. Times are of one process that asks its shards
-one after the other, so they are sums over the shards; the models' time is part of both sides.
+first five chunks with those of the whole is said. Times of methods are of the processor, for the
+first questions; one process asks its shards one after the other, so they are sums over the shards.
+Those of the stages are by the clock. The models' time is part of both sides.
 
 `--scale` measures what one shard takes for its part of a question, by its size, on made passages
 with an embedder of hashed words (sizes above the first are copies of it with entities and sentences
@@ -43,6 +44,8 @@ from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from clew.evaluate.datasets import Question
     from clew.types import Hit
@@ -169,14 +172,14 @@ def _gathered(
 def _timed(
     search: object, questions: Sequence[Question], methods: Sequence[str], options: object
 ) -> dict[str, float]:
-    """Return the median ms of a question, each method on its own."""
+    """Return the median ms of the processor for a question, each method on its own."""
     times = {}
     for method in methods:
         taken = []
         for question in questions[: options.timed]:
-            began = time.perf_counter()
+            began = time.process_time()
             search(question.text, method)
-            taken.append(1_000 * (time.perf_counter() - began))
+            taken.append(1_000 * (time.process_time() - began))
         times[method] = statistics.median(taken) if taken else 0.0
     return times
 
@@ -218,91 +221,119 @@ ROUNDS = ("near", "tell", "around", "tell", "around", "take")
 READ_MS = 8.0  # the default embedder's time for a question: made passages have hashed words
 TRIP_MS, LINE = 0.5, 1.25e6  # of one data centre: a round trip, and bytes in a ms at 10 Gbit/s
 ASKED, TAKEN = 130, 350  # chunks that `tell` and `take` are asked for, of all shards together
-PART = Neighbourhood(chunks=11, units=4, triples=4, around=30, most=10)  # of one shard of 16
+LARGEST = 100_000_000
+# What is asked of one shard of 16, and of one among very many; what one alone is asked for.
+PARTS = (
+    Neighbourhood(chunks=11, units=4, triples=4, around=30, most=10),
+    Neighbourhood(chunks=2, units=1, triples=1, around=4, most=4),
+    Neighbourhood(),
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
-    """What one shard takes for the stages of a question, in ms, with the bytes of its replies."""
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One reply of a shard: for how many chunks, ms by the clock and of the processor, bytes."""
 
+    stage: str
     n_chunks: int
-    times: Mapping[str, Sequence[float]]  # of each stage, a question after the other
-    sizes: Mapping[str, float]
-    unpacked: float  # ms to read one reply, the mean
+    wall: float
+    cpu: float
+    n_bytes: int
+    unpacked: float  # ms of the one who asked, to read it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coordinator:
-    """What the process that asks takes for a question over 16 shards, in ms."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a stage takes: ms for a number of chunks, ratios of what it took to that, bytes."""
 
-    own: float  # choosing and putting together
-    method: float
+    fixed: float
+    each: float  # of each chunk, in `tell` and `take`
+    ratios: NDArray[np.float64]
+    n_bytes: float  # of a reply
+    bytes_each: float
+    unpacked: float  # ms
+    unpacked_each: float
+
+    @classmethod
+    def of(cls, replies: Sequence[Reply], clock: str) -> Stage:
+        """Return it from replies, by "wall" or "cpu"."""
+        chunks = np.array([reply.n_chunks for reply in replies], dtype=float)
+        times = np.array([getattr(reply, clock) for reply in replies])
+        each, fixed = _line(chunks, times)
+        sizes = _line(chunks, np.array([reply.n_bytes for reply in replies], dtype=float))
+        unpacked = _line(chunks, np.array([reply.unpacked for reply in replies]))
+        ratios = times / (fixed + each * chunks)
+        return cls(fixed, each, ratios, sizes[1], sizes[0], unpacked[1], unpacked[0])
+
+
+def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """Return a slope and a start, both at least 0, through medians of equal parts of the data."""
+    if np.ptp(x) < 1:
+        return 0.0, float(np.median(y))
+    parts = np.array_split(np.argsort(x, kind="stable"), 6)
+    slope, start = np.polyfit(*([np.median(v[p]) for p in parts] for v in (x, y)), 1)
+    return max(float(slope), 0.0), max(float(start), float(y.min()) / 2)
 
 
 def scaled(folder: Path, sizes: Sequence[int]) -> None:
-    """Measure shards of some sizes, and print these and what is simulated from them."""
+    """Measure shards of some sizes, and print these and what is simulated from the largest."""
     base, questions = _made(folder, sizes[0])
-    found = []
+    home = folder / "parts-16"
+    if not home.exists():
+        split(base, home, 16)
+    own = _coordinator(home, questions)
     for n in sizes:
         place = base if n == sizes[0] else folder / f"grown-{n}"
         if not place.exists():
             grown(base, place, n // sizes[0])
-        found.append(_shard(place, questions))
-        told = ", ".join(
-            f"{stage} {statistics.median(found[-1].times[stage]):.2f} ms"
-            f" ({found[-1].sizes[stage] / 1e3:.1f} kB)"
-            for stage in STAGES
-        )
-        print(f"{found[-1].n_chunks:,} chunks: {told}", flush=True)
-    coordinator = _coordinator(base, folder / "parts-16", questions)
-    print(f"coordinator {coordinator.own:.1f} ms, walk {coordinator.method:.1f} ms")
-    for size, of in ((found[-1].n_chunks, "as measured"), (1_000_000, "extrapolated")):
-        ends = [n for n in (size * 10**i for i in range(6)) if n < LARGEST]
+        replies = _replies(place, questions)
+        for clock in ("wall", "cpu"):
+            stages = {s: Stage.of([r for r in replies if r.stage == s], clock) for s in STAGES}
+            told = ", ".join(
+                f"{name} {s.fixed:.2f} + {s.each:.3f} a chunk ms,"
+                f" 95 % within {np.quantile(s.ratios, 0.95):.1f} times"
+                f" ({s.n_bytes / 1e3:.1f} + {s.bytes_each / 1e3:.1f} kB)"
+                for name, s in stages.items()
+            )
+            print(f"{n:,} chunks, {clock}: {told}", flush=True)
+    for clock in ("wall", "cpu"):
+        stages = {s: Stage.of([r for r in replies if r.stage == s], clock) for s in STAGES}
+        print(f"{clock}: the coordinator and walk {own[clock]:.1f} ms")
         first = 0.0
-        for n in (*ends, LARGEST):
-            ms = simulated(found, coordinator, n, size)
+        for end in (n, 10 * n, 50 * n, LARGEST):
+            n_shards = -(-end // n)
+            ms = simulated(stages, own[clock], n_shards)
             first = first or ms
+            log = np.log(end) / np.log(n)
             print(
-                f"shards of {size:,} chunks ({of}): {n:,} chunks in {-(-n // size)} shards,"
-                f" p50 {ms:.0f} ms, {ms / first:.2f} times;"
-                f" the logarithm {np.log(n) / np.log(ends[0]):.2f} times"
+                f"  {end:,} chunks in {n_shards} shards: p50 {ms:.0f} ms,"
+                f" {ms / first:.2f} times; the logarithm of the size {log:.2f} times"
             )
 
 
-LARGEST = 100_000_000
-
-
 def simulated(
-    shards: Sequence[Shard],
-    coordinator: Coordinator,
-    n_chunks: int,
-    size: int,
-    n_questions: int = 1_000,
+    stages: Mapping[str, Stage], own: float, n_shards: int, n_questions: int = 1_000
 ) -> float:
-    """Return the median ms of a question over shards of `size` chunks.
+    """Return the median ms of a question over shards of the size that was measured.
 
     All shards work at the same time, each on a core of its own, and a stage ends with the slowest
-    that is asked: its median time, by a line through the sizes that were measured, times one of
-    the measured ratios of times to their median. `near` and `around` ask every shard, the others
-    those that have some of the chunks. A stage waits for a round trip, for the bytes of all replies
-    on the coordinator's line, and for these to be read. Nothing fails and nothing is asked twice,
-    one question is asked at a time, and the shards' files are in memory.
+    that is asked: the line of the stage for its chunks, times one of the measured ratios. `near`
+    and `around` ask every shard; `tell` and `take` those that have some of the chunks, and these
+    are shared evenly. A stage waits for a round trip, for the bytes of all replies on the
+    coordinator's line, and for these to be read one after the other. Nothing fails and nothing is
+    asked twice, one question is asked at a time, and the shards' files are in memory.
     """
     rng = np.random.default_rng(1)
-    n = -(-n_chunks // size)
-    totals = np.full(n_questions, READ_MS + coordinator.own + coordinator.method)
-    sizes = [each.n_chunks for each in shards]
-    for stage in ROUNDS:
-        n_asked = min(n, {"tell": ASKED, "take": TAKEN}.get(stage, n))
-        medians = [statistics.median(each.times[stage]) for each in shards]
-        slope, start = np.polyfit(sizes, medians, 1)
-        median = max(start + max(slope, 0.0) * min(size, n_chunks), min(medians))
-        ratios = np.concatenate(
-            [np.array(e.times[stage]) / m for e, m in zip(shards, medians, strict=True)]
-        )
-        slowest = np.array([rng.choice(ratios, n_asked).max() for _ in range(n_questions)])
-        waits = TRIP_MS + n_asked * (shards[-1].sizes[stage] / LINE + shards[-1].unpacked)
-        totals += median * slowest + waits
+    totals = np.full(n_questions, READ_MS + own)
+    for name in ROUNDS:
+        stage, wanted = stages[name], {"tell": ASKED, "take": TAKEN}.get(name)
+        n_asked = n_shards if wanted is None else min(n_shards, wanted)
+        chunks = 0.0 if wanted is None else wanted / n_asked
+        slowest = np.array([rng.choice(stage.ratios, n_asked).max() for _ in range(n_questions)])
+        totals += (stage.fixed + stage.each * chunks) * slowest
+        n_bytes = stage.n_bytes + stage.bytes_each * chunks
+        unpacked = stage.unpacked + stage.unpacked_each * chunks
+        totals += TRIP_MS + n_asked * (n_bytes / LINE + unpacked)
     return float(np.median(totals))
 
 
@@ -338,89 +369,78 @@ def grown(base: Path, place: Path, copies: int, at_once: int = 2_000) -> None:
                     store.commit(batch, contents)
 
 
-def _shard(place: Path, questions: Sequence[str]) -> Shard:
-    """Return what a shard takes for its part of questions."""
-    times: dict[str, list[float]] = defaultdict(list)
-    sizes: dict[str, list[int]] = defaultdict(list)
-    unpacked: list[float] = []
-    methods = [build_method("walk", {})]
+def _replies(place: Path, questions: Sequence[str]) -> list[Reply]:
+    """Return what a shard replies to its parts of questions."""
+    found: list[Reply] = []
+    walk = [build_method("walk", {})]
     with clew.open(place, models=_hashed()) as index:
-        link = _Packed(LocalShard(index), sizes, unpacked)
-        shards = Shards([link], place, models=_hashed(), size=PART)
         for segment in index.snapshot().cutter.view.segments:
             for name in segment:
                 segment[name]  # which looks at every byte once, not at the first question
-        for question in questions[:40]:
-            shards.gathered(question, retrievers=methods)
-        link.clear()
-        for question in questions[40:140]:
-            for stage, seconds in shards.gathered(question, retrievers=methods).seconds.items():
-                if stage in STAGES:
-                    each = (1_000 * seconds - link.spent(stage)) / ROUNDS.count(stage)
-                    times[stage].append(each)
-        n_chunks = len(index.snapshot().layer("chunk"))
-    means = {stage: statistics.mean(each) for stage, each in sizes.items()}
-    return Shard(n_chunks=n_chunks, times=times, sizes=means, unpacked=statistics.mean(unpacked))
+        for part, asked in zip(PARTS, (100, 40, 40), strict=True):
+            link = _Timed(LocalShard(index), found)
+            shards = Shards([link], place, models=_hashed(), size=part)
+            before = len(found)
+            for question in questions[:40]:
+                shards.gathered(question, retrievers=walk)
+            del found[before:]
+            for question in questions[40 : 40 + asked]:
+                shards.gathered(question, retrievers=walk)
+            if part is not PARTS[0]:  # of the others the stages that depend on chunks alone
+                found[before:] = [r for r in found[before:] if r.stage in {"tell", "take"}]
+    return found
 
 
-class _Packed:
-    """A shard whose replies are packed and unpacked, as by a pipe; that is not counted to it."""
+class _Timed:
+    """A shard whose replies are timed, packed and unpacked as by a pipe."""
 
-    def __init__(
-        self, inner: LocalShard, sizes: dict[str, list[int]], unpacked: list[float]
-    ) -> None:
-        self._inner, self._sizes, self._unpacked = inner, sizes, unpacked
-        self._stages: list[str] = []
-        self._spent: dict[str, float] = defaultdict(float)
+    def __init__(self, inner: LocalShard, found: list[Reply]) -> None:
+        self._inner, self._found = inner, found
+        self._requests: list[object] = []
         self.name = inner.name
 
-    def clear(self) -> None:
-        for each in (self._sizes, self._unpacked, self._spent):
-            each.clear()
-
-    def spent(self, stage: str) -> float:
-        """Return the ms of packing since this was last asked."""
-        return self._spent.pop(stage, 0.0)
-
     def send(self, request: object) -> None:
-        self._stages.append(type(request).__name__.lower())
+        self._requests.append(request)
         self._inner.send(request)
 
     def receive(self) -> object:
-        stage, reply = self._stages.pop(0), self._inner.receive()
-        began = time.perf_counter()
+        request = self._requests.pop(0)
+        stage = type(request).__name__.lower()
+        wall, cpu = time.perf_counter(), time.process_time()
+        reply = self._inner.receive()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         packed = pickle.dumps(reply)
-        between = time.perf_counter()
+        began = time.perf_counter()
         found = pickle.loads(packed)  # noqa: S301 -- packed two lines above
+        unpacked = time.perf_counter() - began
         if stage in STAGES:
-            ended = time.perf_counter()
-            self._sizes[stage].append(len(packed))
-            self._unpacked.append(1_000 * (ended - between))
-            self._spent[stage] += 1_000 * (ended - began)
+            n = len(request.chunks) if stage in {"tell", "take"} else 0
+            times = (1_000 * each for each in (wall, cpu))
+            self._found.append(Reply(stage, n, *times, len(packed), 1_000 * unpacked))
         return found
 
     def forget(self) -> None:
-        self._stages.clear()
+        self._requests.clear()
         self._inner.forget()
 
     def close(self) -> None:
         self._inner.close()
 
 
-def _coordinator(base: Path, home: Path, questions: Sequence[str]) -> Coordinator:
-    if not home.exists():
-        split(base, home, 16)
-    own, method = [], []
+def _coordinator(home: Path, questions: Sequence[str]) -> dict[str, float]:
+    """Return the ms of choosing, putting together and `walk`, by the clock and the processor."""
+    times: dict[str, list[float]] = {"wall": [], "cpu": []}
     walk = build_method("walk", {})
     with open_shards(home, models=_hashed()) as shards:
         for question in questions[:60]:
             models = remembered(shards.models)
             gathered = shards.gathered(question, models=models, retrievers=[walk])
-            own.append(1_000 * (gathered.seconds["pool"] + gathered.seconds["join"]))
-            began = time.perf_counter()
+            own = gathered.seconds["pool"] + gathered.seconds["join"]
+            wall, cpu = time.perf_counter(), time.process_time()
             found_in(gathered.snapshot, question, walk, models, Meter())
-            method.append(1_000 * (time.perf_counter() - began))
-    return Coordinator(own=statistics.median(own[10:]), method=statistics.median(method[10:]))
+            times["wall"].append(1_000 * (own + time.perf_counter() - wall))
+            times["cpu"].append(1_000 * (own + time.process_time() - cpu))
+    return {clock: statistics.median(each[10:]) for clock, each in times.items()}
 
 
 if __name__ == "__main__":
