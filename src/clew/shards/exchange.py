@@ -206,6 +206,7 @@ class Neighbourhood:
     units: int = 12  # nearest
     triples: int = 12  # nearest
     alike: int = 3  # entities with a name like one in the question
+    named: int = 12  # chunks of each of these, and of each entity that the question names
     rounds: int = 2  # in which the chunks of entities are fetched
     around: int = 150  # chunks that are fetched in each
     most: int = 40  # chunks of one entity

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Models
-    from clew.shards.exchange import Reply, Request
+    from clew.shards.exchange import Hashes, Reply, Request
     from clew.shards.whole import Whole
     from clew.types import Scalar, Snapshot
 
@@ -145,7 +145,11 @@ class _Gathering:
         began = time.perf_counter()
         places = self._chosen(found, seeds)
         self.seconds["pool"] += time.perf_counter() - began
-        self._alike(set(named), seeds)
+        likely = [named[spans[span]] for span in steps.longest(known)]
+        likely += self._alike(set(named), seeds)
+        if likely and self._size.named:
+            wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
+            places = np.union1d(places, self._chunks_of(wanted, self._size.named))
         return places, seeds
 
     def _chosen(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
@@ -175,13 +179,13 @@ class _Gathering:
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
         return np.unique(np.concatenate(chosen))
 
-    def _alike(self, known: set[str], seeds: dict[int, float]) -> None:
-        """Add entities whose names are like one in the question that no shard has."""
+    def _alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
+        """Return entities whose names are like one in the question that no shard has, as seeds."""
         [mentions] = self._models.tagger.tag([self._question])
         texts = [self._question[m.start : m.end] for m in mentions if m.label != "DATE"]
         names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
         if not names or not self._size.alike:
-            return
+            return []
         vectors = self._models.embedder.embed(names, kind="document")
         most, together = share(self._size.alike, self._n), self._together
         requests = [
@@ -191,9 +195,11 @@ class _Gathering:
         parts = [each for each in self._all("alike", requests) if isinstance(each, Seeds)]
         scores = np.concatenate([each.scores for each in parts])
         entities = [e for part in parts for e in _split(part)]
-        for i in top_k(scores, self._size.alike * len(names)).tolist():
+        best = top_k(scores, self._size.alike * len(names)).tolist()
+        for i in best:
             for entity in entities[i]:
                 seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
+        return [entity for i in best for entity in entities[i]]
 
     def told(self, places: Places) -> Pool:
         """Return chunks with their entities, of each shard's own those that it has."""
@@ -219,9 +225,13 @@ class _Gathering:
         order = positive_top_k(gains, len(gains))
         order = order[np.cumsum(missing[order]) <= size.around]
         self.seconds["pool"] += time.perf_counter() - began
-        wanted, most = pool.entities[order], share(size.most, self._n)
-        if not len(wanted):
+        if not len(order):
             return known[:0]
+        return np.setdiff1d(self._chunks_of(pool.entities[order], size.most), known)
+
+    def _chunks_of(self, wanted: Hashes, n: int) -> Places:
+        """Return the `n` chunks of each of some entities that are worth most, of all shards."""
+        most = share(n, self._n)
         requests = {
             i: Around(asked=self._asked(i), entities=wanted, most=most) for i in range(self._n)
         }
@@ -234,9 +244,9 @@ class _Gathering:
         )
         best = np.lexsort((places, -np.round(worth, DECIMALS), owners))
         first = np.searchsorted(owners[best], np.arange(len(wanted)))
-        best = best[np.arange(len(best)) - first[owners[best]] < size.most]
+        best = best[np.arange(len(best)) - first[owners[best]] < n]
         self.seconds["pool"] += time.perf_counter() - began
-        return np.setdiff1d(places[best], known)
+        return places[best]
 
     def taken(self, places: Places, *, salient: bool) -> Snapshot:
         """Return the snapshot of some chunks."""
