@@ -217,7 +217,7 @@ def _compared(
 # -- one shard by its size, and many by simulation -------------------------------------------------
 
 STAGES = ("near", "tell", "around", "take")
-ROUNDS = ("near", "tell", "around", "tell", "around", "take")
+ROUNDS = ("near", "around", "tell", "around", "tell", "around", "take")
 READ_MS = 8.0  # the default embedder's time for a question: made passages have hashed words
 TRIP_MS, LINE = 0.5, 1.25e6  # of one data centre: a round trip, and bytes in a ms at 10 Gbit/s
 ASKED, TAKEN = 130, 350  # chunks that `tell` and `take` are asked for, of all shards together

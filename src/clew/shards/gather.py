@@ -246,7 +246,7 @@ class _Gathering:
         first = np.searchsorted(owners[best], np.arange(len(wanted)))
         best = best[np.arange(len(best)) - first[owners[best]] < n]
         self.seconds["pool"] += time.perf_counter() - began
-        return places[best]
+        return np.asarray(places[best])
 
     def taken(self, places: Places, *, salient: bool) -> Snapshot:
         """Return the snapshot of some chunks."""
