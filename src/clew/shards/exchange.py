@@ -78,7 +78,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuestion:
+class SharedQuestion:
     """A question as shards are told of it, with what all of them together have of its words."""
 
     generation: int
@@ -107,7 +107,7 @@ class ToldChunks:
 class Near:
     """Ask for what is nearest to a question: chunks, units, facts, and entities by name."""
 
-    asked: AskedQuestion
+    asked: SharedQuestion
     chunks: int  # by cosine, and as many by BM25
     units: int
     triples: int
@@ -152,7 +152,7 @@ class Alike:
 class Around:
     """Ask for the chunks of some entities, those with the highest cosines of each."""
 
-    asked: AskedQuestion
+    asked: SharedQuestion
     entities: Hashes
     most: int  # chunks of each
 
@@ -170,7 +170,7 @@ class FoundAround:
 class Tell:
     """Ask for the entities of some chunks."""
 
-    asked: AskedQuestion
+    asked: SharedQuestion
     chunks: Rows
 
 

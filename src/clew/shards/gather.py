@@ -15,12 +15,12 @@ from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.shards.exchange import (
     Alike,
     Around,
-    AskedQuestion,
     FoundAround,
     Near,
     Nearest,
     Neighbourhood,
     Seeds,
+    SharedQuestion,
     Take,
     Taken,
     Tell,
@@ -276,9 +276,9 @@ class _Gathering:
         parts = np.split(ordered % _FAR, firsts[1:])
         return list(zip(shards.tolist(), parts, strict=True))
 
-    def _asked(self, shard: int) -> AskedQuestion:
+    def _asked(self, shard: int) -> SharedQuestion:
         whole = self._together.whole
-        return AskedQuestion(
+        return SharedQuestion(
             generation=self._together.generations[shard],
             where=self._together.where,
             vector=self._vector,

@@ -16,7 +16,6 @@ from clew.layers.carried import salient_of
 from clew.shards.exchange import (
     Alike,
     Around,
-    AskedQuestion,
     Count,
     Counted,
     Counts,
@@ -28,6 +27,7 @@ from clew.shards.exchange import (
     Request,
     Seeds,
     ShardDescription,
+    SharedQuestion,
     Take,
     Taken,
     Tell,
@@ -240,7 +240,7 @@ class _Words:
         self._parts = link, lengths, rows.astype(np.intp), df
 
     @classmethod
-    def of(cls, snapshot: Snapshot, asked: AskedQuestion) -> _Words:
+    def of(cls, snapshot: Snapshot, asked: SharedQuestion) -> _Words:
         rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
         link = snapshot.linked("term", "chunk")
