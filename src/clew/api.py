@@ -846,32 +846,16 @@ class Index:
         exact: bool,
     ) -> tuple[Evidence, Snapshot]:
         """Return what a method finds, and the generation in which it did."""
-        _check_query(asked.query)
+        check_query(asked.query)
         meter.budget = budget
         with meter.stage("open"):
             snapshot = self.snapshot(where)
             snapshot = snapshot.exactly() if exact else snapshot
             models = metered(remembered(self._within(budget)), meter)
-        _check_layers(retriever.layers, snapshot)
         with meter.stage("search"):
             query, notes = follow_up.read(asked.query, asked.history, snapshot, models)
-            evidence = retriever.retrieve(query, snapshot, models)
-            if retriever.layers:  # else it retrieves nothing on purpose
-                evidence = steps.apparatus_behind(snapshot, evidence)
-                evidence = support.judged(evidence, snapshot, models)
-        evidence = replace(
-            evidence,
-            where="" if where is None else str(where),
-            notes=(*notes, *evidence.notes),
-            usage=meter.usage(),
-        )
-        _log.info(
-            "%s found %d chunks in %.3f s",
-            evidence.method,
-            len(evidence.hits),
-            evidence.usage.total_seconds,
-        )
-        return evidence, snapshot
+        evidence = found_in(snapshot, query, retriever, models, meter)
+        return told(evidence, where, notes, meter), snapshot
 
     @checked
     def ask(  # noqa: PLR0913 -- one argument for each option
@@ -908,7 +892,7 @@ class Index:
         """
         meter = Meter()
         chosen = self._default(meter) if method is None else method
-        size = _context_size(chosen, parameters) if context_tokens is None else context_tokens
+        size = context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
         asked = _Asked(question, history)
         evidence, snapshot = self._found(
@@ -969,20 +953,15 @@ class Index:
         min_support: float,
         on_text: OnPiece | None = None,
     ) -> Answer:
-        meter = Meter()
-        with meter.stage("answer"):
-            found = answering.answer(
-                evidence.query,
-                evidence,
-                metered(models, meter),
-                snapshot=snapshot,
-                budget_tokens=context_tokens,
-                max_tokens=answer_tokens,
-                min_support=min_support,
-                on_text=on_text,
-            )
-            found = answering.placed(found, snapshot)
-        return replace(found, usage=meter.usage())
+        return answered(
+            evidence,
+            snapshot,
+            models,
+            context_tokens=context_tokens,
+            answer_tokens=answer_tokens,
+            min_support=min_support,
+            on_text=on_text,
+        )
 
     @checked
     def classify(
@@ -1163,6 +1142,14 @@ class Index:
             **parameters,
         )
         return target.write(export.evidence_graph(evidence))
+
+    def hashes(self) -> Mapping[str, str]:
+        """Return the content hash of every document by its id."""
+        return self._existing().hashes()
+
+    def alias_targets(self) -> Mapping[str, str]:
+        """Return which entity key stands for which other one."""
+        return self._existing().aliases()
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and pairs of names that may be of one thing."""
@@ -1372,6 +1359,65 @@ class Index:
         return store
 
 
+def found_in(
+    snapshot: Snapshot, query: str, retriever: retrieval.Method, models: Models, meter: Meter
+) -> Evidence:
+    """Return what a method finds in a snapshot, judged. Raises MissingLayer, InputError."""
+    _check_layers(retriever.layers, snapshot)
+    with meter.stage("search"):
+        evidence = retriever.retrieve(query, snapshot, models)
+        if retriever.layers:  # else it retrieves nothing on purpose
+            evidence = steps.apparatus_behind(snapshot, evidence)
+            evidence = support.judged(evidence, snapshot, models)
+    return evidence
+
+
+def told(
+    evidence: Evidence, where: Filter | None, notes: tuple[str, ...], meter: Meter
+) -> Evidence:
+    """Return evidence with what is told beside it: the filter, notes before its own, the cost."""
+    evidence = replace(
+        evidence,
+        where="" if where is None else str(where),
+        notes=(*notes, *evidence.notes),
+        usage=meter.usage(),
+    )
+    _log.info(
+        "%s found %d chunks in %.3f s",
+        evidence.method,
+        len(evidence.hits),
+        evidence.usage.total_seconds,
+    )
+    return evidence
+
+
+def answered(
+    evidence: Evidence,
+    snapshot: Snapshot,
+    models: Models,
+    *,
+    context_tokens: int,
+    answer_tokens: int = answering.MAX_ANSWER_TOKENS,
+    min_support: float,
+    on_text: OnPiece | None = None,
+) -> Answer:
+    """Return the answer from evidence that was found in a snapshot; see `Index.answer`."""
+    meter = Meter()
+    with meter.stage("answer"):
+        found = answering.answer(
+            evidence.query,
+            evidence,
+            metered(models, meter),
+            snapshot=snapshot,
+            budget_tokens=context_tokens,
+            max_tokens=answer_tokens,
+            min_support=min_support,
+            on_text=on_text,
+        )
+        found = answering.placed(found, snapshot)
+    return replace(found, usage=meter.usage())
+
+
 def restore(source: str | Path, folder: str | Path) -> Backup:
     """Make an index in a new folder from an archive that `Index.backup` wrote.
 
@@ -1432,7 +1478,7 @@ def build_method(
     return method
 
 
-def _context_size(method: str | retrieval.Method, parameters: Mapping[str, Scalar]) -> int:
+def context_size(method: str | retrieval.Method, parameters: Mapping[str, Scalar]) -> int:
     """Return the tokens of a context: those that the method was told to fill, if it fills one."""
     if isinstance(method, str):
         own = parameters.get(retrieval.limits(retrieval.load(method)).tokens)
@@ -1509,7 +1555,8 @@ def _refuse(item: object) -> NoReturn:
     )
 
 
-def _check_query(query: str) -> None:
+def check_query(query: str) -> None:
+    """Raise InputError for a query that asks nothing."""
     if not query.strip():
         raise InputError("the question is empty: ask something")
 

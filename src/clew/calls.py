@@ -25,6 +25,9 @@ T = TypeVar("T")
 checked = arguments.checked(
     {
         "folder": arguments.PATH,
+        "home": arguments.PATH,
+        "n_shards": arguments.whole(1),
+        "processes": arguments.TRUTH,
         "path": arguments.PATH,
         "source": Kind(
             lambda value: (

@@ -135,10 +135,13 @@ def _candidates(
     The query names a chunk, or another chunk does, that has the entity of its title: by
     ln(1 + N / df) of that entity, as a share of the most that can be.
     """
-    chunks, n = np.asarray(rows, dtype=np.intp), len(snapshot.layer("chunk"))
+    chunks, n = np.asarray(rows, dtype=np.intp), steps.n_chunks(snapshot)
     titles = steps.chunk_titles(snapshot, chunks)
     mentions = _mentions(steps.chunk_entities(snapshot), chunks)
-    df = _mentions(steps.entity_chunks(snapshot), titles.indices).sum(axis=1)
+    if snapshot.totals is None:
+        df = _mentions(steps.entity_chunks(snapshot), titles.indices).sum(axis=1)
+    else:
+        df = snapshot.totals.mentioned[titles.indices]
     rare = np.log1p(n / np.maximum(df, 1)) / np.log1p(n)
     by_query = rare * np.isin(titles.indices, list(named))
     weighted, asked = (

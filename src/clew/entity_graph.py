@@ -16,7 +16,7 @@ from clew.algo.links import column, neighbours
 from clew.algo.pagerank import Degrees, Local, local_pagerank
 from clew.algo.topk import top_k
 from clew.derived import CachedArrays, Derived
-from clew.types import Path, Snapshot, Step
+from clew.types import Path, Snapshot, Step, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,14 +60,20 @@ class _Units:
 class Rarity:
     """(n_entities,), ln(1 + N / df), computed of those that are asked for."""
 
-    n_chunks: int
+    n_chunks: int  # of the index
     chunks: Link  # (n_entities, n_chunks)
+    totals: Totals | None  # where the link has a part of the index's chunks
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Rarity:
+        return cls(steps.n_chunks(snapshot), steps.entity_chunks(snapshot), snapshot.totals)
 
     def __len__(self) -> int:
         return self.chunks.shape[0]
 
     def __getitem__(self, entities: NDArray[np.integer]) -> NDArray[np.float64]:
-        df = self.chunks.counts_of(entities)
+        totals = self.totals
+        df = self.chunks.counts_of(entities) if totals is None else totals.either[entities]
         return np.asarray(np.log1p(self.n_chunks / np.maximum(df, 1)))
 
 
@@ -76,6 +82,7 @@ class _Degrees:
     """(n,) sums of the weights of nodes' links but for those of names, of those asked for."""
 
     wanted: Links
+    n_chunks: int  # of the graph
     sums: Arrays  # of `WEIGHTS`
     rarity: Rarity
     units_of_chunks: NDArray[np.integer]  # (n_chunks,) where units are nodes, else none
@@ -83,11 +90,11 @@ class _Degrees:
     units_of_entities: NDArray[np.integer]  # (n_entities,)
 
     def __len__(self) -> int:
-        return self.rarity.n_chunks + len(self.chunks_of_units) + len(self.rarity)
+        return self.n_chunks + len(self.chunks_of_units) + len(self.rarity)
 
     def __getitem__(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
-        first = self.rarity.n_chunks + len(self.chunks_of_units)
-        is_chunk, is_entity = nodes < self.rarity.n_chunks, nodes >= first
+        first = self.n_chunks + len(self.chunks_of_units)
+        is_chunk, is_entity = nodes < self.n_chunks, nodes >= first
         found = np.empty(len(nodes))
         found[is_chunk] = self._of("chunk", nodes[is_chunk])
         entities = nodes[is_entity] - first
@@ -96,7 +103,7 @@ class _Degrees:
             found[is_chunk] += self.units_of_chunks[nodes[is_chunk]]
             found[is_entity] += self.units_of_entities[entities]
             is_unit = ~(is_chunk | is_entity)
-            units = nodes[is_unit] - self.rarity.n_chunks
+            units = nodes[is_unit] - self.n_chunks
             found[is_unit] = self.chunks_of_units[units] + column(self.sums, "unit")[units]
         found[is_entity] *= self.rarity[entities]
         return found
@@ -125,6 +132,7 @@ class EntityGraph:
     units: _Units | None  # where units are nodes
     names: NameLinks | None
     matrix: csr_array | None = None  # all edges, of a small graph
+    beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
 
     @property
     def n_chunks(self) -> int:
@@ -155,7 +163,14 @@ class EntityGraph:
     def near(self, restart: Mapping[int, float], damping: float) -> Local:
         """Return the PageRank scores of nodes near to those that it starts from."""
         residual = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING
-        return local_pagerank(self.edges, self.degrees, restart, damping=damping, residual=residual)
+        return local_pagerank(
+            self.edges,
+            self.degrees,
+            restart,
+            damping=damping,
+            residual=residual,
+            beyond=self.beyond,
+        )
 
     def best_chunks(self, scores: Local, k: int, then: steps.Ranking | None = None) -> list[int]:
         """Return the `k` chunks of the highest scores, best first.
@@ -233,25 +248,45 @@ def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
 
 def n_titles(snapshot: Snapshot) -> int:
     """Return how many entities are the title of a document."""
+    if snapshot.totals is not None:
+        return snapshot.totals.n_titles
     return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"]))
 
 
 def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity(forth.shape[0], back)
+    rarity = Rarity.of(snapshot)
     units: _Units | None = None
     counts: Sequence[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)] * 3
     if wanted.unit_nodes:
         pairs = (("unit", "chunk"), ("unit", "entity"), ("chunk", "unit"), ("entity", "unit"))
         units = _Units(*(snapshot.linked(*pair) for pair in pairs))
         counts = [each.counts for each in (units.of_chunks, units.chunks, units.of_entities)]
-    degrees = _Degrees(wanted, snapshot.get(_SUMS), rarity, *counts)
+    sums, totals = snapshot.get(_SUMS), snapshot.totals
+    in_all = sums
+    if totals is not None:
+        in_all = {**sums, "entity.titled": totals.titled, "entity.mentioned": totals.mentioned}
+    degrees = _Degrees(wanted, forth.shape[0], in_all, rarity, *counts)
     names = steps.name_links(snapshot) if wanted.names else None
     graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
+    if totals is not None:
+        graph = replace(graph, beyond=_beyond(wanted, totals, rarity, sums, len(degrees)))
     if len(degrees) > _SMALL:
         return graph
     every = np.arange(len(degrees))
     return replace(graph, degrees=degrees[every], matrix=graph.edges(every))
+
+
+def _beyond(
+    wanted: Links, totals: Totals, rarity: Rarity, sums: Arrays, n_nodes: int
+) -> NDArray[np.float64]:
+    """Return the (n_nodes,) weights of links to chunks that are in the index and not here."""
+    _, mentioned, titled, _ = _worth(wanted).tolist()
+    missing = titled * (totals.titled - sums["entity.titled"])
+    missing += mentioned * (totals.mentioned - sums["entity.mentioned"])
+    found = np.zeros(n_nodes)
+    found[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[np.arange(len(rarity))]
+    return found
 
 
 def _weights(snapshot: Snapshot) -> Arrays:
@@ -260,7 +295,7 @@ def _weights(snapshot: Snapshot) -> Arrays:
     Of chunks and units the rarities of their entities, of entities how many chunks have them.
     """
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity(forth.shape[0], back)[np.arange(back.shape[0])]
+    rarity = Rarity.of(snapshot)[np.arange(back.shape[0])]
     ways = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
     found = {}
     for name, way in ways.items():

@@ -192,6 +192,33 @@ class Batch:
     columns: Mapping[str, NDArray[np.generic]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Some chunks of a snapshot as a batch, and which rows of the snapshot it is made from.
+
+    The arrays hold the row of each of the batch's chunks, entities and terms, -1 for one that the
+    snapshot does not count: a word that only begins sentences.
+    """
+
+    batch: Batch
+    chunks: NDArray[np.int64]
+    entities: NDArray[np.int64]
+    terms: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What an index has of which a snapshot holds a part: numbers by the snapshot's own rows."""
+
+    n_chunks: int
+    n_titles: int  # entities that are the title of a document
+    mean_length: float  # terms of a chunk
+    term_chunks: NDArray[np.int64]  # (n_terms,) how many chunks have each
+    mentioned: NDArray[np.int64]  # (n_entities,) how many chunks have it in their text
+    titled: NDArray[np.int64]  # (n_entities,) how many chunks stand under it
+    either: NDArray[np.int64]  # (n_entities,) how many do one or the other
+
+
 REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
     "document.title_entity": "entity",  # -1: no title
     "chunk.document": "document",
@@ -278,6 +305,22 @@ class TripleLayer(Layer, Protocol):
         ...
 
 
+class ChunkCutter(Protocol):
+    """Cuts chunks out of a generation."""
+
+    def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
+        """Return some chunks, by their rows, with everything below them.
+
+        Where `documents` are given these are there, too, whether or not they have any of the
+        chunks.
+        """
+        ...
+
+    def written(self) -> NDArray[np.int64]:
+        """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
+        ...
+
+
 class FormerGeneration(Protocol):
     """An earlier generation: what was cached of it, and how its rows became those of now."""
 
@@ -312,6 +355,10 @@ class Snapshot:
     recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
     # Gives the snapshot of some documents alone, by ascending rows; None without a store.
     among: Callable[[NDArray[np.int64]], Snapshot] | None = None
+    # Cuts some chunks out, by their rows; None without a store.
+    cutter: ChunkCutter | None = None
+    # What the index has in all, where this snapshot holds a part of it; None: it holds all.
+    totals: Totals | None = None
     # The generation that this one is the edits of, None where it was put together by itself.
     former: FormerGeneration | None = None
     exact: bool = False  # what is nearest is looked for among all rows, however many there are

@@ -143,7 +143,7 @@ def test_make_targets_and_extras_exist():
 
 
 PUBLIC = {"clew", "clew.errors", "clew.evaluate", "clew.evaluate.measure", "clew.methods"}
-PUBLIC |= {"clew.client"}
+PUBLIC |= {"clew.client", "clew.shards"}
 PUBLIC |= {"clew.models", "clew.plugins", "clew.readers", "clew.steps", "clew.testing"}
 
 

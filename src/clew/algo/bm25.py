@@ -47,28 +47,31 @@ class Lengths:
 
     of_chunks: NDArray[np.number]  # (n_chunks,)
     mean: float
+    n_chunks: int  # of the index, of which those above may be a part
 
     @classmethod
     def of(cls, lengths: NDArray[np.number]) -> Lengths:
         """Return them with their mean."""
-        return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0)
+        return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0, len(lengths))
 
 
 def bm25_scores(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
+    df: NDArray[np.integer] | None = None,
     *,
     k1: float = 1.2,
     b: float = 0.75,
 ) -> NDArray[np.float64]:
     """Return the (n_chunks,) scores for the `terms` of a query, each counted once.
 
-    `postings` is the (n_terms, n_chunks) link of how often each chunk has each term.
+    `postings` is the (n_terms, n_chunks) link of how often each chunk has each term. Where it has
+    a part of the index's chunks, `df` says in how many of all each of the `terms` is.
     O(n_chunks + postings of the terms).
     """
     scores = np.zeros(len(lengths.of_chunks))
-    for posting in _rarest_first(postings, lengths, terms, k1):
+    for posting in _rarest_first(postings, lengths, terms, df, k1):
         scores[posting.chunks] += posting.gains(slice(None), lengths, k1, b)
     return scores
 
@@ -77,6 +80,7 @@ def bm25_scores_of(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
+    df: NDArray[np.integer] | None,
     chunks: NDArray[np.integer],
     *,
     k1: float = 1.2,
@@ -84,7 +88,7 @@ def bm25_scores_of(
 ) -> NDArray[np.float64]:
     """Return `bm25_scores` of some chunks. O(chunks log n_chunks) for each term."""
     scores = np.zeros(len(chunks))
-    for posting in _rarest_first(postings, lengths, terms, k1):
+    for posting in _rarest_first(postings, lengths, terms, df, k1):
         rows, places = find(posting.chunks, chunks)
         scores[rows] += posting.gains(places, lengths, k1, b)
     return scores
@@ -94,6 +98,7 @@ def bm25_best(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
+    df: NDArray[np.integer] | None,
     k: int,
     *,
     k1: float = 1.2,
@@ -104,7 +109,7 @@ def bm25_best(
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """
     chunks, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
-    found = _rarest_first(postings, lengths, terms, k1)
+    found = _rarest_first(postings, lengths, terms, df, k1)
     left = sum(posting.most for posting in found)
     for posting in found:
         least = np.partition(scores, -k)[-k] if 0 < k <= len(scores) else 0.0
@@ -121,12 +126,18 @@ def bm25_best(
 
 
 def _rarest_first(
-    postings: Link, lengths: Lengths, terms: NDArray[np.intp], k1: float
+    postings: Link,
+    lengths: Lengths,
+    terms: NDArray[np.intp],
+    df: NDArray[np.integer] | None,
+    k1: float,
 ) -> list[_Posting]:
-    found, n_chunks = [], len(lengths.of_chunks)
-    for term in np.unique(terms).tolist():
+    found = []
+    distinct, first = np.unique(terms, return_index=True)
+    for term, place in zip(distinct.tolist(), first.tolist(), strict=True):
         chunks, counts = postings.entries(term)
-        idf = np.log1p((n_chunks - len(chunks) + 0.5) / (len(chunks) + 0.5))
+        n = len(chunks) if df is None else int(df[place])
+        idf = np.log1p((lengths.n_chunks - n + 0.5) / (n + 0.5))
         found.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
     return sorted(found, key=lambda posting: len(posting.chunks))
 

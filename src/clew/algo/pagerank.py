@@ -106,12 +106,15 @@ def local_pagerank(
     *,
     damping: float = 0.85,
     residual: float = 3e-7,
+    beyond: Degrees | None = None,
 ) -> Local:
     """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
 
     `edges` gives the (m, n) rows of m nodes, ascending, of the symmetric matrix of weights > 0;
     `degrees`, n of them, are the sums of its rows, or less for nodes with other edges too.
-    `restart` has the weights of nodes, >= 0 and at least one > 0.
+    `restart` has the weights of nodes, >= 0 and at least one > 0. Where the graph is a part of
+    another one, `beyond` has the weights of each node's edges out of it: what goes along these
+    is lost.
 
     Forward push (Andersen, Chung and Lang 2006, "Local graph partitioning using PageRank vectors",
     section 3, without lazy steps): of the weight that has come to it, a node keeps 1 - `damping`
@@ -148,7 +151,9 @@ def local_pagerank(
         if found.shape != (len(pushing), n):
             raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {n}")
         ends: NDArray[np.integer] = found.indices
-        sums = found.sum(axis=1)
+        sums = np.asarray(found.sum(axis=1), dtype=np.float64)
+        if beyond is not None:
+            sums = sums + beyond[pushing]
         passed = np.repeat(damping * weights / sums, np.diff(found.indptr))
         np.add.at(waiting, ends, passed * found.data)
         ends = _distinct(ends, n)

@@ -12,6 +12,7 @@ import numpy as np
 from clew.errors import DamagedIndex
 from clew.generation import assemble, compaction
 from clew.generation.cached import Recall, Sound
+from clew.generation.cut import Cutter
 from clew.generation.edited import Edited
 from clew.generation.edits import TooManyEdits, find_edits
 from clew.generation.former import Former
@@ -49,7 +50,12 @@ def open_snapshot(store: Store) -> Snapshot:
         assembly = _whole(store, view) if former is None else former.edited.assembly
         recall = Recall(store.cache, view, assembly.stored)
         whole = build(Parts(assembly, view), recall=recall)
-        return replace(whole, among=partial(_among, store, view, assembly), former=former)
+        return replace(
+            whole,
+            among=partial(_among, store, view, assembly),
+            cutter=Cutter(view, assembly),
+            former=former,
+        )
     except BaseException:
         view.close()
         raise
@@ -140,7 +146,8 @@ def _among(store: Store, view: View, whole: Assembly, documents: NDArray[np.int6
     rows = whole.stored["document"][documents]
     assembly = _assembled(view, rows)
     recall = Recall(store.cache, view, assembly.stored, whole=False)
-    return build(Parts(assembly, view, _aliases_among(view, rows)), recall=recall)
+    some = build(Parts(assembly, view, _aliases_among(view, rows)), recall=recall)
+    return replace(some, cutter=Cutter(view, assembly))
 
 
 def _aliases_among(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:

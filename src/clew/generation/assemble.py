@@ -164,6 +164,15 @@ def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
     return wide
 
 
+@dataclass(frozen=True, slots=True)
+class WholeCounts:
+    """What an index has of which the documents are a part, by stored rows."""
+
+    n_chunks: int
+    written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
+    mentioned: NDArray[np.int64]  # (n_entities,) how many chunks mention each
+
+
 def assemble(
     segments: Sequence[Segment],
     documents: Rows,
@@ -172,21 +181,22 @@ def assemble(
     halved: bool = False,
     editable: bool = False,
     n_extractions: int | None = None,
+    whole: WholeCounts | None = None,
 ) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
     `aliases` are stored entities that are another one; `halved` says that chunks have sub-chunks,
     `editable` that there are to be lookups, if edits can be found at all, and `n_extractions` how
-    many extractions count, if not all do.
+    many extractions count, if not all do. What is a name is decided by the `whole` index, where
+    the documents are a part of it.
     O(rows log rows); the vectors are not touched.
     """
     table = schema.table(segments)
     target = _targets(table, documents, aliases or {})
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
-    mentions, named = _named(
-        _mentions(table, units), units, _common_terms(table, live), len(live.rows["chunk"])
-    )
+    common = _common_terms(table, live, whole)
+    mentions, named = _named(_mentions(table, units), units, common, len(live.rows["chunk"]), whole)
     written = table["description.entity"][live.rows["description"]]
     described, described_chunk = target[written], live.chunks_of("description")
     entities = taken(target, mentions["entity"])
@@ -211,7 +221,7 @@ def assemble(
     columns["entity.description"] = _first(described, own_descriptions, len(entity_rows))
     columns["document.title_entity"] = titles.astype(np.int32)
     term_rows, terms = renumber(_counted(table, live, "term"))
-    columns["term.common"] = _common_terms(table, live)[term_rows]
+    columns["term.common"] = common[term_rows]
     triple_rows, triple_columns, occurrences = _triples(table, live, target, entity_rows)
     columns |= triple_columns
 
@@ -428,7 +438,11 @@ def _written(table: Table, mentions: Columns, name: str) -> NDArray[Any]:
 
 
 def _named(
-    mentions: Columns, units: _Units, common: NDArray[np.bool_], n_chunks: int
+    mentions: Columns,
+    units: _Units,
+    common: NDArray[np.bool_],
+    n_chunks: int,
+    whole: WholeCounts | None,
 ) -> tuple[Columns, dict[int, int]]:
     """Return the mentions that name something, as the whole index sees it.
 
@@ -436,6 +450,9 @@ def _named(
     entities are that are statistical terms.
     """
     terms = _statistical_terms(mentions, units)
+    if whole is not None:
+        terms = {entity: int(whole.mentioned[entity]) for entity in terms}
+        n_chunks = whole.n_chunks
     useful = is_useful(np.array(list(terms.values())), n_chunks)
     dropped = [entity for entity, is_kept in zip(terms, useful, strict=True) if not is_kept]
     keep = (mentions["label"] != TERM) | ~np.isin(mentions["entity"], dropped)
@@ -464,8 +481,10 @@ def _counted(table: Table, live: Live, name: str) -> NDArray[Any]:
     return taken(table[f"count.{name}"], live.rows["count"])
 
 
-def _common_terms(table: Table, live: Live) -> NDArray[np.bool_]:
+def _common_terms(table: Table, live: Live, whole: WholeCounts | None) -> NDArray[np.bool_]:
     """Say which stored terms are mostly written in lower case."""
+    if whole is not None:
+        return is_common(*whole.written)
     size = max(int(table[name].max(initial=-1)) for name in _TERM_COLUMNS) + 1
     n, n_lower = np.zeros((2, size), dtype=np.int64)
     terms, rows = table["count.term"], live.rows["count"]

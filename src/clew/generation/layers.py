@@ -513,7 +513,7 @@ class _Profiles(_Descriptions):
         return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
 
 
-def build(parts: Parts, recall: Recall) -> Snapshot:
+def build(parts: Parts, recall: Recall | None) -> Snapshot:
     """Return the snapshot of an assembled generation."""
     size = parts.assembly.size
     documents = _Documents(parts, "document", size("document"))

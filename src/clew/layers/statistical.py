@@ -153,6 +153,16 @@ def _arrays(
     return {**found, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
 
 
+def arrays_of(
+    snapshot: Snapshot, salient: Arrays, embedder: Callable[[], Embedder]
+) -> dict[str, NDArray[Any]]:
+    """Return what is cached, for salient terms that were found elsewhere: names, keys and rates."""
+    terms = terms_of(snapshot)
+    found = _named(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
+    settings = np.array((terms.threshold, terms.longest), dtype=np.float64)
+    return {**found, "is_text": snapshot.are_texts(), "settings": settings}
+
+
 def _other_arrays(
     snapshot: Snapshot, embedder: Callable[[], Embedder], last: Arrays, rate: Rate, synonym: float
 ) -> dict[str, NDArray[Any]]:

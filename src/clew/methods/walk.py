@@ -153,7 +153,7 @@ def _sameness(snapshot: Snapshot) -> float:
 
     Where a title is that of a whole book, names lead less far than words.
     """
-    n_chunks = len(snapshot.layer("chunk"))
+    n_chunks = steps.n_chunks(snapshot)
     return max(0.0, 1 - 2 * n_titles(snapshot) / max(n_chunks, 1))
 
 

@@ -14,6 +14,8 @@ from clew.steps.evidence import (
 )
 from clew.steps.linking import (
     Linked,
+    longest,
+    name_spans,
     named_entities,
     query_names,
     reply_to,
@@ -44,6 +46,7 @@ from clew.steps.scores import (
     LEXICAL,
     Query,
     beside_hybrid,
+    chunk_lengths,
     chunk_titles,
     cosines_of,
     dense_scores,
@@ -53,6 +56,7 @@ from clew.steps.scores import (
     term_rows,
 )
 from clew.steps.sketched import SKETCHES, near_rows
+from clew.steps.totals import n_chunks, term_chunks
 
 __all__ = [
     "KEYWORDS",
@@ -72,6 +76,7 @@ __all__ = [
     "beside_hybrid",
     "chunk_entities",
     "chunk_graph",
+    "chunk_lengths",
     "chunk_ranks",
     "chunk_step",
     "chunk_titles",
@@ -86,7 +91,10 @@ __all__ = [
     "keyword_lengths",
     "lexical_ranking",
     "lexical_scores",
+    "longest",
+    "n_chunks",
     "name_links",
+    "name_spans",
     "named_entities",
     "near_rows",
     "nearest",
@@ -99,6 +107,7 @@ __all__ = [
     "same_names",
     "similar_entities",
     "subchunk_step",
+    "term_chunks",
     "term_rows",
     "term_step",
     "titled_chunks",

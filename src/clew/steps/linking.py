@@ -17,7 +17,7 @@ from clew.text.normalize import entity_key
 from clew.types import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from clew.text.pieces import OnPiece
 
@@ -88,25 +88,38 @@ def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
     so this finds names in any script. A lone word counts where it is written with a capital and
     is no common word at the query's start, or where the query has no capitals at all.
     """
+    keys = name_spans(query)
+    layer = snapshot.layer("entity")
+    linkable = layer.columns["linkable"]
+    rows = dict(zip(keys, layer.rows(list(keys.values())), strict=True))
+    known = {span for span, row in rows.items() if row >= 0 and linkable[row]}
+    return [
+        Linked(rows[i, j], keys[i, j], 1.0)
+        for i, j in longest(known)
+        if j - i > 1 or not _is_common_start(snapshot, i, keys[i, j])
+    ]
+
+
+def name_spans(query: str) -> dict[tuple[int, int], str]:
+    """Return the keys of what may be names in a query, by their first word and the one behind."""
     words = list(_key_words(query))
-    keys = {
+    return {
         (i, j): " ".join(word for word, _ in words[i:j])
         for i in range(len(words))
         for j in range(i + 1, min(i + _MAX_KEY_WORDS, len(words)) + 1)
         if j - i > 1 or words[i][1]
     }
-    layer = snapshot.layer("entity")
-    linkable = layer.columns["linkable"]
-    rows = dict(zip(keys, layer.rows(list(keys.values())), strict=True))
+
+
+def longest(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans of which none is inside or across a longer one, those first."""
     taken: set[int] = set()
-    linked = []
-    for i, j in sorted(keys, key=lambda span: (span[0] - span[1], span[0])):
-        row = rows[i, j]
-        if row >= 0 and linkable[row] and not taken.intersection(range(i, j)):
+    found = []
+    for i, j in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        if not taken.intersection(range(i, j)):
             taken.update(range(i, j))
-            if j - i > 1 or not _is_common_start(snapshot, i, keys[i, j]):
-                linked.append(Linked(row, keys[i, j], 1.0))
-    return linked
+            found.append((i, j))
+    return found
 
 
 def _key_words(query: str) -> Iterator[tuple[str, bool]]:

@@ -12,6 +12,7 @@ from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Models, is_late
 from clew.models.maxsim import blend, unit_rows
+from clew.steps import totals
 from clew.text.analyze import term_spans, terms
 from clew.types import Snapshot, TokenVectors
 
@@ -112,11 +113,11 @@ class Coverage:
     def _words(self) -> _Words:
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
-        n_chunks = len(self._snapshot.layer("chunk"))
+        n_chunks = totals.n_chunks(self._snapshot)
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
         counts, known = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
         found = np.array(rows, dtype=np.intp)[known]
-        counts[known] = self._snapshot.linked("term", "chunk").counts_of(found)
+        counts[known] = totals.term_chunks(self._snapshot, found)
         return _Words(
             [(start, end) for _, start, end in words],
             rows,

@@ -12,6 +12,7 @@ from clew.algo.coding import products_of
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.derived import CachedArrays, Derived
 from clew.models import Models, gives_tokens
+from clew.steps.totals import term_chunks
 from clew.text.analyze import terms
 from clew.types import TURNED_LINKS, Snapshot, TokenVectors
 
@@ -64,15 +65,26 @@ def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     return bm25_scores(*lexical_parts(snapshot, query))
 
 
-def lexical_parts(snapshot: Snapshot, query: str) -> tuple[Link, Lengths, NDArray[np.intp]]:
+def lexical_parts(
+    snapshot: Snapshot, query: str
+) -> tuple[Link, Lengths, NDArray[np.intp], NDArray[np.integer]]:
     """Return what BM25 takes: postings, lengths of chunks, and the terms that the index has."""
     known = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
-    return snapshot.linked("term", "chunk"), snapshot.get(_CHUNK_LENGTHS), known
+    df = term_chunks(snapshot, known)
+    return snapshot.linked("term", "chunk"), chunk_lengths(snapshot), known, df
 
 
 def term_rows(snapshot: Snapshot, text: str) -> list[int]:
     """Return the row of each distinct term of a text, -1 where the index has none."""
     return snapshot.layer("term").rows(list(dict.fromkeys(terms(text))))
+
+
+def chunk_lengths(snapshot: Snapshot) -> Lengths:
+    """Return how many terms chunks have, with the mean of all that the index has."""
+    found, totals = snapshot.get(_CHUNK_LENGTHS), snapshot.totals
+    if totals is None:
+        return found
+    return Lengths(found.of_chunks, totals.mean_length, totals.n_chunks)
 
 
 def _lengths(snapshot: Snapshot) -> Arrays:

@@ -13,7 +13,7 @@ from clew.store.schema import parent_column
 from clew.store.segments import MappedSegment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,13 +62,32 @@ class StoredColumns:
         found: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if len(mine):
+            if found is None or len(mine):
                 local = rows[mine] - begin
                 values = widened(_reach(segment, name, local, local + 1)[local])
                 if found is None:
                     found = np.zeros(len(rows), dtype=values.dtype)
                 found[mine] = values
         return np.zeros(len(rows), dtype=np.int32) if found is None else found
+
+    def ranges(
+        self, name: str, starts: Rows, stops: Rows, code: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return the rows from each of `starts` to its stop, end to end; none crosses segments.
+
+        What each segment has is handed through `code`, so that all of it is kept alike.
+        """
+        found: NDArray[Any] | None = None
+        owner, rows = expanded(starts, stops)
+        for segment, begin, end in self._places(name):
+            mine = np.flatnonzero((rows >= begin) & (rows < end))
+            if found is None or len(mine):
+                local = rows[mine] - begin
+                values = code(np.asarray(_reach(segment, name, local, local + 1)[local]))
+                if found is None:
+                    found = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
+                found[mine] = values
+        return np.zeros(0, dtype=np.uint8) if found is None else found
 
     def below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
         """Return the rows of a layer below some rows, and which of those each is below.

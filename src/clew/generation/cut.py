@@ -1,0 +1,194 @@
+"""Some chunks of a generation, with all rows below them, as the batch that a commit would add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.generation.rows import Live, newest_of
+from clew.store import schema
+from clew.store.columns import StoredColumns
+from clew.types import REFERENCES, Batch, Cut
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.generation.assemble import Assembly
+    from clew.generation.rows import Rows
+    from clew.store import View
+    from clew.types import Document
+
+    Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """What cuts a generation; what it looks things up by is made once."""
+
+    view: View
+    assembly: Assembly
+
+    def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
+        """Return some chunks with all rows below them. O(these rows, log of all) after the first.
+
+        Their documents have no text but theirs: everything else in it is a space. There are others
+        only where `documents` names more, by their rows.
+        """
+        stored = np.sort(self.assembly.stored_rows("chunk", chunks))
+        above = self._take("chunk.document", stored).astype(np.int64)
+        if documents is None:
+            documents = np.unique(above)
+        else:
+            documents = np.sort(self.assembly.stored_rows("document", documents))
+        owners = np.searchsorted(documents, above)
+        live = Live({"document": documents, "chunk": stored}, {"chunk": owners})
+        for layer in schema.TABLES:
+            if layer != "chunk":
+                live.rows[layer], live.above[layer] = self._below(live, layer)
+        columns = self._columns(live)
+        keys = {name: self._renumber(columns, name) for name in ("entity", "term")}
+        columns |= self._names(keys["entity"])
+        entities, terms = (self.view.keys(name, keys[name].tolist()) for name in keys)
+        return Cut(
+            batch=Batch(
+                documents=self._documents(columns, documents),
+                entities=entities,
+                terms=terms,
+                columns=columns,
+            ),
+            entities=self.assembly.places("entity", keys["entity"]),
+            terms=self.assembly.places("term", keys["term"]),
+            chunks=self.assembly.places("chunk", stored),
+        )
+
+    @cached_property
+    def _stored(self) -> StoredColumns:
+        return StoredColumns(self.view.segments)
+
+    def _take(self, name: str, rows: Rows) -> NDArray[Any]:
+        return self._stored.take(name, rows)
+
+    def _below(self, live: Live, layer: str) -> tuple[Rows, Rows]:
+        """Return the rows of a layer below live ones, and the place of what each is below."""
+        above = live.rows[schema.TABLES[layer].above]
+        if layer != "extraction":
+            return self._stored.below(layer, above)
+        order, sorted_chunks = self._extractions  # which are not in the order of the chunks
+        firsts, lasts = (np.searchsorted(sorted_chunks, above, side) for side in ("left", "right"))
+        owners = np.repeat(np.arange(len(above)), lasts - firsts)
+        ranges = [order[a:b] for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+        rows = np.concatenate([np.zeros(0, np.int64), *ranges])
+        newest = newest_of(owners, self._take("extraction.kind", rows))
+        return rows[newest], owners[newest]
+
+    @cached_property
+    def _extractions(self) -> tuple[Rows, NDArray[Any]]:
+        """The stored extractions in the order of their chunks, and these."""
+        chunks = self._stored.tail("extraction.chunk", 0)
+        order = np.argsort(chunks, kind="stable").astype(np.int64)
+        return order, chunks[order]
+
+    def _columns(self, live: Live) -> Columns:
+        """Return all columns of live rows; entities and terms are stored rows still."""
+        titles = self._take("document.title_entity", live.rows["document"])
+        columns: Columns = {"document.title_entity": titles}
+        for layer, table in schema.TABLES.items():
+            rows = live.rows[layer]
+            parent = schema.parent_column(layer)
+            for name in schema.numbers(layer):
+                if self._has(name):
+                    is_parent = name == parent
+                    columns[name] = live.above[layer] if is_parent else self._take(name, rows)
+            name = f"{layer}.vectors"
+            if table.vectors and self._has(name):
+                columns[name] = self._wide(name, rows, rows + 1)
+            for count, wide in table.ragged.items():
+                if self._has(wide):
+                    columns[f"{layer}.{count}"] = self._take(f"{layer}.{count}", rows)
+                    ends = self._ends(f"{layer}.{count}")
+                    columns[wide] = self._wide(wide, ends[rows], ends[rows + 1])
+        return {
+            name: column.astype(np.int32) if REFERENCES.get(name) else column
+            for name, column in columns.items()
+        }
+
+    def _has(self, name: str) -> bool:
+        return any(name in segment for segment in self.view.segments)
+
+    def _wide(self, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
+        code = partial(schema.in_codes, name, recipe=self.view.recipe)
+        return self._stored.ranges(name, starts, stops, code)
+
+    def _ends(self, count: str) -> Rows:
+        """Return where the range of each stored row begins, and where the last one ends."""
+        if count not in self._ragged:
+            lengths = self._stored.tail(count, 0)
+            self._ragged[count] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return self._ragged[count]
+
+    @cached_property
+    def _ragged(self) -> dict[str, Rows]:
+        return {}
+
+    def _renumber(self, columns: Columns, layer: str) -> Rows:
+        """Let columns that point to a layer of keys do so by places; return the stored rows."""
+        names = [name for name in columns if REFERENCES.get(name) == layer]
+        rows = np.unique(np.concatenate([columns[name] for name in names]))
+        rows = rows[rows >= 0].astype(np.int64)
+        for name in names:
+            found = columns[name]
+            place = np.searchsorted(rows, found).astype(np.int32)
+            columns[name] = np.where(found >= 0, place, -1).astype(np.int32)
+        return rows
+
+    def _names(self, entities: Rows) -> Columns:
+        """Return the vectors of entities' names, of those that have one."""
+        owners, place = self._named
+        at = np.minimum(np.searchsorted(owners, entities), max(len(owners) - 1, 0))
+        named = np.flatnonzero(owners[at] == entities) if len(owners) else np.zeros(0, np.int64)
+        if not len(owners):
+            return {}
+        rows = place[at[named]]
+        return {
+            "name.entity": named.astype(np.int32),
+            "name.vectors": self._wide("name.vectors", rows, rows + 1),
+        }
+
+    @cached_property
+    def _named(self) -> tuple[Rows, Rows]:
+        """The stored entities that have a name vector, ascending, and the row of each vector."""
+        found = self._stored.tail("name.entity", 0).astype(np.int64)
+        last = len(found) - 1 - np.unique(found[::-1], return_index=True)[1]
+        return found[last], last
+
+    def _documents(self, columns: Columns, rows: Rows) -> list[Document]:
+        owners = columns["chunk.document"]
+        ranges = np.stack([columns["chunk.start"], columns["chunk.end"]], axis=1)
+        bounds = np.searchsorted(owners, np.arange(len(rows) + 1)).tolist()
+        found = self.view.documents(rows.tolist())
+        return [
+            replace(document, text=only(document.text, ranges[a:b].tolist()))
+            for document, a, b in zip(found, bounds, bounds[1:], strict=False)
+        ]
+
+    def written(self) -> NDArray[np.int64]:
+        """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
+        found = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
+        rows, _ = self._stored.below("count", np.sort(self.assembly.stored["chunk"]))
+        terms = self.assembly.places("term", self._take("count.term", rows).astype(np.int64))
+        for total, name in zip(found, ("n", "n_lower"), strict=True):
+            np.add.at(total, terms, self._take(f"count.{name}", rows))
+        return found
+
+
+def only(text: str, ranges: list[list[int]]) -> str:
+    """Return a text up to the last of some ascending ranges, with spaces for what is in none."""
+    parts, end = [], 0
+    for start, stop in ranges:
+        parts.append(" " * (start - end))
+        parts.append(text[max(start, end) : stop])
+        end = max(end, stop)
+    return "".join(parts)

@@ -1,0 +1,125 @@
+"""Statistical entities of some chunks, carried to where these are put together with others.
+
+Which terms of a chunk are salient depends on all chunks of its index. So they are not computed
+again from what was put together, but are those of the indexes that the chunks come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.links import expanded
+from clew.layers.extractions import encoded
+from clew.layers.salient_chunks import keys_of, names_of
+from clew.layers.statistical import STATISTICAL, arrays_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from clew.models import Embedder, Kind
+    from clew.types import Snapshot
+
+    Rows = NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salient:
+    """The salient terms of some chunks: their keys, names and vectors, and the rates of each."""
+
+    keys: Sequence[str]
+    names: Sequence[str]  # (n,) as the index spells them first
+    vectors: NDArray[np.float32]  # (n, d), of their keys
+    begins: NDArray[np.int64]  # (n_chunks + 1,) where the terms of each chunk begin
+    terms: NDArray[np.int32]  # places in `keys`
+    rates: NDArray[np.float32]
+
+
+def salient_of(
+    snapshot: Snapshot, chunks: NDArray[np.int64], embedder: Callable[[], Embedder]
+) -> Salient:
+    """Return the salient terms of some chunks. The embedder is called where none are known yet."""
+    arrays = snapshot.get(STATISTICAL, embedder=embedder)
+    starts, stops = (np.asarray(arrays["indptr"])[chunks + i].astype(np.int64) for i in (0, 1))
+    owners, places = expanded(starts, stops)
+    used, terms = np.unique(np.asarray(arrays["indices"])[places], return_inverse=True)
+    entity = np.asarray(arrays["entities"])
+    own = np.cumsum(entity < 0) - 1  # the row of each key's vector, where no entity has it
+    layer, keys, names = snapshot.layer("entity"), keys_of(arrays), names_of(arrays)
+    vectors = np.empty((len(used), layer.vectors.shape[1]), dtype=np.float32)
+    is_entity = entity[used] >= 0
+    vectors[is_entity] = layer.vectors[entity[used[is_entity]]]
+    vectors[~is_entity] = np.asarray(arrays["vectors"])[own[used[~is_entity]]]
+    return Salient(
+        keys=[keys[i] for i in used.tolist()],
+        names=[names[i] for i in used.tolist()],
+        vectors=vectors,
+        begins=np.searchsorted(owners, np.arange(len(chunks) + 1)).astype(np.int64),
+        terms=terms.astype(np.int32),
+        rates=np.asarray(arrays["rates"])[places].astype(np.float32),
+    )
+
+
+def put_together(
+    snapshot: Snapshot, parts: Sequence[Salient], places: Rows
+) -> Mapping[str, NDArray[Any]]:
+    """Return the arrays of `STATISTICAL` for a snapshot whose chunks come from several indexes.
+
+    (n_chunks,) `places` says which chunk of all `parts`, one behind the other, each of its chunks
+    is.
+    """
+    firsts = np.cumsum([0, *(len(part.begins) - 1 for part in parts)])
+    numbers: dict[str, int] = {}
+    names: list[str] = []
+    vectors: list[NDArray[np.float32]] = []
+    lengths, terms, rates = [], [], []
+    for place in np.asarray(places).tolist():
+        at = int(np.searchsorted(firsts, place, side="right")) - 1
+        part, chunk = parts[at], place - int(firsts[at])
+        some = slice(int(part.begins[chunk]), int(part.begins[chunk + 1]))
+        found = []
+        for term in part.terms[some].tolist():
+            key = part.keys[term]
+            if key not in numbers:
+                numbers[key] = len(names)
+                names.append(part.names[term])
+                vectors.append(part.vectors[term])
+            found.append(numbers[key])
+        order = np.argsort(found, kind="stable")
+        lengths.append(len(found))
+        terms += [found[i] for i in order.tolist()]
+        rates.append(part.rates[some][order])
+    letters, n_bytes = encoded(names)
+    key_letters, key_bytes = encoded(list(numbers))
+    salient: dict[str, NDArray[Any]] = {
+        "spellings": letters,
+        "spelling.bytes": n_bytes,
+        "spelling.key": np.arange(len(names), dtype=np.int32),
+        "keys": key_letters,
+        "key.bytes": key_bytes,
+        "indptr": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "indices": np.array(terms, dtype=np.int32),
+        "rates": np.concatenate([np.zeros(0, dtype=np.float32), *rates]),
+    }
+    known = _Known(dict(zip(numbers, vectors, strict=True)))
+    return arrays_of(snapshot, salient, lambda: known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An embedder of texts whose vectors are known."""
+
+    vectors: Mapping[str, NDArray[np.float32]]
+    name: str = "known"
+
+    @property
+    def dimension(self) -> int:
+        return len(next(iter(self.vectors.values()), ()))
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:  # noqa: ARG002
+        return np.stack([self.vectors[text] for text in texts])

@@ -1,0 +1,12 @@
+"""An index in shards by document: each is an index of its own, and a question asks all of them.
+
+`exchange` has what is asked and replied, `shard` what one shard replies, `links` where shards live,
+`whole` what all have together, `gather` and `pool` a question's way through them, `joined` what
+comes out, and `index` what users open.
+"""
+
+from clew.shards.exchange import Neighbourhood
+from clew.shards.index import Shards, open_shards
+from clew.shards.split import shard_of, split
+
+__all__ = ["Neighbourhood", "Shards", "open_shards", "shard_of", "split"]

@@ -1,0 +1,212 @@
+"""What a question's coordinator asks a shard, and what that replies: values of arrays and strings.
+
+A row is one of the shard's own, of the generation that both name. An entity or term that several
+shards may have is named by 64 bits of a hash of its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.layers.carried import Salient
+    from clew.types import Batch, Scalar
+
+    Rows = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+    Scores = NDArray[np.float64]
+
+
+def hashes_of(keys: Sequence[str]) -> Hashes:
+    """Return 64 bits for each key, the same in every process."""
+    found = b"".join(blake2b(k.encode("utf-8", "replace"), digest_size=8).digest() for k in keys)
+    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardDescription:
+    """What a shard is, as `Describe` asks."""
+
+    generation: int
+    recipe: Mapping[str, Scalar]
+    aliases: Mapping[str, str]
+    n_documents: int
+    of_graphs: bool  # it has chunks of an imported graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """Ask what a shard is, in its newest generation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Keys with numbers about each."""
+
+    hashes: Hashes  # (n,)
+    numbers: NDArray[np.int64]  # (3, n); see `ENTITY_NUMBERS` and `TERM_NUMBERS`
+
+
+ENTITY_NUMBERS = ("mentioned", "titled", "either")  # how many chunks do
+TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how often in lower case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How often a shard has what it has."""
+
+    generation: int
+    n_chunks: int
+    n_words: float  # of all chunks
+    entities: Counted
+    terms: Counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """Ask for the numbers of all that a shard has, of the documents that fulfil a filter."""
+
+    generation: int
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedQuestion:
+    """A question as shards are told of it, with what all of them together have of its words."""
+
+    generation: int
+    where: str
+    vector: NDArray[np.float32]  # (d,)
+    terms: Sequence[str]  # distinct
+    df: NDArray[np.int64]  # (n_terms,) chunks of all shards, -1: the shard's own number is that
+    n_chunks: int
+    mean_length: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldChunks:
+    """Some chunks with their entities."""
+
+    rows: Rows  # (m,)
+    dense: Scores  # (m,) cosines to the question
+    lexical: Scores  # (m,) by BM25
+    begins: Rows  # (m + 1,) where the entities of each begin in the next two
+    entities: NDArray[np.int32]  # places in `counted`
+    ways: NDArray[np.uint8]  # `clew.steps.MENTIONED`, `TITLED` or both
+    counted: Counted  # the entities of these chunks, with the shard's own numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """Ask for what is nearest to a question: chunks, units, facts, and entities by name."""
+
+    asked: SharedQuestion
+    chunks: int  # by cosine, and as many by BM25
+    units: int
+    triples: int
+    keys: Sequence[str]  # of entities that the question may name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeds:
+    """Entities that something leads to: of each unit, fact or name its score, and its entities."""
+
+    scores: Scores  # (n,), cosines
+    begins: Rows  # (n + 1,)
+    entities: Hashes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearest:
+    """What is nearest to a question in one shard."""
+
+    rows: Rows  # (m,) chunks that are nearest by some ranking
+    dense: Scores  # (m,) cosines to the question
+    lexical: Scores  # (m,) by BM25
+    units: Seeds
+    triples: Seeds  # the ends of facts
+    unit_chunks: Rows  # (n_units,) the chunk of each
+    triple_chunks: Rows  # (n_triples,)
+    named: Hashes  # entities of the shard that have one of the keys
+    named_keys: NDArray[np.int64]  # the places of these keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Ask for the entities whose names are nearest to some that no shard has."""
+
+    generation: int
+    where: str
+    names: NDArray[np.float32]  # (n, d)
+    most: int  # entities of each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """Ask for the chunks of some entities, those with the highest cosines of each."""
+
+    asked: SharedQuestion
+    entities: Hashes
+    most: int  # chunks of each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundAround:
+    """The chunks of some entities in one shard."""
+
+    owners: NDArray[np.int32]  # (m,) places among the entities that were asked for, ascending
+    rows: Rows  # (m,)
+    worth: Scores  # (m,) the higher, the rather is a chunk to be taken for that entity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Ask for the entities of some chunks."""
+
+    asked: SharedQuestion
+    chunks: Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """Ask for everything that a shard has of some chunks."""
+
+    generation: int
+    where: str
+    chunks: Rows
+    salient: bool = False  # with their salient terms, which a method needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """ToldChunks as a batch, with the shard's own numbers of its entities and terms."""
+
+    batch: Batch
+    entities: Counted
+    terms: Counted
+    salient: Salient | None = None
+
+
+Request = Describe | Count | Near | Alike | Around | Tell | Take
+Reply = ShardDescription | Counts | Nearest | Seeds | FoundAround | ToldChunks | Taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """How much of the shards a question gathers. Numbers are of all shards together."""
+
+    chunks: int = 60  # nearest by cosine, and as many by BM25
+    units: int = 12  # nearest
+    triples: int = 12  # nearest
+    alike: int = 3  # entities with a name like one in the question
+    named: int = 12  # chunks of each of these, and of each entity that the question names
+    rounds: int = 2  # in which the chunks of entities are fetched
+    around: int = 150  # chunks that are fetched in each
+    most: int = 40  # chunks of one entity

@@ -1,0 +1,314 @@
+"""From a question to the snapshot of what all shards have about it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from clew import steps
+from clew.algo.topk import DECIMALS, positive_top_k, top_k
+from clew.shards.exchange import (
+    Alike,
+    Around,
+    FoundAround,
+    Near,
+    Nearest,
+    Neighbourhood,
+    Seeds,
+    SharedQuestion,
+    Take,
+    Taken,
+    Tell,
+    ToldChunks,
+)
+from clew.shards.joined import joined
+from clew.shards.pool import Pool
+from clew.text.analyze import terms
+from clew.text.keys import name_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.shards.exchange import Hashes, Reply, Request
+    from clew.shards.whole import Whole
+    from clew.types import Scalar, Snapshot
+
+    Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
+
+_FAR = 2**40  # beyond every row of a shard
+_ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
+
+
+class AskShards(Protocol):
+    """Asks shards, by their numbers, all at once; the replies come in the order of the requests."""
+
+    def __call__(self, requests: Sequence[tuple[int, Request]]) -> list[Reply]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The shards as one index, in one generation of each."""
+
+    shards: Sequence[int]  # the numbers of those that have chunks
+    generations: Sequence[int]  # of these
+    whole: Whole
+    recipe: Mapping[str, Scalar]
+    aliases: Mapping[str, str]
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What all shards have about a question, and how long it took to come by it."""
+
+    snapshot: Snapshot
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
+    n_chunks: int = 0
+
+
+def gather(
+    question: str,
+    models: Models,
+    together: Together,
+    ask: AskShards,
+    size: Neighbourhood,
+    *,
+    salient: bool = False,
+) -> Gathered:
+    """Return the snapshot of what shards have about a question, with `salient` terms if asked for.
+
+    Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
+    """
+    found = _Gathering(question, models, together, ask, size)
+    places, seeds = found.near()
+    pool = found.told(places)
+    for n in range(size.rounds):
+        more = found.around(pool, seeds, places)
+        places = np.concatenate([places, more])
+        if n + 1 < size.rounds and len(more):
+            pool = pool.joined(found.told(more))
+    snapshot = found.taken(places, salient=salient)
+    return Gathered(snapshot, dict(found.seconds), len(places))
+
+
+class _Gathering:
+    """One question on its way through the shards."""
+
+    def __init__(
+        self, question: str, models: Models, together: Together, ask: AskShards, size: Neighbourhood
+    ) -> None:
+        self._question = question
+        self._models = models
+        self._together = together
+        self._ask = ask
+        self._size = size
+        self._n = len(together.shards)
+        self.seconds: dict[str, float] = defaultdict(float)
+        began = time.perf_counter()
+        self._vector = steps.read_query(models, question).vector
+        self._words = list(dict.fromkeys(terms(question)))
+        self._df = together.whole.term_chunks(self._words)
+        self.seconds["read"] += time.perf_counter() - began
+
+    def near(self) -> tuple[Places, dict[int, float]]:
+        """Return the chunks nearest to the question, and the weights of entities to begin with."""
+        size, spans = self._size, steps.name_spans(self._question)
+        keys = list(dict.fromkeys(spans.values()))
+        replies = self._all(
+            "near",
+            [
+                Near(
+                    asked=self._asked(shard),
+                    chunks=share(size.chunks, self._n),
+                    units=share(size.units, self._n),
+                    triples=share(size.triples, self._n),
+                    keys=keys,
+                )
+                for shard in range(self._n)
+            ],
+        )
+        found = [each for each in replies if isinstance(each, Nearest)]
+        named: dict[str, int] = {}
+        for each in found:
+            for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
+                named[keys[key]] = hash_
+        known = [span for span, key in spans.items() if key in named]
+        seeds = {named[spans[span]]: 1.0 for span in steps.longest(known)}
+        began = time.perf_counter()
+        places = self._chosen(found, seeds)
+        self.seconds["pool"] += time.perf_counter() - began
+        likely = [named[spans[span]] for span in steps.longest(known)]
+        likely += self._alike(set(named), seeds)
+        if likely and self._size.named:
+            wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
+            places = np.union1d(places, self._chunks_of(wanted, self._size.named))
+        return places, seeds
+
+    def _chosen(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
+        """Return the chunks that are nearest in all shards, and add what these lead to."""
+        size = self._size
+        places = np.concatenate([self._places(i, each.rows) for i, each in enumerate(found)])
+        dense, lexical = (
+            np.concatenate([getattr(each, name) for each in found]) for name in ("dense", "lexical")
+        )
+        chosen = [
+            places[top_k(dense, size.chunks)],
+            places[positive_top_k(lexical, size.chunks)],
+            places[top_k(-dense, 1)],
+        ]
+        kinds = (
+            ([e.units for e in found], [e.unit_chunks for e in found], size.units, 3, 1.0),
+            ([e.triples for e in found], [e.triple_chunks for e in found], size.triples, 5, _FACT),
+        )
+        for parts, chunks, most, leading, weight in kinds:
+            scores = np.concatenate([each.scores for each in parts])
+            at = np.concatenate([self._places(i, each) for i, each in enumerate(chunks)])
+            best = top_k(scores, most)
+            chosen.append(at[best])
+            entities = [e for part in parts for e in _split(part)]
+            for i in best[:leading].tolist():
+                for entity in entities[i] if scores[i] > 0 else ():
+                    seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
+        return np.unique(np.concatenate(chosen))
+
+    def _alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
+        """Return entities whose names are like one in the question that no shard has, as seeds."""
+        [mentions] = self._models.tagger.tag([self._question])
+        texts = [self._question[m.start : m.end] for m in mentions if m.label != "DATE"]
+        names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
+        if not names or not self._size.alike:
+            return []
+        vectors = self._models.embedder.embed(names, kind="document")
+        most, together = share(self._size.alike, self._n), self._together
+        requests = [
+            Alike(generation=g, where=together.where, names=vectors, most=most)
+            for g in together.generations
+        ]
+        parts = [each for each in self._all("alike", requests) if isinstance(each, Seeds)]
+        scores = np.concatenate([each.scores for each in parts])
+        entities = [e for part in parts for e in _split(part)]
+        best = top_k(scores, self._size.alike * len(names)).tolist()
+        for i in best:
+            for entity in entities[i]:
+                seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
+        return [entity for i in best for entity in entities[i]]
+
+    def told(self, places: Places) -> Pool:
+        """Return chunks with their entities, of each shard's own those that it has."""
+        requests = {
+            i: Tell(asked=self._asked(i), chunks=rows) for i, rows in self._by_shard(places)
+        }
+        found = self._some("tell", requests)
+        began = time.perf_counter()
+        parts = [(i, each) for i, each in found if isinstance(each, ToldChunks)]
+        pool = Pool.of(parts, self._together.whole)
+        self.seconds["pool"] += time.perf_counter() - began
+        return pool
+
+    def around(self, pool: Pool, seeds: Mapping[int, float], known: Places) -> Places:
+        """Return chunks that are not known, of the entities that most weight comes to.
+
+        Of each one those that are worth most, in all shards.
+        """
+        began, size = time.perf_counter(), self._size
+        _, weights = pool.spread(seeds, self._together.whole.n_chunks)
+        missing = np.minimum(pool.missing(), size.most)
+        gains = np.where(missing > 0, weights / np.maximum(pool.numbers[2], 1), 0.0)
+        order = positive_top_k(gains, len(gains))
+        order = order[np.cumsum(missing[order]) <= size.around]
+        self.seconds["pool"] += time.perf_counter() - began
+        if not len(order):
+            return known[:0]
+        return np.setdiff1d(self._chunks_of(pool.entities[order], size.most), known)
+
+    def _chunks_of(self, wanted: Hashes, n: int) -> Places:
+        """Return the `n` chunks of each of some entities that are worth most, of all shards."""
+        most = share(n, self._n)
+        requests = {
+            i: Around(asked=self._asked(i), entities=wanted, most=most) for i in range(self._n)
+        }
+        found = [(i, e) for i, e in self._some("around", requests) if isinstance(e, FoundAround)]
+        began = time.perf_counter()
+        places = np.concatenate([self._places(i, each.rows) for i, each in found])
+        owners, worth = (
+            np.concatenate([getattr(each, name) for _, each in found])
+            for name in ("owners", "worth")
+        )
+        best = np.lexsort((places, -np.round(worth, DECIMALS), owners))
+        first = np.searchsorted(owners[best], np.arange(len(wanted)))
+        best = best[np.arange(len(best)) - first[owners[best]] < n]
+        self.seconds["pool"] += time.perf_counter() - began
+        return np.asarray(places[best])
+
+    def taken(self, places: Places, *, salient: bool) -> Snapshot:
+        """Return the snapshot of some chunks."""
+        together = self._together
+        requests = {
+            i: Take(
+                generation=together.generations[i],
+                where=together.where,
+                chunks=rows,
+                salient=salient,
+            )
+            for i, rows in self._by_shard(places)
+        }
+        found = [each for _, each in self._some("take", requests) if isinstance(each, Taken)]
+        began = time.perf_counter()
+        snapshot = joined(found, together.whole, together.recipe, together.aliases)
+        self.seconds["join"] += time.perf_counter() - began
+        return snapshot
+
+    def _places(self, shard: int, rows: NDArray[np.int64]) -> Places:
+        return shard * _FAR + rows
+
+    def _by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
+        """Return the shards that have some chunks, and the rows of these, ascending."""
+        ordered = np.sort(places)
+        shards, firsts = np.unique(ordered // _FAR, return_index=True)
+        parts = np.split(ordered % _FAR, firsts[1:])
+        return list(zip(shards.tolist(), parts, strict=True))
+
+    def _asked(self, shard: int) -> SharedQuestion:
+        whole = self._together.whole
+        return SharedQuestion(
+            generation=self._together.generations[shard],
+            where=self._together.where,
+            vector=self._vector,
+            terms=self._words,
+            df=self._df,
+            n_chunks=whole.n_chunks,
+            mean_length=whole.mean_length,
+        )
+
+    def _some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:
+        """Return what some shards reply, in the order of their numbers."""
+        began = time.perf_counter()
+        found = self._ask([(self._together.shards[i], each) for i, each in requests.items()])
+        self.seconds[stage] += time.perf_counter() - began
+        return list(zip(requests, found, strict=True))
+
+    def _all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
+        return [reply for _, reply in self._some(stage, dict(enumerate(requests)))]
+
+
+def share(n: int, n_shards: int) -> int:
+    """Return how many of the `n` best of all to ask each shard for.
+
+    Documents are in shards by chance, so each has n / n_shards of them, and hardly ever three
+    standard deviations more.
+    """
+    mean = n / n_shards
+    return min(n, int(np.ceil(mean + 3 * np.sqrt(mean))) + 1)
+
+
+def _split(seeds: Seeds) -> list[list[int]]:
+    bounds, flat = seeds.begins.tolist(), seeds.entities.tolist()
+    return [flat[a:b] for a, b in itertools.pairwise(bounds)]

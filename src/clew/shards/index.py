@@ -1,0 +1,353 @@
+"""Several indexes as one: every question gathers from them what any method runs in."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from clew import follow_up, index, loading, support
+from clew import methods as retrieval
+from clew.api import (
+    DEFAULT_METHOD,
+    answered,
+    build_method,
+    check_query,
+    context_size,
+    found_in,
+    open_index,
+    together,
+    told,
+)
+from clew.calls import awaitable, checked
+from clew.errors import InputError, RecipeMismatch, StoreError
+from clew.filters import as_filter
+from clew.layers.statistical import STATISTICAL
+from clew.models.conversation import recorded
+from clew.models.ledger import Ledger
+from clew.models.metered import Meter, metered
+from clew.models.remembered import remembered
+from clew.once import Once
+from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
+from clew.shards.gather import Together, gather
+from clew.shards.links import LocalShard, ProcessShard, ask_all
+from clew.shards.shard import Moved
+from clew.shards.split import named_in
+from clew.shards.whole import Whole
+from clew.text.analyze import VERSION as ANALYZER
+from clew.workers import workers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from clew.filters import Filter
+    from clew.models import Models
+    from clew.models.budget import Budget
+    from clew.models.prices import Price
+    from clew.shards.gather import Gathered
+    from clew.shards.links import Shard
+    from clew.types import Answer, Evidence, Exchange, Scalar
+
+_TRIES = 5  # of a question while shards are written to
+_MOST_FILTERED = 8  # filters whose numbers stay in memory
+_CALLS, _EMBEDDINGS = "calls.sqlite", "embeddings.sqlite"
+
+
+class Shards:
+    """Several indexes, to be asked as one. Any number of threads may ask it, one after the other.
+
+    Nothing is loaded before it is needed. What is told of a question is what one index of all
+    documents would tell, as far as the neighbourhood of the question reaches.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        home: Path,
+        *,
+        models: Models | None = None,
+        specs: loading.Specs | None = None,
+        prices: Mapping[str, Price] | None = None,
+        size: Neighbourhood | None = None,
+    ) -> None:
+        self.size = size or Neighbourhood()
+        self._shards = shards
+        self._home = home
+        self._given = models
+        self._specs = specs or loading.Specs()
+        self._prices = prices
+        self._models: Models | None = None
+        self._described: tuple[ShardDescription, ...] = ()
+        self._together: Once[str] = Once(_MOST_FILTERED)
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return sum(each.n_documents for each in self._known())
+
+    def __bool__(self) -> bool:
+        """Return True: shards without documents are some, too."""
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Shards: {len(self._shards)} below {str(self._home)!r}>"
+
+    @property
+    def models(self) -> Models:
+        """The models in use, loaded when they are first asked for; see `Index.models`."""
+        with self._lock:
+            if self._models is None:
+                self._models = self._load_models()
+            return self._models
+
+    def _load_models(self) -> Models:
+        recipe = self._known()[0].recipe
+        models = self._given or loading.load_models(
+            loading.from_recipe(self._specs, recipe),
+            cache=self._home / _EMBEDDINGS,
+            prices=self._prices,
+        )
+        if models.llm is not None:
+            llm = recorded(models.llm, Ledger(self._home / _CALLS), prices=self._prices)
+            models = replace(models, llm=llm)
+        index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
+        return models
+
+    def _within(self, budget: Budget | None) -> Models:
+        models = self.models
+        if models.llm is None or budget is None:
+            return models
+        return replace(models, llm=recorded(models.llm, budget=budget))
+
+    # -- the shards -------------------------------------------------------------------------------
+
+    def _known(self) -> tuple[ShardDescription, ...]:
+        """Return what the shards are, in the generation that they had when they were last asked."""
+        with self._lock:
+            if not self._described:
+                requests = [(number, Describe()) for number in range(len(self._shards))]
+                found = ask_all(self._shards, requests)
+                described = tuple(each for each in found if isinstance(each, ShardDescription))
+                _check_alike(described, self._shards)
+                self._described = described
+            return self._described
+
+    def _as_one(self, where: str) -> Together:
+        """Return all shards as one index, of the documents that fulfil a filter."""
+        return self._together.get(where, partial(self._counted, where))
+
+    def _counted(self, where: str) -> Together:
+        known = self._known()
+        aliases = {a: b for each in known for a, b in each.aliases.items()}
+        requests = [
+            (number, Count(generation=each.generation, where=where))
+            for number, each in enumerate(known)
+        ]
+        found = ask_all(self._shards, requests)
+        counts = [each for each in found if isinstance(each, Counts)]
+        some = [number for number, each in enumerate(counts) if each.n_chunks]
+        if not some:
+            if where:
+                raise InputError(f"no document fulfils the filter {where!r:.200}: see 'clew list'")
+            raise InputError("these shards are empty: add documents first")
+        return Together(
+            shards=some,
+            generations=[known[number].generation for number in some],
+            whole=Whole.of(counts, aliases),
+            recipe=known[0].recipe,
+            aliases=aliases,
+            where=where,
+        )
+
+    def refresh(self) -> None:
+        """Look at the newest generation of every shard from the next question on."""
+        with self._lock:
+            self._described, self._together = (), Once(_MOST_FILTERED)
+
+    @checked
+    def gathered(
+        self,
+        question: str,
+        where: str | Filter | None = None,
+        *,
+        models: Models | None = None,
+        retrievers: Sequence[retrieval.Method] = (),
+    ) -> Gathered:
+        """Return the snapshot of what all shards have about a question, and how long it took.
+
+        Where `retrievers` are given, it has what these methods need and no more: the nearest facts
+        only where one looks for such, and the statistical entities, which it lacks else.
+
+        Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
+        """
+        chosen = as_filter(where)
+        models = remembered(self.models) if models is None else models
+        with self._lock:
+            for _ in range(_TRIES):
+                with suppress(Moved):
+                    one = self._as_one("" if chosen is None else str(chosen))
+                    ask = partial(ask_all, self._shards)
+                    size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
+                    salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
+                    return gather(question, models, one, ask, size, salient=salient)
+                self.refresh()
+        raise StoreError("the shards are written to faster than they can be asked: ask again")
+
+    # -- read -------------------------------------------------------------------------------------
+
+    @checked
+    def search(
+        self,
+        query: str,
+        *,
+        method: str | retrieval.Method | None = None,
+        context_tokens: int | None = None,
+        where: str | Filter | None = None,
+        history: Sequence[Exchange] = (),
+        budget: Budget | None = None,
+        **parameters: Scalar,
+    ) -> Evidence:
+        """Return the chunks that a method finds for `query` in all shards, as `Index.search`."""
+        meter = Meter()
+        chosen = self._default() if method is None else method
+        retriever = build_method(chosen, parameters, context_tokens)
+        return self._found(query, history, retriever, as_filter(where), budget, meter)[0]
+
+    def _default(self) -> str:
+        return "auto" if any(each.of_graphs for each in self._known()) else DEFAULT_METHOD
+
+    def _found(
+        self,
+        asked: str,
+        history: Sequence[Exchange],
+        retriever: retrieval.Method,
+        where: Filter | None,
+        budget: Budget | None,
+        meter: Meter,
+    ) -> tuple[Evidence, Any]:
+        check_query(asked)
+        meter.budget = budget
+        models = metered(remembered(self._within(budget)), meter)
+        with meter.stage("gather"):
+            before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
+            gathered = partial(self.gathered, where=where, models=models, retrievers=[retriever])
+            snapshot = gathered(f"{asked} {before}".strip()).snapshot
+            query, notes = follow_up.read(asked, history, snapshot, models)
+            if before:
+                snapshot = gathered(query).snapshot
+        evidence = found_in(snapshot, query, retriever, models, meter)
+        return told(evidence, where, notes, meter), snapshot
+
+    @checked
+    def ask(
+        self,
+        question: str,
+        *,
+        method: str | retrieval.Method | None = None,
+        context_tokens: int | None = None,
+        where: str | Filter | None = None,
+        history: Sequence[Exchange] = (),
+        budget: Budget | None = None,
+        min_support: float = support.THRESHOLD,
+        **parameters: Scalar,
+    ) -> Answer:
+        """Answer `question` from what a method finds in all shards, as `Index.ask`."""
+        meter = Meter()
+        chosen = self._default() if method is None else method
+        size = context_size(chosen, parameters) if context_tokens is None else context_tokens
+        retriever = build_method(chosen, parameters, size)
+        evidence, snapshot = self._found(
+            question, history, retriever, as_filter(where), budget, meter
+        )
+        found = answered(
+            evidence,
+            snapshot,
+            self._within(budget),
+            context_tokens=size,
+            min_support=min_support,
+        )
+        return replace(found, question=question, usage=together(evidence.usage, found.usage))
+
+    def close(self) -> None:
+        """Let go of all shards; processes end."""
+        with self._lock:
+            for shard in self._shards:
+                shard.close()
+
+    asearch = awaitable(search)
+    aask = awaitable(ask)
+
+
+def _need_facts(methods: Sequence[retrieval.Method]) -> bool:
+    """Say whether some of the methods look for facts; of none, which is any, it is so."""
+    return not methods or any("triple" in each.layers for each in methods)
+
+
+def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
+    """Raise RecipeMismatch for a shard that was built in another way than the first."""
+    for shard, each in zip(shards, known, strict=True):
+        for name in sorted({*each.recipe, *known[0].recipe}):
+            if each.recipe.get(name) != known[0].recipe.get(name):
+                raise RecipeMismatch(
+                    f"the shard {shard.name} was built with {name} {each.recipe.get(name)!r}, and"
+                    f" {shards[0].name} with {known[0].recipe.get(name)!r}: index one of them anew"
+                )
+
+
+@checked
+def open_shards(
+    folders: str | Path | Sequence[str | Path],
+    *,
+    models: Models | None = None,
+    specs: loading.Specs | None = None,
+    prices: Mapping[str, Price] | None = None,
+    processes: bool = False,
+    cluster: str = "",
+    size: Neighbourhood | None = None,
+) -> Shards:
+    """Return several indexes, to be asked as one.
+
+    `folders` are those of the shards, or the one that `split` made. With `processes` each shard
+    lives in a process of its own, and with a `cluster`, the address of a Ray cluster such as
+    "ray:HOST:PORT", each as an actor of that. Models are chosen as by `open_index`, and are the
+    coordinator's; a shard loads an embedder only where a method needs statistical entities.
+    `size` says how much a question gathers.
+
+    Raises InputError where there are no shards, MissingExtra, and ModelError where the cluster
+    cannot be reached.
+    """
+    home, places = _places(folders)
+    shards: Sequence[Shard]
+    if cluster:
+        from clew.shards.ray import ray_shards
+
+        shards = ray_shards(str(workers_of(cluster)), places)
+    elif processes:
+        shards = [ProcessShard(place) for place in places]
+    else:
+        shards = [LocalShard(open_index(place, models=models)) for place in places]
+    return Shards(shards, home, models=models, specs=specs, prices=prices, size=size)
+
+
+def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Path]]:
+    if isinstance(folders, str | Path):
+        home = Path(folders)
+        return home, [home / name for name in named_in(home)]
+    places = [Path(each) for each in folders]
+    if not places:
+        raise InputError("there is no shard to open: name the folders of some indexes")
+    return places[0], places

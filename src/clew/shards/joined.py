@@ -1,0 +1,185 @@
+"""ToldChunks of several shards put together as a snapshot in which any method runs."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew import steps
+from clew.errors import StoreError
+from clew.generation import assemble
+from clew.generation.layers import Parts, build, resolved
+from clew.layers.carried import put_together
+from clew.layers.statistical import STATISTICAL
+from clew.store import schema
+from clew.types import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.derived import Arrays, CachedArrays
+    from clew.generation.assemble import Assembly
+    from clew.layers.carried import Salient
+    from clew.shards.exchange import Counted, Taken
+    from clew.shards.whole import Shared, Whole
+    from clew.types import Document, Scalar, Snapshot
+
+
+@dataclass
+class _View:
+    """Cuts of shards as a store's generation: documents in rows, keys that shards share once."""
+
+    recipe: Mapping[str, Scalar]
+    segments: Sequence[Mapping[str, NDArray[Any]]]
+    stored: Sequence[Document]
+    names: Mapping[str, Mapping[str, int]]  # the row of each entity and term
+    targets: Mapping[str, str]
+    generation: int = 0
+    numbering: int = 0
+
+    def live_documents(self) -> Sequence[tuple[str, int]]:
+        return sorted((document.id, row) for row, document in enumerate(self.stored))
+
+    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        found = [self.stored[row] for row in rows]
+        return found if texts else [replace(each, text="") for each in found]
+
+    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        keys = list(self.names[table])
+        return [keys[row] for row in rows]
+
+    def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
+        place = dict(self.live_documents()) if table == "document" else self.names[table]
+        return {key: place[key] for key in keys if key in place}
+
+    def count(self, table: str) -> int:
+        return len(self.stored if table == "document" else self.names[table])
+
+    def aliases(self) -> Mapping[str, str]:
+        return self.targets
+
+    def touched(self, since: int, first: int) -> None:  # noqa: ARG002 -- nothing is edited
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+def joined(
+    taken: Sequence[Taken],
+    whole: Whole,
+    recipe: Mapping[str, Scalar],
+    aliases: Mapping[str, str],
+) -> Snapshot:
+    """Return the snapshot of what was taken from shards; entities join by their keys.
+
+    Raises StoreError where two shards have a document of one id.
+    """
+    view, numbers = _joined_view(taken, whole, recipe, aliases)
+    live = view.live_documents()
+    twice = next((a for (a, _), (b, _) in itertools.pairwise(live) if a == b), None)
+    if twice is not None:
+        raise StoreError(f"two shards have the document {twice!r}: remove it from one of them")
+    n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
+    has_all = n_chunks == whole.n_chunks
+    pairs = resolved(aliases)
+    rows = view.names["entity"]
+    assembly = assemble.assemble(
+        view.segments,
+        np.array([row for _, row in live], dtype=np.int64),
+        {rows[a]: rows[b] for a, b in pairs.items() if a in rows and b in rows},
+        halved=recipe["subchunk_depth"] != 0,
+        whole=None
+        if has_all
+        else assemble.WholeCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
+    )
+    snapshot = build(Parts(assembly, view), recall=None)
+    if has_all:
+        return snapshot
+    parts = [each.salient for each in taken if each.salient is not None]
+    if len(parts) == len(taken):
+        snapshot = replace(snapshot, recall=_Carried(parts, assembly.stored["chunk"]))
+    return replace(snapshot, totals=_totals(snapshot, assembly, whole, numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """Gives what shards know of their chunks in place of what would be computed from these."""
+
+    parts: Sequence[Salient]
+    chunks: NDArray[np.int64]  # which of all that were taken each chunk is
+
+    def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+        if what is STATISTICAL:
+            return put_together(snapshot, self.parts, self.chunks)
+        return what.compute(snapshot, **given)
+
+
+def _joined_view(
+    taken: Sequence[Taken],
+    whole: Whole,
+    recipe: Mapping[str, Scalar],
+    aliases: Mapping[str, str],
+) -> tuple[_View, dict[str, NDArray[np.int64]]]:
+    """Return cuts as one store's, and the numbers of all shards about its entities and terms."""
+    names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
+    segments: list[Mapping[str, NDArray[Any]]] = []
+    documents: list[Document] = []
+    numbers: dict[str, NDArray[np.int64]] = {}
+    first: dict[str, int] = {}
+    places: dict[str, list[list[int]]] = {"entity": [], "term": []}
+    for each in taken:
+        keys = {"entity": each.batch.entities, "term": each.batch.terms}
+        for table, known in names.items():
+            places[table].append([known.setdefault(key, len(known)) for key in keys[table]])
+        own = {table: found[-1] for table, found in places.items()}
+        arrays = schema.placed(each.batch, own, {"document": len(documents), **first}, recipe)
+        for layer, n in schema.counts(arrays).items():
+            first[layer] = first.get(layer, 0) + n
+        segments.append(arrays)
+        documents += each.batch.documents
+    shared = {"entity": whole.entities, "term": whole.terms}
+    for table, known in names.items():
+        parts = [each.entities if table == "entity" else each.terms for each in taken]
+        numbers[table] = _numbers(len(known), places[table], parts, shared[table])
+    return _View(recipe, segments, documents, names, aliases), numbers
+
+
+def _numbers(
+    n: int, places: Sequence[Sequence[int]], parts: Sequence[Counted], shared: Shared
+) -> NDArray[np.int64]:
+    """Return the (3, n) numbers of all shards about keys, by those of each shard."""
+    found = np.zeros((3, n), dtype=np.int64)
+    for rows, counted in zip(places, parts, strict=True):
+        some = np.asarray(rows, dtype=np.int64)
+        found[:, some] = np.maximum(found[:, some], shared.find(counted))
+    return found
+
+
+def _totals(
+    snapshot: Snapshot, assembly: Assembly, whole: Whole, numbers: Mapping[str, NDArray[np.int64]]
+) -> Totals:
+    """Return what all shards have, by the rows of a snapshot; no less than what that has."""
+    link = steps.entity_chunks(snapshot)
+    ways, owners = link.whole.data, np.repeat(np.arange(link.shape[0]), link.counts)
+    n = link.shape[0]
+    here = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
+    least = np.array([np.bincount(owners[has], minlength=n) for has in here]).reshape(3, n)
+    entities = np.maximum(numbers["entity"][:, assembly.stored["entity"]], least)
+    terms = np.maximum(
+        numbers["term"][0][assembly.stored["term"]], snapshot.linked("term", "chunk").counts
+    )
+    return Totals(
+        n_chunks=whole.n_chunks,
+        n_titles=whole.n_titles,
+        mean_length=whole.mean_length,
+        term_chunks=terms,
+        mentioned=entities[0],
+        titled=entities[1],
+        either=entities[2],
+    )

@@ -1,0 +1,153 @@
+"""The chunks that are known of so far, as a small graph on which weight spreads from the question.
+
+It says which entities lead to chunks that are worth to be fetched: forward push as in
+`clew.algo.pagerank`, from where `pagerank` and `walk` begin, over what shards told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.fusion import mean_of_min_max
+from clew.algo.topk import top_k
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.shards.exchange import Hashes, Rows, ToldChunks
+    from clew.shards.whole import Whole
+
+TITLE_WEIGHT, CHUNK_WEIGHT, SEED_CHUNKS, DAMPING = 5.0, 0.2, 30, 0.6  # as of `pagerank`
+_FAR = 2**40  # beyond every row of a shard
+_STEPS = 8  # after which a hundredth of the weight still moves
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Distinct chunks of several shards, with their entities; see `ToldChunks`."""
+
+    shards: NDArray[np.int64]  # (m,)
+    rows: Rows  # (m,)
+    dense: NDArray[np.float64]
+    lexical: NDArray[np.float64]
+    entities: Hashes  # (n,) distinct, ascending
+    numbers: NDArray[np.int64]  # (3, n), of all shards
+    link: csr_array  # (m, n) ways
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[int, ToldChunks]], whole: Whole) -> Pool:
+        """Return the chunks that shards, by their numbers, told of, in that order."""
+        hashes = np.concatenate([each.counted.hashes for _, each in found])
+        numbers = np.concatenate([whole.entities.find(e.counted) for _, e in found], axis=1)
+        entities, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+        starts = np.cumsum([0, *(len(each.counted.hashes) for _, each in found)])
+        columns = [
+            place[start + each.entities] for (_, each), start in zip(found, starts, strict=False)
+        ]
+        lengths = np.concatenate([np.diff(each.begins) for _, each in found])
+        entries = (
+            np.concatenate([each.ways for _, each in found]),
+            np.concatenate(columns),
+            np.concatenate([[0], np.cumsum(lengths)]),
+        )
+        return cls(
+            np.concatenate([np.full(len(each.rows), shard) for shard, each in found]),
+            np.concatenate([each.rows for _, each in found]),
+            np.concatenate([each.dense for _, each in found]),
+            np.concatenate([each.lexical for _, each in found]),
+            entities,
+            numbers[:, first],
+            csr_array(entries, shape=(len(lengths), len(entities))),
+        )
+
+    def some(self, chunks: NDArray[np.integer]) -> Pool:
+        """Return some of the chunks, with the entities of these alone."""
+        link = csr_array(self.link[chunks])
+        used, place = np.unique(link.indices, return_inverse=True)
+        return Pool(
+            self.shards[chunks],
+            self.rows[chunks],
+            self.dense[chunks],
+            self.lexical[chunks],
+            self.entities[used],
+            self.numbers[:, used],
+            csr_array((link.data, place, link.indptr), shape=(link.shape[0], len(used))),
+        )
+
+    def joined(self, other: Pool) -> Pool:
+        """Return these chunks and those of another pool that are not among them."""
+        own, others = (each.shards * _FAR + each.rows for each in (self, other))
+        new = other.some(np.flatnonzero(~np.isin(others, own)))
+        entities, first, place = np.unique(
+            np.concatenate([self.entities, new.entities]), return_index=True, return_inverse=True
+        )
+        n_own, n_entries = len(self.entities), self.link.nnz
+        columns = [place[self.link.indices], place[n_own + new.link.indices]]
+        entries = (
+            np.concatenate([self.link.data, new.link.data]),
+            np.concatenate(columns),
+            np.concatenate([self.link.indptr, n_entries + new.link.indptr[1:]]),
+        )
+        n_chunks = len(self.rows) + len(new.rows)
+        return Pool(
+            np.concatenate([self.shards, new.shards]),
+            np.concatenate([self.rows, new.rows]),
+            np.concatenate([self.dense, new.dense]),
+            np.concatenate([self.lexical, new.lexical]),
+            entities,
+            np.concatenate([self.numbers, new.numbers], axis=1)[:, first],
+            csr_array(entries, shape=(n_chunks, len(entities))),
+        )
+
+    @property
+    def hybrid(self) -> NDArray[np.float64]:
+        """The (m,) fused dense and lexical scores."""
+        return mean_of_min_max(self.dense, self.lexical)
+
+    def spread(
+        self, seeds: Mapping[int, float], n_chunks: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the (m,) and (n,) weights that come to chunks and entities from the question.
+
+        `seeds` are weights of entities by their hashes, `n_chunks` how many chunks all shards have.
+        """
+        mentioned, titled, either = self.numbers
+        rarity = np.log1p(n_chunks / np.maximum(either, 1))
+        worth = (self.link.data & steps.MENTIONED > 0) + TITLE_WEIGHT * (
+            self.link.data & steps.TITLED > 0
+        )
+        link = csr_array(
+            (worth * rarity[self.link.indices], self.link.indices, self.link.indptr),
+            shape=self.link.shape,
+        )
+        of_chunks = np.maximum(np.asarray(link.sum(axis=1)), 1e-12)
+        of_entities = np.maximum((mentioned + TITLE_WEIGHT * titled) * rarity, 1e-12)
+        chunks, entities = np.zeros(link.shape[0]), np.zeros(link.shape[1])
+        best = top_k(self.hybrid, SEED_CHUNKS)
+        chunks[best] = CHUNK_WEIGHT * self.hybrid[best]
+        known = {int(hash_): i for i, hash_ in enumerate(self.entities.tolist())}
+        for hash_, weight in seeds.items():
+            if hash_ in known:
+                entities[known[hash_]] = weight
+        sums = chunks.copy(), entities.copy()
+        turned = csr_array(link.T)
+        for _ in range(_STEPS):
+            chunks, entities = (
+                DAMPING * (link @ (entities / of_entities)),
+                DAMPING * (turned @ (chunks / of_chunks)),
+            )
+            sums[0][:] += chunks
+            sums[1][:] += entities
+        return sums
+
+    def missing(self) -> NDArray[np.int64]:
+        """Return how many chunks of each entity are not here."""
+        here = np.bincount(self.link.indices, minlength=len(self.entities))
+        return np.asarray(np.maximum(self.numbers[2] - here, 0))

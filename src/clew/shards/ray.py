@@ -1,0 +1,104 @@
+"""Shards as actors of a Ray cluster: each is opened by one process on some node, and stays there.
+
+The folders of the shards must be readable, by the same paths, on every node.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.api import open_index
+from clew.errors import ClewError, MissingExtra, ModelError, StoreError
+from clew.shards.shard import replied
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.shards.exchange import Reply, Request
+
+
+_TRIES = 5  # of a request at which an actor ended: none of them changes anything
+
+
+class RayShard:
+    """A shard that an actor opens. One that ends is started again for the next question."""
+
+    def __init__(self, ray: Any, folder: Path) -> None:  # noqa: ANN401 -- a module
+        self._ray = ray
+        self._folder = folder
+        self._waiting: list[Any] = []
+        kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_Opened)
+        self._actor = kind.remote(str(folder.absolute()))
+
+    @property
+    def name(self) -> str:
+        return str(self._folder)
+
+    def send(self, request: Request) -> None:
+        self._waiting.append(self._actor.replied.remote(request))
+
+    def receive(self) -> Reply:
+        try:
+            reply = self._ray.get(self._waiting.pop(0))
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise StoreError(
+                f"its actor did not do its work ({_first(error)}): see 'ray status'"
+            ) from error
+        if isinstance(reply, ClewError):
+            raise reply
+        return reply  # type: ignore[no-any-return]  # Ray has no types
+
+    def forget(self) -> None:
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self._ray.kill(self._actor)
+
+
+class _Opened:
+    """What an actor is: an open index."""
+
+    def __init__(self, folder: str) -> None:
+        self._index = open_index(folder)
+
+    def replied(self, request: Request) -> Reply | ClewError:
+        try:
+            return replied(self._index, request)
+        except ClewError as error:
+            return error
+
+
+def ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
+    """Return an actor for each shard, of the cluster that a spec names as for workers.
+
+    Raises MissingExtra, and ModelError where the cluster cannot be reached.
+    """
+    ray = _connected(spec)
+    return [RayShard(ray, folder) for folder in folders]
+
+
+def _connected(spec: str) -> Any:  # noqa: ANN401 -- a module
+    if find_spec("ray") is None:
+        raise MissingExtra("ray", "ray", "a Ray cluster")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise ModelError(
+            f"the Ray cluster {address or 'of this machine'} cannot be reached ({_first(error)}):"
+            f" start one with 'ray start --head', or name its address"
+        ) from error
+    return ray
+
+
+def _first(error: BaseException) -> str:
+    """Return the first sentence of what another package says."""
+    return str(error).strip().partition("\n")[0].removesuffix(".")[:200] or type(error).__name__

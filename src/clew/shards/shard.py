@@ -1,0 +1,325 @@
+"""What one shard replies: an index that is asked for a part of itself."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew import steps
+from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
+from clew.algo.topk import DECIMALS
+from clew.derived import CachedArrays, Derived
+from clew.errors import InputError, StoreError
+from clew.layers.carried import salient_of
+from clew.shards.exchange import (
+    Alike,
+    Around,
+    Count,
+    Counted,
+    Counts,
+    Describe,
+    FoundAround,
+    Near,
+    Nearest,
+    Reply,
+    Request,
+    Seeds,
+    ShardDescription,
+    SharedQuestion,
+    Take,
+    Taken,
+    Tell,
+    ToldChunks,
+    hashes_of,
+)
+from clew.types import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.api import Index
+    from clew.derived import Arrays
+    from clew.models import Embedder
+    from clew.shards.exchange import Hashes, Rows
+
+
+class Moved(StoreError):
+    """A shard is in another generation than the one that it is asked for."""
+
+
+def replied(index: Index, request: Request) -> Reply:
+    """Return what an index has for a request.
+
+    Raises Moved where it is in another generation than the request names, and StoreError,
+    InputError, as `Index.snapshot`.
+    """
+    if isinstance(request, Describe):
+        return _described(index)
+    named = request.asked if isinstance(request, Near | Around | Tell) else request
+    snapshot = index.snapshot()
+    if snapshot.generation != named.generation:
+        raise Moved(f"{index.folder} was written to while it was asked: ask again")
+    if named.where:
+        try:
+            snapshot = index.snapshot(named.where)
+        except InputError:  # nothing here fulfils it, which other shards may have
+            return _nothing(named.generation)
+    if not len(snapshot.layer("chunk")):
+        return _nothing(named.generation)
+    if isinstance(request, Take):
+        return _taken(request, snapshot, lambda: index.models.embedder)
+    return _reply(request, snapshot)
+
+
+def _nothing(generation: int) -> Counts:
+    """Return the numbers of a shard without a chunk, which is asked for no more than these."""
+    none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
+    return Counts(generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none)
+
+
+def _described(index: Index) -> ShardDescription:
+    snapshot = index.snapshot()
+    return ShardDescription(
+        generation=snapshot.generation,
+        recipe=snapshot.recipe,
+        aliases=index.alias_targets(),
+        n_documents=len(snapshot.document_layer),
+        of_graphs=not snapshot.are_texts().all(),
+    )
+
+
+@singledispatch
+def _reply(request: Any, snapshot: Snapshot) -> Reply:  # noqa: ANN401 -- dispatched by it
+    raise TypeError(f"{request!r:.60} is no request ({snapshot.generation})")
+
+
+# -- numbers of all that there is -----------------------------------------------------------------
+
+
+@_reply.register
+def _(request: Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 -- of its type
+    hashes, numbers = snapshot.get(_HASHES), snapshot.get(_NUMBERS)
+    lengths = steps.chunk_lengths(snapshot)
+    return Counts(
+        generation=snapshot.generation,
+        n_chunks=len(snapshot.layer("chunk")),
+        n_words=float(lengths.of_chunks.sum()),
+        entities=Counted(hashes=np.asarray(hashes["entity"]), numbers=numbers["entity"]),
+        terms=Counted(hashes=np.asarray(hashes["term"]), numbers=numbers["term"]),
+    )
+
+
+def _hashed(snapshot: Snapshot) -> Arrays:
+    layers = {name: snapshot.layer(name) for name in ("entity", "term")}
+    return {name: hashes_of(each.ids(range(len(each)))) for name, each in layers.items()}
+
+
+_HASHES = CachedArrays("key-hashes", _hashed, inputs=("entity", "term"))
+
+
+def _numbers(snapshot: Snapshot) -> Arrays:
+    """Return how often each entity and term is there, as `Counted` has it."""
+    link = steps.entity_chunks(snapshot)
+    ways = link.whole.data
+    each = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
+    owners = np.repeat(np.arange(link.shape[0]), link.counts)
+    entities = np.array([np.bincount(owners[has], minlength=link.shape[0]) for has in each])
+    assert snapshot.cutter is not None  # noqa: S101 -- an index has one
+    n_chunks = snapshot.linked("term", "chunk").counts
+    terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.written()])
+    return {"entity": entities.reshape(3, -1).astype(np.int64), "term": terms.astype(np.int64)}
+
+
+_NUMBERS = Derived("how often entities and terms are in a shard", _numbers)
+
+
+def _by_hash(snapshot: Snapshot) -> tuple[NDArray[np.int64], Hashes]:
+    hashes = np.asarray(snapshot.get(_HASHES)["entity"])
+    order = np.argsort(hashes, kind="stable")
+    return order, hashes[order]
+
+
+_BY_HASH = Derived("entities of a shard by their hashes", _by_hash)
+
+
+def _counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
+    """Return the hashes and numbers of some rows, of those that are -1 no numbers."""
+    numbers = snapshot.get(_NUMBERS)[layer][:, rows]
+    numbers[:, rows < 0] = 0
+    return Counted(hashes=np.asarray(snapshot.get(_HASHES)[layer])[rows], numbers=numbers)
+
+
+# -- chunks ---------------------------------------------------------------------------------------
+
+
+@_reply.register
+def _(request: Near, snapshot: Snapshot) -> Nearest:
+    asked = request.asked
+    query = steps.Query(" ".join(asked.terms), asked.vector, None)
+    dense = steps.dense_ranking(snapshot, query)
+    words = _Words.of(snapshot, asked)
+    near = [
+        dense.best(request.chunks),
+        words.best(request.chunks),
+        _farthest(dense),
+    ]
+    units, unit_scores = steps.nearest_units(
+        snapshot, query, request.units, steps.units_near(snapshot, query, dense)
+    )
+    triples, triple_scores = _triples(snapshot, query, request.triples)
+    unit_chunks = np.asarray(snapshot.layer("unit").columns["chunk"])[units]
+    triple_chunks = np.asarray(snapshot.layer("triple").columns["chunk"])[triples]
+    rows = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
+    ends = [snapshot.layer("triple").columns[end][triples] for end in ("subject", "object")]
+    named, keys = _named(snapshot, request.keys)
+    return Nearest(
+        rows=rows,
+        dense=steps.cosines_of(snapshot, "chunk", query, rows),
+        lexical=words.of_rows(rows),
+        units=_seeds(snapshot, unit_scores, _rows_of(snapshot.linked("unit", "entity"), units)),
+        triples=_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
+        unit_chunks=unit_chunks.astype(np.int64),
+        triple_chunks=triple_chunks.astype(np.int64),
+        named=named,
+        named_keys=keys,
+    )
+
+
+@_reply.register
+def _(request: Around, snapshot: Snapshot) -> FoundAround:
+    asked = request.asked
+    query = steps.Query(" ".join(asked.terms), asked.vector, None)
+    order, hashes = snapshot.get(_BY_HASH)
+    at = np.minimum(np.searchsorted(hashes, request.entities), max(len(hashes) - 1, 0))
+    known = np.flatnonzero(hashes[at] == request.entities) if len(hashes) else at[:0]
+    link = steps.entity_chunks(snapshot).rows(order[at[known]])
+    distinct, place = np.unique(link.indices, return_inverse=True)
+    cosines = steps.cosines_of(snapshot, "chunk", query, distinct)
+    worth = cosines[place] + _UNDER_TITLE * ((link.data & steps.TITLED) > 0)
+    owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))
+    best = np.lexsort((link.indices, -np.round(worth, DECIMALS), owners))
+    best = best[np.arange(len(best)) - link.indptr[owners[best]] < request.most]
+    return FoundAround(
+        owners=known[owners[best]].astype(np.int32),
+        rows=link.indices[best].astype(np.int64),
+        worth=worth[best],
+    )
+
+
+@_reply.register
+def _(request: Tell, snapshot: Snapshot) -> ToldChunks:
+    asked = request.asked
+    query = steps.Query(" ".join(asked.terms), asked.vector, None)
+    return _chunks(snapshot, query, _Words.of(snapshot, asked), request.chunks)
+
+
+_UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the title of an entity
+
+
+def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) -> Taken:
+    """Return everything that a shard has of some chunks."""
+    assert snapshot.cutter is not None  # noqa: S101 -- an index has one
+    cut = snapshot.cutter.cut(request.chunks)
+    salient = salient_of(snapshot, cut.chunks, embedder) if request.salient else None
+    return Taken(
+        batch=cut.batch,
+        entities=_counted(snapshot, "entity", cut.entities),
+        terms=_counted(snapshot, "term", cut.terms),
+        salient=salient,
+    )
+
+
+class _Words:
+    """The chunks of a shard by the words of a question, as all shards weigh these."""
+
+    def __init__(self, link: Any, lengths: Lengths, rows: Rows, df: NDArray[np.int64]) -> None:  # noqa: ANN401
+        self._parts = link, lengths, rows.astype(np.intp), df
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, asked: SharedQuestion) -> _Words:
+        rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.int64)
+        known = np.flatnonzero(rows >= 0)
+        link = snapshot.linked("term", "chunk")
+        own = link.counts_of(rows[known])
+        df = np.where(asked.df[known] >= 0, asked.df[known], own)
+        of_chunks = steps.chunk_lengths(snapshot).of_chunks
+        lengths = Lengths(of_chunks, asked.mean_length, asked.n_chunks)
+        return cls(link, lengths, rows[known], df)
+
+    def best(self, k: int) -> Rows:
+        rows, scores = bm25_best(*self._parts, k)
+        return np.asarray(steps.Ranking(rows, scores).best(k))
+
+    def of_rows(self, rows: Rows) -> NDArray[np.float64]:
+        return bm25_scores_of(*self._parts, rows)
+
+
+def _farthest(dense: steps.Ranking) -> Rows:
+    """Return the chunk farthest from the question: scores are scaled from it on."""
+    if not len(dense.scores):
+        return np.zeros(0, dtype=np.int64)
+    least = int(np.argmin(np.round(dense.scores, DECIMALS)))
+    return np.array([least if dense.rows is None else dense.rows[least]], dtype=np.int64)
+
+
+def _chunks(snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows) -> ToldChunks:
+    link = steps.chunk_entities(snapshot).rows(rows)
+    distinct, place = np.unique(link.indices, return_inverse=True)
+    return ToldChunks(
+        rows=rows,
+        dense=steps.cosines_of(snapshot, "chunk", query, rows),
+        lexical=words.of_rows(rows),
+        begins=link.indptr.astype(np.int64),
+        entities=place.astype(np.int32),
+        ways=link.data.astype(np.uint8),
+        counted=_counted(snapshot, "entity", distinct.astype(np.int64)),
+    )
+
+
+# -- entities -------------------------------------------------------------------------------------
+
+
+def _triples(
+    snapshot: Snapshot, query: steps.Query, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the nearest facts with their cosines."""
+    if not len(snapshot.layer("triple")) or not k:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    rows, cosines = steps.nearest(snapshot, "triple", query, k)
+    return rows.astype(np.int64), cosines
+
+
+def _rows_of(link: Any, rows: Rows) -> list[list[int]]:  # noqa: ANN401 -- a link
+    return [link.row(row).tolist() for row in rows.tolist()]
+
+
+def _seeds(snapshot: Snapshot, scores: NDArray[np.float64], entities: list[list[int]]) -> Seeds:
+    hashes = np.asarray(snapshot.get(_HASHES)["entity"])
+    ends = np.cumsum([0, *map(len, entities)]).astype(np.int64)
+    flat = np.array([row for rows in entities for row in rows], dtype=np.int64)
+    return Seeds(scores=np.asarray(scores, dtype=np.float64), begins=ends, entities=hashes[flat])
+
+
+@_reply.register
+def _(request: Alike, snapshot: Snapshot) -> Seeds:
+    layer = snapshot.layer("entity")
+    if not len(layer):
+        return _seeds(snapshot, np.zeros(0), [])
+    linkable = np.asarray(layer.columns["linkable"])
+    found = steps.near_rows(snapshot, "entity", request.names, request.most, only=linkable)
+    pairs = [pair for near in found for pair in near]
+    scores = np.array([cosine for _, cosine in pairs])
+    return _seeds(snapshot, scores, [[row] for row, _ in pairs])
+
+
+def _named(snapshot: Snapshot, keys: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
+    """Return the entities that have some of the keys, and which keys."""
+    layer = snapshot.layer("entity")
+    rows = np.array(layer.rows(list(keys)), dtype=np.int64)
+    known = np.flatnonzero(rows >= 0)
+    known = known[np.asarray(layer.columns["linkable"])[rows[known]]]
+    return np.asarray(snapshot.get(_HASHES)["entity"])[rows[known]], known

@@ -1,0 +1,108 @@
+"""How often all shards together have what several of them have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.generation.layers import resolved
+from clew.shards.exchange import TERM_NUMBERS, Counted, hashes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.shards.exchange import Counts, Hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The keys that several shards have, with the sums of their numbers.
+
+    Of a key that one shard alone has this says nothing: what that shard has is all there is.
+    """
+
+    hashes: Hashes  # ascending
+    numbers: NDArray[np.int64]  # (3, n)
+
+    @classmethod
+    def of(cls, parts: Sequence[Counted]) -> Shared:
+        """Return what some shards have in common."""
+        hashes = np.concatenate([each.hashes for each in parts])
+        numbers = np.concatenate([each.numbers for each in parts], axis=1)
+        order = np.argsort(hashes, kind="stable")
+        hashes, numbers = hashes[order], numbers[:, order]
+        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
+        sizes = np.diff(np.append(first, len(hashes)))
+        sums = np.add.reduceat(numbers, first, axis=1) if len(first) else numbers
+        several = sizes > 1
+        return cls(hashes[first][several], sums[:, several])
+
+    def find(self, counted: Counted) -> NDArray[np.int64]:
+        """Return the (3, n) numbers of some keys of a shard in all of them."""
+        found = counted.numbers.copy()
+        at, known = self._places(counted.hashes)
+        found[:, known] = self.numbers[:, at[known]]
+        return found
+
+    def of_hashes(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Return the (3, n) numbers of some keys, -1 for one that no two shards have."""
+        found = np.full((3, len(hashes)), -1, dtype=np.int64)
+        at, known = self._places(hashes)
+        found[:, known] = self.numbers[:, at[known]]
+        return found
+
+    def _places(self, hashes: Hashes) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        at = np.searchsorted(self.hashes, hashes)
+        known = np.zeros(len(hashes), dtype=bool)
+        inside = at < len(self.hashes)
+        known[inside] = self.hashes[at[inside]] == hashes[inside]
+        return at, known
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What all shards have together."""
+
+    n_chunks: int
+    n_titles: int
+    mean_length: float
+    entities: Shared
+    terms: Shared
+
+    @classmethod
+    def of(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> Whole:
+        """Return it from the numbers of each shard; `aliases` are those of all of them."""
+        parts = [each.entities for each in counts]
+        if aliases:
+            parts = [Counted(hashes=_joined(parts, aliases, p), numbers=p.numbers) for p in parts]
+        titled = [part.hashes[part.numbers[1] > 0] for part in parts]
+        n_chunks = sum(each.n_chunks for each in counts)
+        return cls(
+            n_chunks=n_chunks,
+            n_titles=len(np.unique(np.concatenate(titled))),
+            mean_length=sum(each.n_words for each in counts) / max(n_chunks, 1),
+            entities=Shared.of(parts),
+            terms=Shared.of([each.terms for each in counts]),
+        )
+
+    def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return how many chunks have each term, -1 where one shard alone can know."""
+        numbers = self.terms.of_hashes(hashes_of(terms))
+        chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
+        return chunks
+
+
+def _joined(parts: Sequence[Counted], aliases: Mapping[str, str], part: Counted) -> Hashes:
+    """Return the hashes of a part's entities, those of aliases as what they stand for."""
+    pairs = resolved(aliases)
+    known = np.unique(np.concatenate([each.hashes for each in parts]))
+    own, target = hashes_of(list(pairs)), hashes_of(list(pairs.values()))
+    both = np.isin(own, known) & np.isin(target, known)
+    found = part.hashes.copy()
+    for a, b in zip(own[both], target[both], strict=True):
+        found[found == a] = b
+    return found

@@ -1,0 +1,223 @@
+"""Shards that are asked as one index."""
+
+import os
+import signal
+
+import pytest
+
+import clew
+from clew import errors, index, methods, testing
+from clew.api import build_method
+from clew.models.extractors.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
+from clew.shards import Neighbourhood, open_shards, shard_of, split
+from clew.testing.small import QUESTIONS
+from tests.index.build import MODELS, scratch
+
+ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
+FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
+WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """An index of the small documents, with triples, and the same in one and in three shards."""
+    with scratch() as place:
+        settings = index.Settings(unit_bits=8, token_bits=8)
+        with clew.open(place / "whole", models=MODELS, settings=settings) as whole:
+            whole.add(testing.small_documents(), triples="cooccurrence")
+        for n in (1, 3):
+            split(place / "whole", place / f"parts-{n}", n)
+        yield place
+
+
+def told(evidence):
+    """Return evidence without what it cost."""
+    return {
+        name: getattr(evidence, name)
+        for name in ("hits", "paths", "seeds", "tables", "graph", "support", "notes")
+    }
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("name", WITHOUT_LLM)
+def test_all_of_the_shards_are_the_whole(folder, name, n):
+    """Where a question gathers everything, every method finds what it finds in the whole."""
+    with (
+        clew.open(folder / "whole", models=MODELS) as whole,
+        open_shards(folder / f"parts-{n}", models=MODELS, size=ALL_OF_IT) as shards,
+    ):
+        for question in QUESTIONS:
+            assert told(shards.search(question, method=name)) == told(
+                whole.search(question, method=name)
+            )
+
+
+@pytest.mark.parametrize("name", WITHOUT_LLM)
+def test_any_method_runs_on_a_part(folder, name):
+    """Where a question gathers a few chunks, every method finds some of these; twice the same."""
+    with (
+        open_shards(folder / "parts-3", models=MODELS, size=FEW) as shards,
+        open_shards(folder / "parts-3", models=MODELS, size=FEW) as others,
+    ):
+        texts = {each.id: each.text for each in testing.small_documents()}
+        for question in QUESTIONS[:3]:
+            found = shards.search(question, method=name)
+            assert told(found) == told(shards.search(question, method=name))
+            assert told(found) == told(others.search(question, method=name))
+            assert all(texts[h.document_id][h.start : h.end] == h.text for h in found.hits)
+
+
+def test_an_answer_cites_the_shards(folder):
+    """An answer quotes what stands in the documents, wherever these are."""
+    with open_shards(folder / "parts-3", models=MODELS) as shards:
+        answer = shards.ask("Where was the Comet built?", min_support=0)
+    texts = {each.id: each.text for each in testing.small_documents()}
+    assert answer.citations
+    for cited in answer.citations:
+        assert texts[cited.document_id][cited.start : cited.end] == cited.quote
+
+
+def test_a_turn_before_is_read(folder):
+    """A question that leans on the one before it gathers what both of them need."""
+    with (
+        clew.open(folder / "whole", models=MODELS) as whole,
+        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
+    ):
+        history = [clew.Exchange("Who built the Comet?", "Ola Eriksen built it.")]
+        found, same = (
+            each.search("Where did he die?", history=history) for each in (shards, whole)
+        )
+    assert found.query == same.query != "Where did he die?"
+    assert found.hits == same.hits
+
+
+def test_a_filter_is_that_of_every_shard(folder):
+    """Only documents that fulfil it are seen, as if the shards held no others."""
+    where = 'title in ("Comet", "Lund", "Eriksen")'
+    with (
+        clew.open(folder / "whole", models=MODELS) as whole,
+        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
+    ):
+        found = shards.search(QUESTIONS[0], where=where)
+        assert {hit.document_id for hit in found.hits} <= {"comet", "lund", "eriksen"}
+        assert found.hits == whole.search(QUESTIONS[0], where=where).hits
+        assert found.where == str(clew.Filter(where)) if hasattr(clew.Filter, "parse") else True
+
+
+def test_what_is_written_meanwhile_is_seen(folder):
+    """A question sees the newest generation of each shard, also after a write to one."""
+    with scratch() as place:
+        places = split(folder / "whole", place / "parts", 2)
+        new = clew.Document(id="tovar", title="Tovar", text="Tovar Quill painted the Comet blue.")
+        with open_shards(place / "parts", models=MODELS) as shards:
+            assert shards.search("Who painted the Comet blue?").hits[0].document_id != "tovar"
+            with clew.open(places[shard_of("tovar", 2)], models=MODELS) as part:
+                part.add([new])
+            assert shards.search("Who painted the Comet blue?").hits[0].document_id == "tovar"
+
+
+def test_processes_reply_as_this_one_does():
+    """A shard in a process of its own gives the same; one that ended gives an error."""
+    pytest.importorskip("ctranslate2")
+    with scratch() as place:
+        with clew.open(place / "whole") as whole:
+            whole.add(testing.small_documents(), triples="cooccurrence")
+        split(place / "whole", place / "parts", 2)
+        with (
+            open_shards(place / "parts") as here,
+            open_shards(place / "parts", processes=True) as there,
+        ):
+            for name in ("walk", "agrag"):
+                assert told(there.search(QUESTIONS[0], method=name)) == told(
+                    here.search(QUESTIONS[0], method=name)
+                )
+            shard = there._shards[1]  # noqa: SLF001 -- to end it
+            os.kill(shard._process.pid, signal.SIGKILL)  # noqa: SLF001
+            with pytest.raises(
+                errors.StoreError, match="shard-0001.* ended: open the shards again"
+            ):
+                there.search(QUESTIONS[0])
+
+
+def test_a_shard_that_fails_is_named(folder, monkeypatch):
+    """Nothing is found without it: one sentence says which shard, and why."""
+    with open_shards(folder / "parts-3", models=MODELS) as shards:
+        shards.search(QUESTIONS[0])
+        broken = shards._shards[1]  # noqa: SLF001 -- to break it
+
+        def fail():
+            raise errors.DamagedIndex("segment 000000 is damaged: run 'clew check'")
+
+        monkeypatch.setattr(broken, "receive", fail)
+        with pytest.raises(errors.StoreError, match=r"the shard .*shard-0001 did not reply: segm"):
+            shards.search(QUESTIONS[0])
+
+
+def test_shards_of_another_recipe_are_refused(folder):
+    """The message names both folders, and what differs."""
+    with scratch() as place:
+        other = clew.Chunking(size=64, overlap=0)
+        settings = index.Settings(chunking=other, unit_bits=8, token_bits=8)
+        with clew.open(place / "other", models=MODELS, settings=settings) as made:
+            made.add([clew.Document(id="x", text="Tovar Quill painted.")])
+        both = [folder / "parts-1" / "shard-0000", place / "other"]
+        with (
+            open_shards(both, models=MODELS) as shards,
+            pytest.raises(errors.RecipeMismatch, match="other was built with chunk_"),
+        ):
+            shards.search("Who painted?")
+
+
+def test_a_document_in_two_shards_is_an_error(folder):
+    """It is named, since its chunks would count twice."""
+    both = [folder / "whole", folder / "parts-1" / "shard-0000"]
+    with (
+        open_shards(both, models=MODELS, size=ALL_OF_IT) as shards,
+        pytest.raises(errors.StoreError, match="two shards have the document"),
+    ):
+        shards.search(QUESTIONS[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda p: open_shards(p / "nowhere"), "there are no shards in"),
+        (lambda _: open_shards([]), "there is no shard to open"),
+        (lambda p: split(p / "whole", p, 2), "is not empty"),
+        (lambda p: split(p / "whole", p / "new", 0), "at least 1"),
+    ],
+)
+def test_what_cannot_be_is_said_at_once(folder, call, said):
+    """Wrong folders and numbers are errors in one sentence."""
+    with pytest.raises(errors.InputError, match=said):
+        call(folder)
+
+
+def test_parameters_are_those_of_the_method(folder):
+    """A method is given its parameters as for one index."""
+    with open_shards(folder / "parts-3", models=MODELS) as shards:
+        assert len(shards.search(QUESTIONS[0], method="walk", chunks=2).hits) == 2
+        method = build_method("walk", {"chunks": 2})
+        assert len(shards.search(QUESTIONS[0], method=method).hits) == 2
+        assert len(shards) == 12
+        assert "3 below" in repr(shards)
+        with pytest.raises(errors.InputError, match="the question is empty"):
+            shards.search(" ")
+
+
+def test_a_question_that_is_interrupted_leaves_no_reply(folder, monkeypatch):
+    """The next question has the replies to its own requests."""
+    with (
+        open_shards(folder / "parts-3", models=MODELS) as shards,
+        open_shards(folder / "parts-3", models=MODELS) as others,
+    ):
+        shards.search(QUESTIONS[0])
+        with monkeypatch.context() as patched:
+
+            def interrupt():
+                raise KeyboardInterrupt
+
+            patched.setattr(shards._shards[1], "receive", interrupt)  # noqa: SLF001
+            with pytest.raises(KeyboardInterrupt):
+                shards.search(QUESTIONS[1])
+        assert told(shards.search(QUESTIONS[2])) == told(others.search(QUESTIONS[2]))
