@@ -50,8 +50,8 @@ test-adapters: $(ADAPTERS) ## run the tests of the packages for other frameworks
 test-page: .venv-page/ready ## test the server's page in a headless Chromium, which the system has
 	@.venv-page/bin/pytest tests/page
 
-test-ray: .venv-ray/ready ## test workers on a Ray cluster of two nodes, in an environment with Ray
-	@.venv-ray/bin/pytest tests/workers
+test-ray: .venv-ray/ready ## test workers and shards on a Ray cluster of two nodes, in an environment with Ray
+	@.venv-ray/bin/pytest tests/workers tests/shards/test_ray.py
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet

@@ -37,6 +37,7 @@ from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
 from clew.shards.split import named_in
 from clew.shards.whole import Whole
+from clew.store import opening
 from clew.text.analyze import VERSION as ANALYZER
 from clew.workers import workers_of
 
@@ -118,11 +119,13 @@ class Shards:
         recipe = self._known()[0].recipe
         models = self._given or loading.load_models(
             loading.from_recipe(self._specs, recipe),
-            cache=self._home / _EMBEDDINGS,
+            cache=opening.paid_in(self._home, _EMBEDDINGS),
             prices=self._prices,
         )
         if models.llm is not None:
-            llm = recorded(models.llm, Ledger(self._home / _CALLS), prices=self._prices)
+            llm = recorded(
+                models.llm, Ledger(opening.paid_in(self._home, _CALLS)), prices=self._prices
+            )
             models = replace(models, llm=llm)
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
         return models
@@ -347,7 +350,7 @@ def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Path
     if isinstance(folders, str | Path):
         home = Path(folders)
         return home, [home / name for name in named_in(home)]
-    places = [Path(each) for each in folders]
+    places = [opening.folder_of(each) for each in folders]
     if not places:
         raise InputError("there is no shard to open: name the folders of some indexes")
     return places[0], places

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from clew.api import open_index
 from clew.errors import ClewError, StoreError
 from clew.shards.shard import Moved, replied
+from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ class LocalShard:
 
     @property
     def name(self) -> str:
-        return str(self._index.folder)
+        return self._index.shown
 
     def send(self, request: Request) -> None:
         self._waiting.append(request)
@@ -85,7 +86,7 @@ class ProcessShard:
 
     @property
     def name(self) -> str:
-        return str(self._folder)
+        return opening.shown(self._folder)
 
     def send(self, request: Request) -> None:
         try:
@@ -111,7 +112,7 @@ class ProcessShard:
         self._forgotten, self._waiting = self._forgotten + self._waiting, 0
 
     def _gone(self) -> StoreError:
-        return StoreError(f"the process of the shard {self._folder} ended: open the shards again")
+        return StoreError(f"the process of the shard {self.name} ended: open the shards again")
 
     def close(self) -> None:
         self._link.close()

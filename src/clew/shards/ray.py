@@ -1,6 +1,6 @@
 """Shards as actors of a Ray cluster: each is opened by one process on some node, and stays there.
 
-The folders of the shards must be readable, by the same paths, on every node.
+Folders of shards must be readable, by the same paths, on every node; addresses are as they are.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clew.api import open_index
 from clew.errors import ClewError, MissingExtra, ModelError, StoreError
 from clew.shards.shard import replied
+from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +33,11 @@ class RayShard:
         self._folder = folder
         self._waiting: list[Any] = []
         kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_Opened)
-        self._actor = kind.remote(str(folder.absolute()))
+        self._actor = kind.remote(opening.place_of(folder))
 
     @property
     def name(self) -> str:
-        return str(self._folder)
+        return opening.shown(self._folder)
 
     def send(self, request: Request) -> None:
         self._waiting.append(self._actor.replied.remote(request))

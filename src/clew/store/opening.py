@@ -101,6 +101,12 @@ def erase(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def place_of(folder: Path) -> str:
+    """Return what names an index on any machine: its address, with a password, else its folder."""
+    name, _, place = (named_in(folder) or "").partition(":")
+    return place if name == _POSTGRES and place else str(folder.absolute())
+
+
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's."""
     spec = named_in(folder)
