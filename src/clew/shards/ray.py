@@ -5,16 +5,14 @@ Folders of shards must be readable, by the same paths, on every node; addresses 
 
 from __future__ import annotations
 
-import logging
-import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
-from clew.errors import ClewError, MissingExtra, ModelError, StoreError
+from clew.errors import ClewError, StoreError
 from clew.shards.shard import replied
 from clew.store import opening
+from clew.workers.ray import connected, first_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +45,7 @@ class RayShard:
             reply = self._ray.get(self._waiting.pop(0))
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise StoreError(
-                f"its actor did not do its work ({_first(error)}): see 'ray status'"
+                f"its actor did not do its work ({first_sentence(error)}): see 'ray status'"
             ) from error
         if isinstance(reply, ClewError):
             raise reply
@@ -78,28 +76,5 @@ def ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """
-    ray = _connected(spec)
+    ray, _, _ = connected(spec)
     return [RayShard(ray, folder) for folder in folders]
-
-
-def _connected(spec: str) -> Any:  # noqa: ANN401 -- a module
-    if find_spec("ray") is None:
-        raise MissingExtra("ray", "ray", "a Ray cluster")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-
-    address = spec if spec.startswith("ray://") else spec.removeprefix("ray").removeprefix(":")
-    try:
-        if not ray.is_initialized():
-            ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise ModelError(
-            f"the Ray cluster {address or 'of this machine'} cannot be reached ({_first(error)}):"
-            f" start one with 'ray start --head', or name its address"
-        ) from error
-    return ray
-
-
-def _first(error: BaseException) -> str:
-    """Return the first sentence of what another package says."""
-    return str(error).strip().partition("\n")[0].removesuffix(".")[:200] or type(error).__name__

@@ -39,35 +39,13 @@ class RayWorkers:
         "ray" is that of this machine, "ray:HOST:PORT" one of which this machine is a node, and
         "ray://HOST:PORT" another one, through its Ray client server.
         """
-        if find_spec("ray") is None:
-            raise MissingExtra("ray", "ray", "a Ray cluster")
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        import ray
-
-        self._ray = ray
-        self._was_there = ray.is_initialized()
+        self._ray, self._address, self._was_there = connected(spec)
         self._looked = self._seen = time.monotonic()
-        self._address = ""
-        try:
-            self._address = _address(spec)
-            if not self._was_there:
-                _reach(self._address)
-                with _kept_handler():
-                    ray.init(
-                        address=self._address, log_to_driver=False, logging_level=logging.ERROR
-                    )
-                _be_silent(ray)
-            self._n = int(ray.cluster_resources().get("CPU", 0))
-        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            where = self._address or "of this machine"
-            raise ModelError(
-                f"the Ray cluster {where} cannot be reached ({_first(error)}): start one with"
-                f" 'ray start --head', or name its address"
-            ) from error
+        self._n = int(self._ray.cluster_resources().get("CPU", 0))
         if not self._n:
             raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
-        self._run = ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
-        self._named = ray.put(specs)
+        self._run = self._ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
+        self._named = self._ray.put(specs)
 
     @property
     def n(self) -> int:
@@ -92,8 +70,8 @@ class RayWorkers:
         except OSError as error:
             if now - self._seen >= GONE_S:
                 raise ModelError(
-                    f"the head of the Ray cluster {self._address} is gone ({_first(error)}): run"
-                    f" the same command again, which goes on, once there is a cluster or without"
+                    f"the head of the Ray cluster {self._address} is gone"
+                    f" ({first_sentence(error)}): run the same command again, which goes on, once there is a cluster or without"
                     f" one"
                 ) from error
 
@@ -140,8 +118,8 @@ class _Task:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise ModelError(
-                f"the Ray cluster did not do its work ({_first(error)}): see 'ray status', and run"
-                f" the same command again, which goes on"
+                f"the Ray cluster did not do its work ({first_sentence(error)}): see 'ray status',"
+                f" and run the same command again, which goes on"
             ) from error
         if isinstance(found, _Failed):
             raise found.error
@@ -158,6 +136,33 @@ class _Task:
         except (self._ray.exceptions.RayError, ConnectionError):
             self._is_well = False
         return self._is_well
+
+
+def connected(spec: str) -> tuple[Any, str, bool]:
+    """Return Ray, the address of the cluster that a spec names, and whether it was joined before.
+
+    Raises MissingExtra, and ModelError where the cluster cannot be reached.
+    """
+    if find_spec("ray") is None:
+        raise MissingExtra("ray", "ray", "a Ray cluster")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    was_there, address = ray.is_initialized(), ""
+    try:
+        address = _address(spec)
+        if not was_there:
+            _reach(address)
+            with _kept_handler():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            _be_silent(ray)
+        ray.cluster_resources()
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise ModelError(
+            f"the Ray cluster {address or 'of this machine'} cannot be reached"
+            f" ({first_sentence(error)}): start one with 'ray start --head', or name its address"
+        ) from error
+    return ray, address, was_there
 
 
 def _address(spec: str) -> str:
@@ -198,6 +203,6 @@ def _reach(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
 
 
-def _first(error: BaseException) -> str:
+def first_sentence(error: BaseException) -> str:
     """Return the first sentence of what another package says."""
     return str(error).strip().partition("\n")[0].removesuffix(".")[:200] or type(error).__name__
