@@ -71,8 +71,8 @@ class RayWorkers:
             if now - self._seen >= GONE_S:
                 raise ModelError(
                     f"the head of the Ray cluster {self._address} is gone"
-                    f" ({first_sentence(error)}): run the same command again, which goes on, once there is a cluster or without"
-                    f" one"
+                    f" ({first_sentence(error)}): run the same command again, which goes on, once"
+                    f" there is a cluster or without one"
                 ) from error
 
     def close(self) -> None:
