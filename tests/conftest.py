@@ -2,7 +2,10 @@
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +16,11 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of whoever runs the te
 if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker for each processor, and threads that wait for one another only burn time.
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+_RAM = Path("/dev/shm")  # noqa: S108 -- pytest makes a folder of its own there
+if "TMPDIR" not in os.environ and _RAM.is_dir() and shutil.disk_usage(_RAM).free > 4 << 30:
+    # Indexes are synced to the disk again and again, which costs nothing where there is none.
+    os.environ["TMPDIR"] = str(_RAM)
+    tempfile.tempdir = None  # it is looked for again
 for _name in ("COLUMNS", "LINES"):  # what is printed is as wide as where nothing is said
     os.environ.pop(_name, None)
 for _name in [name.upper() for name in os.environ]:

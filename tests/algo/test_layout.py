@@ -19,10 +19,22 @@ def graph(n, pairs):
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=5)
 @given(pairs=EDGES)
 def test_places_are_those_of_every_run(pairs):
     """They are finite, within -1 to 1 and touch the bounds, and no two nodes are at one place."""
+    check_places(pairs)
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(pairs=EDGES)
+def test_places_of_many_graphs_are_those_of_every_run(pairs):
+    """The same of more graphs."""
+    check_places(pairs)
+
+
+def check_places(pairs):
     places = force_layout(graph(9, pairs))
     assert np.abs(places).max() == 1
     assert len(np.unique(places, axis=0)) == 9

@@ -65,7 +65,7 @@ def shared(index, seconds, readers):
 
 def test_readers_beside_a_writer(index):
     """Eight threads ask by every method while one adds, removes and compacts."""
-    asked, written = shared(index, 3.0, 8)
+    asked, written = shared(index, 1.0, 8)
     assert asked
     assert written
 

@@ -20,10 +20,12 @@ from clew.stopping import Stop
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
-from clew import testing
+from clew import index, testing
 from clew.api import open_index
 from clew.cli import main
 from clew.testing import HashTokenEmbedder
+
+index.BATCH_CHARACTERS = 5_000
 
 class Slow(HashTokenEmbedder):
     def embed_tokens(self, texts):
@@ -46,7 +48,7 @@ def texts(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     for i in range(20):
-        words = " ".join(f"Ada Lund {i} wound rope {n} round the pole." for n in range(400))
+        words = " ".join(f"Ada Lund {i} wound rope {n} round the pole." for n in range(40))
         (folder / f"n{i:02}.md").write_text(words, encoding="utf-8")
     return tmp_path
 
@@ -78,7 +80,7 @@ def n_kept(folder):
 
 
 @pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 1), (signal.SIGTERM, 3)])
-def test_the_documents_at_hand_are_kept(texts, number, times):
+def test_the_documents_at_hand_are_kept(texts, clew, number, times):
     """However early the signal comes; the message says how many there are."""
     process = start(texts)
     wait_for(process, "embedding", times)
@@ -92,9 +94,7 @@ def test_the_documents_at_hand_are_kept(texts, number, times):
     assert "Traceback" not in out + err
     if times == 1:
         return
-    again = start(texts)
-    assert again.communicate(timeout=60)
-    assert again.returncode == 0
+    assert clew("index", "notes", "--into", "i.clew").exit_code == 0
     assert n_kept(texts) == 20
 
 
@@ -133,8 +133,9 @@ def test_json_says_that_it_stopped(texts):
     assert report["gone"] == []
 
 
-def test_another_thread_may_stop(texts, tmp_path):
+def test_another_thread_may_stop(texts, tmp_path, monkeypatch):
     """In Python it is `Stop`; what was asked for before the first batch stops before it."""
+    monkeypatch.setattr("clew.index.BATCH_CHARACTERS", 5_000)
     stop, seen = Stop(), []
 
     def progress(_):

@@ -1,19 +1,57 @@
 """Every method of `clew.methods` keeps the contract for methods; a new module is tested at once."""
 
+import shutil
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from inspect import signature
+from itertools import count
 
 import pytest
 
 from clew import methods
-from clew.api import Index
-from clew.testing import MethodContract
+from clew.api import Index, open_index
+from clew.generation import open_snapshot
+from clew.index import Settings
+from clew.store.embedded import EmbeddedStore
+from clew.testing import MethodContract, models
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """Return what gives the folder of indexed documents, which are indexed once for all methods."""
+    kept = {}
+
+    def folder_of(documents, triples):
+        key = (*(document.id for document in documents), triples)
+        if key not in kept:
+            kept[key] = tmp_path_factory.mktemp("indexed") / "index"
+            settings = Settings(unit_bits=8, token_bits=8)
+            with open_index(kept[key], models=models(), settings=settings) as index:
+                index.add(documents, triples=triples)
+        return kept[key]
+
+    return folder_of
 
 
 class TestMethods(MethodContract):
     @pytest.fixture(params=methods.names())
     def method(self, request):
         return methods.load(request.param)()
+
+    @pytest.fixture(autouse=True)
+    def _folders(self, indexed, tmp_path):
+        self.indexed = indexed
+        self.copies = (tmp_path / str(number) for number in count())
+
+    @contextmanager
+    def _index(self, method, documents):
+        """Open a copy, so that no method finds what an earlier one has cached."""
+        triples = "cooccurrence" if "triple" in method.layers else None
+        copy = shutil.copytree(self.indexed(documents, triples), next(self.copies))
+        with EmbeddedStore.open(copy) as store:
+            snapshot = open_snapshot(store)
+        with closing(snapshot):
+            yield snapshot
 
 
 @pytest.mark.parametrize("name", methods.names())

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -36,12 +37,27 @@ def alone(names, late, depth):
         return testing.contents(snapshot)
 
 
-@settings(max_examples=40)
-@given(chosen=SUBSETS, gone=SUBSETS, late=st.booleans(), depth=st.integers(0, 1))
+CHOICES = {"chosen": SUBSETS, "gone": SUBSETS, "late": st.booleans(), "depth": st.integers(0, 1)}
+
+
+@settings(max_examples=18)
+@given(**CHOICES)
 @example(chosen={"amber"}, gone={"bo"}, late=True, depth=1)
 @example(chosen={"empty"}, gone={"han"}, late=False, depth=0)
 def test_some_documents_are_an_index_of_their_own(chosen, gone, late, depth):
     """No name, number, order or text of what is left out can be seen."""
+    check_choice(chosen, gone, late, depth)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(**CHOICES)
+def test_many_choices_are_indexes_of_their_own(chosen, gone, late, depth):
+    """The same of more choices."""
+    check_choice(chosen, gone, late, depth)
+
+
+def check_choice(chosen, gone, late, depth):
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
         build(store, frozenset(ALL))
         if len(gone) < len(ALL):

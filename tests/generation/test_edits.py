@@ -240,10 +240,25 @@ def rename(store, old, new):
         store.rename({old: replace(held, id=new)})
 
 
-@settings(max_examples=25)
-@given(base=BASE, changes=st.lists(TEXT_CHANGES, min_size=1, max_size=5), late=st.booleans())
+OF_TEXTS = {
+    "base": BASE,
+    "changes": st.lists(TEXT_CHANGES, min_size=1, max_size=5),
+    "late": st.booleans(),
+}
+
+
+@settings(max_examples=12)
+@given(**OF_TEXTS)
 def test_edits_equal_what_is_put_together(base, changes, late):
     """Whatever came and went, rows, columns and links are those of an assembly."""
+    check_edits([base], changes, late=late, depth=1)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(**OF_TEXTS)
+def test_many_edits_equal_what_is_put_together(base, changes, late):
+    """The same, with more patience."""
     check_edits([base], changes, late=late, depth=1)
 
 
@@ -255,7 +270,7 @@ WITH_EXTRACTIONS = {
 }
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(**WITH_EXTRACTIONS)
 def test_edits_of_extractions(base, more, changes, late):
     """And whatever was extracted from chunks before and since, or stated by a graph."""
@@ -389,8 +404,9 @@ def test_what_is_much_is_put_together(store, monkeypatch, what):
     assert not everything(store)[0]
 
 
+@pytest.mark.parametrize("n", [6, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["assembly", "edits"])
-def test_a_damaged_base_is_put_together_again(store, name):
+def test_a_damaged_base_is_put_together_again(store, name, n):
     """Whatever byte of what is cached is another one, the rows are the same."""
     change(store, {name: (i, [i, i + 1]) for i, name in enumerate(NAMES[:5])})
     everything(store)
@@ -398,7 +414,7 @@ def test_a_damaged_base_is_put_together_again(store, name):
     expected = everything(store)[1:3]
     [path] = (store.folder / "cached").glob(f"{name}-*")
     sound = path.read_bytes()
-    for place in range(len(sound) - 1, 0, -len(sound) // 12):
+    for place in range(len(sound) - 1, 0, -len(sound) // n):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
         assert everything(store)[1:3] == expected
         change(store, {"l.md": (2, [place % 7])})

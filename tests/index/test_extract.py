@@ -465,14 +465,29 @@ def test_new_documents_fill_the_core(store):
     assert n_read(llm) == 4  # with the 12 of 23 that were read they are half of 32
 
 
-@given(
+BATCHES = (
     st.fractions(0, 1, max_denominator=20),
     st.sampled_from(choose.CORE_BY),
     st.lists(st.integers(1, 6), min_size=1, max_size=6),
 )
-@settings(max_examples=15)
+
+
+@given(*BATCHES)
+@settings(max_examples=6)
 def test_a_core_is_its_share_however_documents_come(share, by, sizes):
     """⌈β n⌉ chunks are read after each batch, whether they come one by one or together."""
+    check_shares(share, by, sizes)
+
+
+@pytest.mark.slow
+@given(*BATCHES)
+@settings(max_examples=60)
+def test_a_core_is_its_share_of_many_batches(share, by, sizes):
+    """The same of more batches."""
+    check_shares(share, by, sizes)
+
+
+def check_shares(share, by, sizes):
     wanted, coming = Wanted(triples="llm", core=float(share), core_by=by), iter(documents())
     with scratch() as folder, create(folder / "index") as store:
         for size in sizes:
@@ -482,9 +497,21 @@ def test_a_core_is_its_share_however_documents_come(share, by, sizes):
 
 
 @given(st.data())
-@settings(max_examples=12)
+@settings(max_examples=5)
 def test_a_core_does_not_creep_up(data):
     """Whatever is removed, changed and comes back, nothing is paid beyond the share."""
+    check_paid(data)
+
+
+@pytest.mark.slow
+@given(st.data())
+@settings(max_examples=60)
+def test_a_core_does_not_creep_up_in_many_runs(data):
+    """The same of more runs."""
+    check_paid(data)
+
+
+def check_paid(data):
     wanted = replace(HALF, core=0.25)
     some = st.sets(st.sampled_from([d.id for d in documents(n=16)]), min_size=1)
     with scratch() as folder, create(folder / "index") as store:

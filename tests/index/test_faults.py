@@ -120,9 +120,9 @@ def kill_many(folder, n, seed):
 
 
 def test_killed_at_some_instants():
-    """At 6 instants: nothing recorded is asked for again, and the index is the undisturbed one."""
+    """At 3 instants: nothing recorded is asked for again, and the index is the undisturbed one."""
     with scratch() as folder:
-        kill_many(folder, 6, seed=1)
+        kill_many(folder, 3, seed=1)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import lru_cache
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -75,12 +76,15 @@ def recipe(late, depth=0):
     return index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
 
 
-@settings(max_examples=60)
-@given(
-    actions=st.lists(ACTIONS, min_size=2, max_size=12),
-    late=st.booleans(),
-    depth=st.integers(0, 2),
-)
+RUNS = {
+    "actions": st.lists(ACTIONS, min_size=2, max_size=12),
+    "late": st.booleans(),
+    "depth": st.integers(0, 2),
+}
+
+
+@settings(max_examples=20)
+@given(**RUNS)
 @example(
     actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)],
     late=True,
@@ -110,6 +114,18 @@ def recipe(late, depth=0):
 )
 def test_update_equals_fresh_build(actions, late, depth):
     """Whatever was added, changed, removed and compacted, the rest is as if built at once."""
+    check_run(actions, late, depth)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(**RUNS)
+def test_many_updates_equal_fresh_builds(actions, late, depth):
+    """The same of more runs."""
+    check_run(actions, late, depth)
+
+
+def check_run(actions, late, depth):
     with scratch() as folder:
         store = EmbeddedStore.create(folder, recipe(late, depth))
         wanted = {}

@@ -120,8 +120,8 @@ for i in range(10):
     assert rows.shape == (20, 8) and rows.all()
 """
     command = [sys.executable, "-c", program, str(path)]
-    writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
-    assert [writer.communicate()[1].decode() for writer in writers] == [""] * 4
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
+    assert [writer.communicate()[1].decode() for writer in writers] == [""] * 3
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM vectors").fetchone() == (200,)
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)

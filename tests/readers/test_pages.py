@@ -302,10 +302,22 @@ BROKEN = st.tuples(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(st.lists(BROKEN, min_size=6, max_size=6))
 def test_no_file_is_too_broken(tmp_path_factory, files):
     """Random bytes and good files with changed bytes give documents or reasons, never errors."""
+    check_broken(tmp_path_factory, files)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(st.lists(BROKEN, min_size=6, max_size=6))
+def test_no_file_of_many_is_too_broken(tmp_path_factory, files):
+    """The same of more files."""
+    check_broken(tmp_path_factory, files)
+
+
+def check_broken(tmp_path_factory, files):
     folder, paths = tmp_path_factory.mktemp("broken"), []
     for number, (suffix, seed, changes, random) in enumerate(files):
         data = bytearray(seed if random is None else random)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,10 +18,12 @@ from clew.server import ServerSettings, application
 from clew.server.alive import Alive
 from clew.server.books import Books
 from clew.server.indexes import Indexes
+from clew.server.jobs import driver
 from clew.server.keys import KeyOptions, Keys
 from clew.server.run import config_of
 from clew.testing import models, small_documents
 from clew.testing.loopback import on_loopback
+from tests.server.nursery import nursery
 from tests.server.served import JobHome, install
 
 BASE = "http://localhost:8765"
@@ -123,11 +126,32 @@ def _gated_package(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def job_paths(_gated_package):
+    """Where the processes of jobs find packages."""
+    return [str(_gated_package), *filter(None, [os.environ.get("PYTHONPATH")])]
+
+
+@pytest.fixture(scope="session")
+def _nursery(job_paths):
+    if not hasattr(os, "fork"):
+        yield subprocess
+        return
+    with nursery(job_paths) as found:
+        yield found
+
+
 @pytest.fixture
-def jobs_home(tmp_path, _gated_package, monkeypatch):
-    """A home without keys, and without indexes but `notes`, whose jobs are real processes."""
-    paths = [str(_gated_package), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+def jobs_home(started_jobs_home, _nursery, monkeypatch):
+    """The same, with processes that are forked from one that has imported what they need."""
+    monkeypatch.setattr(driver, "subprocess", _nursery)
+    return started_jobs_home
+
+
+@pytest.fixture
+def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
+    """A home without keys, and without indexes but `notes`, whose jobs are started as they are."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(job_paths))
     monkeypatch.syspath_prepend(str(_gated_package))
     plugins.registered.cache_clear()
     specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")

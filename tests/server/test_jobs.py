@@ -60,9 +60,9 @@ def contents(home, name="notes"):
         return index.documents(), index.digest()
 
 
-def test_from_an_upload_to_an_answer(jobs_home):
+def test_from_an_upload_to_an_answer(started_jobs_home):
     """Files go in, a job indexes them, and a question is answered from them."""
-    with jobs_home.client() as client:
+    with started_jobs_home.client() as client:
         found = upload(client, NOTES, wait=60)
         assert found.status_code == 200, found.text
         job = found.json()
@@ -81,7 +81,7 @@ def test_from_an_upload_to_an_answer(jobs_home):
         # What came in two requests is what one run over the folder gives.
         again = add_job(client, "index", wait=60).json()
         assert again["result"]["n_unchanged"] == 2
-        kept = folder_of(jobs_home.settings.home, job["id"])
+        kept = folder_of(started_jobs_home.settings.home, job["id"])
         assert "Traceback" not in (kept / "log-1.txt").read_text()
 
 
@@ -141,14 +141,14 @@ def test_a_job_that_does_not_end_is_ended(jobs_home):
     assert contents(jobs_home)[0] == ["notes/n0.md", "notes/n1.md"]
 
 
-def test_a_killed_process_is_followed_by_another(jobs_home):
+def test_a_killed_process_is_followed_by_another(started_jobs_home):
     """What it committed stays, and the end is that of a run that nobody disturbed."""
-    jobs_home.gate.touch()
-    with jobs_home.client() as client:
+    started_jobs_home.gate.touch()
+    with started_jobs_home.client() as client:
         job_id = queued(client, MANY)
         until(lambda: is_committed(client, job_id))
-        os.kill(jobs_home.job(job_id).pid, signal.SIGKILL)
-        jobs_home.gate.unlink()
+        os.kill(started_jobs_home.job(job_id).pid, signal.SIGKILL)
+        started_jobs_home.gate.unlink()
         job = ended(client, job_id)
         assert (job["state"], job["attempt"]) == ("done", 2)
         counts = job["result"]
@@ -156,22 +156,26 @@ def test_a_killed_process_is_followed_by_another(jobs_home):
         assert counts["added"]["n"] + counts["n_unchanged"] == counts["n_documents"] == len(MANY)
         [(_, _, told)] = [each for each in events(client, job_id) if each[1] == "interrupted"]
         assert "SIGKILL" in json.loads(told)["reason"]
-        killed = contents(jobs_home)
-    files = jobs_home.settings.home / "files"
-    with clew.open(jobs_home.settings.home / "w.clew", specs=Specs(embedder="gated")) as index:
+        killed = contents(started_jobs_home)
+    files = started_jobs_home.settings.home / "files"
+    with clew.open(
+        started_jobs_home.settings.home / "w.clew", specs=Specs(embedder="gated")
+    ) as index:
         index.add(files / "notes")
         assert (index.documents(), index.digest()) == killed
 
 
 @pytest.mark.slow
-def test_a_job_whose_processes_die_again_and_again_fails(jobs_home):
+def test_a_job_whose_processes_die_again_and_again_fails(started_jobs_home):
     """It is begun three times more, and then told with the reason."""
-    jobs_home.gate.touch()
-    with jobs_home.client() as client:
+    started_jobs_home.gate.touch()
+    with started_jobs_home.client() as client:
         job_id = queued(client, MANY)
         pids = set()
         for _ in range(4):
-            job = until(lambda: (j := jobs_home.job(job_id)).entered and j.pid not in pids and j)
+            job = until(
+                lambda: (j := started_jobs_home.job(job_id)).entered and j.pid not in pids and j
+            )
             pids.add(job.pid)
             os.kill(job.pid, signal.SIGKILL)
         job = ended(client, job_id)
@@ -243,15 +247,15 @@ def test_a_server_that_stops(jobs_home, stop_jobs):
         assert job["result"]["n_documents"] == len(MANY)
 
 
-def test_jobs_have_workers(jobs_home):
+def test_jobs_have_workers(started_jobs_home):
     """As many processes as the server says, with the same result."""
     found = []
     for workers in (1, 2):
-        with jobs_home.client(workers=workers) as client:
+        with started_jobs_home.client(workers=workers) as client:
             job = upload(client, MANY, wait=60).json()
             assert job["state"] == "done"
             assert ("workers" in job["result"]["usage"]["seconds"]) == (workers > 1)
-            found.append(contents(jobs_home))
+            found.append(contents(started_jobs_home))
             assert client.delete(f"{API}/indexes/notes").status_code == 204
             assert client.post(f"{API}/indexes", json={"name": "notes"}).status_code == 201
     assert found[0] == found[1]
@@ -268,13 +272,13 @@ def test_a_job_whose_workers_cannot_be_reached_fails(jobs_home):
 
 
 @pytest.mark.slow
-def test_two_servers_over_one_home(jobs_home):
+def test_two_servers_over_one_home(started_jobs_home):
     """One of them looks after the jobs, whichever took them in; when it ends the other one does."""
-    with jobs_home.client() as second, jobs_home.client() as first:
+    with started_jobs_home.client() as second, started_jobs_home.client() as first:
         ids = [queued(first, NOTES), queued(second, {"a.md": "Anna sailed north."})]
         assert [ended(first, each)["state"] for each in ids] == ["done", "done"]
         assert [ended(second, each)["attempt"] for each in ids] == [1, 1]
-    with jobs_home.client() as third:
+    with started_jobs_home.client() as third:
         assert upload(third, {"b.md": "Bo stayed at home."}, wait=60).json()["state"] == "done"
 
 

@@ -130,8 +130,8 @@ def kill_many(states, name, n, seed):
 
 @pytest.mark.parametrize("name", ["new", "changed"])
 def test_killed_at_some_instants(states, name):
-    """A run killed at any of 16 instants leaves a whole index, and going on leaves equal bytes."""
-    kill_many(states, name, 16, seed=1)
+    """A run killed at any of 8 instants leaves a whole index, and going on leaves equal bytes."""
+    kill_many(states, name, 8, seed=1)
 
 
 @pytest.mark.slow
@@ -160,6 +160,6 @@ def counted_calls(states, name, before=None):
 @pytest.mark.parametrize("name", ["new", "changed"])
 def test_killed_before_a_sync_or_deletion(states, name):
     """A kill right before a file is synced or deleted is as harmless as any other."""
-    lived = [counted_calls(states, name, before) for before in range(1, 80, 6)]
-    assert not any(lived[:4])
-    assert lived[-1]  # the last was never reached: every part of the run had its turn
+    steps = range(1, 80, 6)
+    last = next(before for before in steps if counted_calls(states, name, before))
+    assert last > steps[3]  # it was never reached: every part of the run had its turn
