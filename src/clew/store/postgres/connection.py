@@ -143,7 +143,8 @@ class Connection:
             raise self._explained(error) from error
 
     def _explained(self, error: psycopg.Error) -> StoreError:
-        reason = " ".join(str(error).split())
+        # What PostgreSQL guesses, and which statement it was, stands on further lines.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(". ")
         where = self._shown
         if isinstance(error, (errors.UndefinedTable, errors.UndefinedColumn)):
             return DamagedIndex(f"{where} lacks a table or a column ({reason}): restore a dump")
