@@ -50,7 +50,7 @@ def expected(sound, tmp_path_factory):
         return contents(index.snapshot())
 
 
-@pytest.mark.parametrize("seed", seeds(16, 200))
+@pytest.mark.parametrize("seed", seeds(8, 200))
 def test_segments_are_repaired(sound, expected, tmp_path, seed):
     """Row for row the index is what it was, and some documents were not touched."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
@@ -100,7 +100,7 @@ def test_a_lost_segment_is_made_anew(sound, expected, tmp_path):
     assert [name for name in found if found[name] != expected[name]] == []
 
 
-@pytest.mark.parametrize("seed", seeds(14, 200))
+@pytest.mark.parametrize("seed", seeds(7, 200))
 def test_a_damaged_database_is_salvaged(sound, tmp_path, seed):
     """Documents whose texts can be read are indexed again, and the others are named."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
