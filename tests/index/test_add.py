@@ -294,7 +294,7 @@ def test_huge_document(n_words):
         last = n_words // 250
         assert len(snapshot.layer("chunk")) > last
         assert snapshot.layer("chunk").rows(snapshot.layer("chunk").ids([last])) == [last]
-    assert time.process_time() - began < n_words / 3_000
+    assert time.process_time() - began < 30 * n_words / 100_000
 
 
 @pytest.mark.parametrize("vectors", [index.LATE, index.SEPARATE])
