@@ -25,7 +25,7 @@ def made(folder, names, late, depth):
         build(store, names)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(chosen=SUBSETS, n=st.integers(1, 4), late=st.booleans(), depth=st.integers(0, 1))
 @example(chosen=frozenset(ALL), n=3, late=True, depth=1)
 @example(chosen={"empty"}, n=2, late=False, depth=0)
@@ -49,7 +49,7 @@ def test_all_chunks_of_all_shards_are_the_whole(chosen, n, late, depth):
                 assert testing.contents(found)["chunk"] == whole["chunk"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(chosen=SUBSETS, n=st.integers(1, 3), late=st.booleans(), depth=st.integers(0, 1))
 @example(chosen=frozenset(ALL), n=2, late=True, depth=1)
 def test_a_shard_is_an_index_of_its_own(chosen, n, late, depth):

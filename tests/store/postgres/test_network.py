@@ -134,7 +134,7 @@ def test_questions_while_the_storage_is_down(address, storage):
 
 def test_storage_that_never_answers(address, storage, monkeypatch):
     """A request that takes longer than it may is given up."""
-    monkeypatch.setitem(objects.CLIENT, "timeout", "1s")
+    monkeypatch.setitem(objects.CLIENT, "timeout", "200ms")
     with opened(address) as store:
         storage.pause()
         said, seconds = told(lambda: commit(store, 0))
