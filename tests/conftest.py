@@ -55,8 +55,3 @@ def pytest_collection_finish():
     """Keep thousands of tests, which live to the end, out of what is searched for garbage."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_xdist_auto_num_workers():
-    """Run one more worker than there are cores: many tests wait for processes and servers."""
-    return min(4, (os.cpu_count() or 1) + 1)
