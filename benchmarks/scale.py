@@ -8,8 +8,8 @@ fleet of shards under load.
 
 The simulation: questions come at random (Poisson). Each goes through the stages of a gathered
 question; a stage asks some or all of the shards, waits for the slowest, and for a round trip. A
-shard has so many cores and serves one part after the other, in the order in which they come. Times
-vary by measured ratios. Nothing fails, all shards are of one size, and their files are in memory.
+shard has one core and serves one part after the other, in the order in which they come. Times vary
+by a lognormal factor. Nothing fails, all shards are of one size, and their files are in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Measured:
     busy_bytes: float = 6_000  # of those kept: a third, as docs/guides/update.md has it
     question_s: float = 0.156  # docs/guides/update.md: walk at a million chunks, in one index
     shard: int = 640_000  # chunks of the shard that benchmarks/shards.py measured
-    own_s: float = OWN_S
 
 
 @dataclass(frozen=True, slots=True)

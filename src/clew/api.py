@@ -900,7 +900,7 @@ class Index:
         )
         if on_evidence is not None:
             on_evidence(evidence)
-        found = self._answered(
+        found = answered(
             evidence,
             snapshot,
             self._within(budget),
@@ -932,30 +932,9 @@ class Index:
         models = self._within(budget)
         if llm is not None:
             models = replace(models, llm=recorded(llm, budget=budget))
-        return self._answered(
-            evidence,
-            self.snapshot(evidence.where),
-            models,
-            context_tokens=context_tokens,
-            answer_tokens=answer_tokens,
-            min_support=min_support,
-            on_text=on_text,
-        )
-
-    def _answered(
-        self,
-        evidence: Evidence,
-        snapshot: Snapshot,
-        models: Models,
-        *,
-        context_tokens: int,
-        answer_tokens: int = answering.MAX_ANSWER_TOKENS,
-        min_support: float,
-        on_text: OnPiece | None = None,
-    ) -> Answer:
         return answered(
             evidence,
-            snapshot,
+            self.snapshot(evidence.where),
             models,
             context_tokens=context_tokens,
             answer_tokens=answer_tokens,
@@ -1240,24 +1219,14 @@ class Index:
         """
         with self._lock:
             if self._models is None:
-                self._models = self._load_models()
+                self._models = self._recorded_models()
             return self._models
 
-    def _load_models(self) -> Models:
+    def _recorded_models(self) -> Models:
         recipe: Mapping[str, Scalar] = {}
         if self._store is not None or self._exists():
             recipe = self._existing().recipe
-        chosen = loading.from_recipe(self._specs, recipe)
-        models = self._given or loading.load_models(
-            chosen, cache=opening.paid_in(self.folder, _EMBEDDINGS), prices=self._prices
-        )
-        if models.llm is not None:
-            llm = recorded(models.llm, self._ledger, prices=self._prices)
-            models = replace(models, llm=llm)
-        if recipe:
-            wanted = {"analyzer": ANALYZER, "embedder": models.embedder.name}
-            index.check_recipe(recipe, wanted)
-        return models
+        return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
 
     @checked
     def load_llm(self, spec: str, *, budget: Budget | None = None) -> Conversation:
@@ -1287,11 +1256,7 @@ class Index:
         return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
 
     def _within(self, budget: Budget | None) -> Models:
-        """Return the models, their LLM bounded by `budget`."""
-        models = self.models
-        if models.llm is None or budget is None:
-            return models
-        return replace(models, llm=recorded(models.llm, budget=budget))
+        return within(self.models, budget)
 
     def close(self) -> None:
         """Let go of files and locks; what still reads has its generation until it ends."""
@@ -1389,6 +1354,37 @@ def told(
         evidence.usage.total_seconds,
     )
     return evidence
+
+
+def recorded_models(
+    given: Models | None,
+    specs: loading.Specs,
+    recipe: Mapping[str, Scalar],
+    folder: Path,
+    prices: Mapping[str, Price] | None,
+) -> Models:
+    """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
+
+    Raises RecipeMismatch where the index was built with another embedder.
+    """
+    models = given or loading.load_models(
+        loading.from_recipe(specs, recipe),
+        cache=opening.paid_in(folder, _EMBEDDINGS),
+        prices=prices,
+    )
+    if models.llm is not None:
+        ledger = Ledger(opening.paid_in(folder, _CALLS))
+        models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
+    if recipe:
+        index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
+    return models
+
+
+def within(models: Models, budget: Budget | None) -> Models:
+    """Return models, their LLM bounded by `budget`."""
+    if models.llm is None or budget is None:
+        return models
+    return replace(models, llm=recorded(models.llm, budget=budget))
 
 
 def answered(

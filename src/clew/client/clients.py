@@ -20,7 +20,6 @@ from clew.client import talks
 from clew.client.events import AnswerEvent, EventReader, answer_event, job_event
 from clew.client.talks import Talk
 from clew.client.wire import (
-    GENERATION_HEADER,
     Address,
     ClientRequest,
     Pause,
@@ -29,6 +28,7 @@ from clew.client.wire import (
     pause_s,
 )
 from clew.errors import ClewError, InputError, MissingExtra
+from clew.server.noted import GENERATION_HEADER
 from clew.types import Answer, Evidence
 
 try:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
-GENERATION_HEADER = "X-Clew-Generation"  # of a reply, and which one is asked for at least
-
 _API = "/api/v1"
 _REFUSED_FIRST = frozenset({429, 503})  # nothing was done of what was asked for
 _LOST = frozenset({502, 504})  # a proxy's: the server behind it may have done it

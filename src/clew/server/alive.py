@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.address import IndexAddress
 
 _FOLDER = "alive"
+_HELD = "clew alive "  # begins what a lock of the database is for
 
 
 class Alive:
@@ -26,10 +26,12 @@ class Alive:
         address = opening.address_of(home)
         self._path: Path | None = None
         if address is not None:
-            from clew.store.postgres.connection import Connection
+            from clew.store.postgres.connection import Connection, lock_number
 
             self._connection: Any = Connection(address)
-            self._connection.execute("SELECT pg_advisory_lock(?)", (_number(self.name),))
+            self._connection.execute(
+                "SELECT pg_advisory_lock(?)", (lock_number(f"{_HELD}{self.name}"),)
+            )
             return
         folder = home / _FOLDER
         make_folder(folder)
@@ -67,15 +69,12 @@ def is_alive(home: Path, name: str) -> bool:
 
 
 def _is_held(address: IndexAddress, name: str) -> bool:
-    from clew.store.postgres.connection import Connection
+    from clew.store.postgres.connection import Connection, lock_number
 
     connection = Connection(address)
     try:
-        return not connection.execute("SELECT pg_try_advisory_lock(?)", (_number(name),)).get
+        return not connection.execute(
+            "SELECT pg_try_advisory_lock(?)", (lock_number(f"{_HELD}{name}"),)
+        ).get
     finally:
         connection.close()
-
-
-def _number(name: str) -> int:
-    """Return the number of the lock of a name, of 64 bits with a sign."""
-    return int.from_bytes(sha256(f"clew alive {name}".encode()).digest()[:8], signed=True)

@@ -91,7 +91,8 @@ class Books:
                 with sqlite.transaction(self._connection):
                     yield self._connection
             else:
-                connection = self._answering()
+                self._asked("SELECT 1")
+                connection = cast("PostgresConnection", self._connection)
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
                     yield self._connection
@@ -99,21 +100,20 @@ class Books:
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
         """Return what a question finds."""
         with self._lock, self._told():
-            if self.address is not None:
-                self._answering()
-            return sqlite.rows(self._connection, question, values)
+            if self.address is None:
+                return sqlite.rows(self._connection, question, values)
+            return self._asked(question, values)
 
-    def _answering(self) -> PostgresConnection:
-        """Return the connection to PostgreSQL, made anew where it ended."""
+    def _asked(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+        """Return what PostgreSQL finds, by a new session where the one before had ended."""
         from clew.store.postgres.connection import Lost
 
-        connection = cast("PostgresConnection", self._connection)
         try:
-            connection.execute("SELECT 1")
+            return sqlite.rows(self._connection, question, values)
         except Lost:
-            connection.close()
+            self._connection.close()
             self._connection = self._opened()
-        return cast("PostgresConnection", self._connection)
+        return sqlite.rows(self._connection, question, values)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

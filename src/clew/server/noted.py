@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.server.callers import Caller
 
+GENERATION_HEADER = "X-Clew-Generation"  # of a reply, and which one a request asks for at least
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

@@ -332,7 +332,9 @@ def _without_source(found: Any) -> Any:  # noqa: ANN401 -- a hit, a passage or a
 def _catch_up(index: Index, least: str) -> None:
     """Let an index be read at a generation at least. Raises a refusal, 400 or 412."""
     if not (least.isascii() and least.isdigit() and len(least) <= _MOST_DIGITS):
-        raise Refusal(400, "invalid_input", f"X-Clew-Generation is a number, not {least!r:.40}")
+        raise Refusal(
+            400, "invalid_input", f"{noted.GENERATION_HEADER} is a number, not {least!r:.40}"
+        )
     try:
         index.catch_up(int(least))
     except InputError as error:

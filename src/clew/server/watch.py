@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from clew.server.hub import Hub
 
 ID_HEADER = "X-Request-Id"
-GENERATION_HEADER = "X-Clew-Generation"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent
 _FAILED = 500
@@ -38,7 +37,7 @@ class Watch:
         hub: Hub = scope["app"].state.hub
         headers = Headers(scope=scope)
         known = scope["clew.noted"] = noted.begin(
-            headers.get(ID_HEADER, ""), headers.get(GENERATION_HEADER, "")
+            headers.get(ID_HEADER, ""), headers.get(noted.GENERATION_HEADER, "")
         )
         began, status, size = time.perf_counter(), 0, 0
 
@@ -49,7 +48,7 @@ class Watch:
                 told = MutableHeaders(scope=message)
                 told[ID_HEADER] = known.id
                 if known.read is not None and known.read.is_open:
-                    told[GENERATION_HEADER] = str(known.read.generation)
+                    told[noted.GENERATION_HEADER] = str(known.read.generation)
             elif message["type"] == "http.response.body":
                 size += len(message.get("body", b""))
             await send(message)

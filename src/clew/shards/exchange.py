@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew import steps
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.layers.carried import Salient
-    from clew.types import Batch, Scalar
+    from clew.types import Batch, Scalar, Snapshot
 
     Rows = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
@@ -56,6 +58,16 @@ class Counted:
 
 ENTITY_NUMBERS = ("mentioned", "titled", "either")  # how many chunks do
 TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how often in lower case
+
+
+def entity_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return the (3, n) numbers of chunks that have each entity, as `ENTITY_NUMBERS` names them."""
+    link = steps.entity_chunks(snapshot)
+    ways, n = link.whole.data, link.shape[0]
+    each = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
+    owners = np.repeat(np.arange(n), link.counts)
+    found = np.array([np.bincount(owners[has], minlength=n) for has in each])
+    return found.reshape(3, n).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from clew.shards.exchange import (
     ToldChunks,
 )
 from clew.shards.joined import joined
-from clew.shards.pool import Pool
+from clew.shards.pool import FAR, Pool
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
 
-_FAR = 2**40  # beyond every row of a shard
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
 
 
@@ -267,13 +266,13 @@ class _Gathering:
         return snapshot
 
     def _places(self, shard: int, rows: NDArray[np.int64]) -> Places:
-        return shard * _FAR + rows
+        return shard * FAR + rows
 
     def _by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
         """Return the shards that have some chunks, and the rows of these, ascending."""
         ordered = np.sort(places)
-        shards, firsts = np.unique(ordered // _FAR, return_index=True)
-        parts = np.split(ordered % _FAR, firsts[1:])
+        shards, firsts = np.unique(ordered // FAR, return_index=True)
+        parts = np.split(ordered % FAR, firsts[1:])
         return list(zip(shards.tolist(), parts, strict=True))
 
     def _asked(self, shard: int) -> SharedQuestion:

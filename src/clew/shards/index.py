@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clew import follow_up, index, loading, support
+from clew import follow_up, loading, support
 from clew import methods as retrieval
 from clew.api import (
     DEFAULT_METHOD,
@@ -19,15 +19,15 @@ from clew.api import (
     context_size,
     found_in,
     open_index,
+    recorded_models,
     together,
     told,
+    within,
 )
 from clew.calls import awaitable, checked
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import as_filter
 from clew.layers.statistical import STATISTICAL
-from clew.models.conversation import recorded
-from clew.models.ledger import Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
@@ -38,7 +38,6 @@ from clew.shards.shard import Moved
 from clew.shards.split import named_in
 from clew.shards.whole import Whole
 from clew.store import opening
-from clew.text.analyze import VERSION as ANALYZER
 from clew.workers import workers_of
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 _TRIES = 5  # of a question while shards are written to
 _MOST_FILTERED = 8  # filters whose numbers stay in memory
-_CALLS, _EMBEDDINGS = "calls.sqlite", "embeddings.sqlite"
 
 
 class Shards:
@@ -112,29 +110,12 @@ class Shards:
         """The models in use, loaded when they are first asked for; see `Index.models`."""
         with self._lock:
             if self._models is None:
-                self._models = self._load_models()
+                self._models = self._recorded_models()
             return self._models
 
-    def _load_models(self) -> Models:
+    def _recorded_models(self) -> Models:
         recipe = self._known()[0].recipe
-        models = self._given or loading.load_models(
-            loading.from_recipe(self._specs, recipe),
-            cache=opening.paid_in(self._home, _EMBEDDINGS),
-            prices=self._prices,
-        )
-        if models.llm is not None:
-            llm = recorded(
-                models.llm, Ledger(opening.paid_in(self._home, _CALLS)), prices=self._prices
-            )
-            models = replace(models, llm=llm)
-        index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
-        return models
-
-    def _within(self, budget: Budget | None) -> Models:
-        models = self.models
-        if models.llm is None or budget is None:
-            return models
-        return replace(models, llm=recorded(models.llm, budget=budget))
+        return recorded_models(self._given, self._specs, recipe, self._home, self._prices)
 
     # -- the shards -------------------------------------------------------------------------------
 
@@ -244,7 +225,7 @@ class Shards:
     ) -> tuple[Evidence, Any]:
         check_query(asked)
         meter.budget = budget
-        models = metered(remembered(self._within(budget)), meter)
+        models = metered(remembered(within(self.models, budget)), meter)
         with meter.stage("gather"):
             before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
             gathered = partial(self.gathered, where=where, models=models, retrievers=[retriever])
@@ -279,7 +260,7 @@ class Shards:
         found = answered(
             evidence,
             snapshot,
-            self._within(budget),
+            within(self.models, budget),
             context_tokens=size,
             min_support=min_support,
         )

@@ -1,4 +1,4 @@
-"""ToldChunks of several shards put together as a snapshot in which any method runs."""
+"""Cuts of several shards put together as a snapshot in which any method runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew import steps
 from clew.errors import StoreError
 from clew.generation import assemble
 from clew.generation.layers import Parts, build, resolved
 from clew.layers.carried import put_together
 from clew.layers.statistical import STATISTICAL
+from clew.shards.exchange import entity_numbers
 from clew.store import schema
 from clew.types import Totals
 
@@ -165,11 +165,7 @@ def _totals(
     snapshot: Snapshot, assembly: Assembly, whole: Whole, numbers: Mapping[str, NDArray[np.int64]]
 ) -> Totals:
     """Return what all shards have, by the rows of a snapshot; no less than what that has."""
-    link = steps.entity_chunks(snapshot)
-    ways, owners = link.whole.data, np.repeat(np.arange(link.shape[0]), link.counts)
-    n = link.shape[0]
-    here = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
-    least = np.array([np.bincount(owners[has], minlength=n) for has in here]).reshape(3, n)
+    least = entity_numbers(snapshot)
     entities = np.maximum(numbers["entity"][:, assembly.stored["entity"]], least)
     terms = np.maximum(
         numbers["term"][0][assembly.stored["term"]], snapshot.linked("term", "chunk").counts

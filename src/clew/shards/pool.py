@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.shards.whole import Whole
 
 TITLE_WEIGHT, CHUNK_WEIGHT, SEED_CHUNKS, DAMPING = 5.0, 0.2, 30, 0.6  # as of `pagerank`
-_FAR = 2**40  # beyond every row of a shard
+FAR = 2**40  # beyond every row of a shard
 _STEPS = 8  # after which a hundredth of the weight still moves
 
 
@@ -83,7 +83,7 @@ class Pool:
 
     def joined(self, other: Pool) -> Pool:
         """Return these chunks and those of another pool that are not among them."""
-        own, others = (each.shards * _FAR + each.rows for each in (self, other))
+        own, others = (each.shards * FAR + each.rows for each in (self, other))
         new = other.some(np.flatnonzero(~np.isin(others, own)))
         entities, first, place = np.unique(
             np.concatenate([self.entities, new.entities]), return_index=True, return_inverse=True

@@ -32,6 +32,7 @@ from clew.shards.exchange import (
     Taken,
     Tell,
     ToldChunks,
+    entity_numbers,
     hashes_of,
 )
 from clew.types import Snapshot
@@ -62,7 +63,7 @@ def replied(index: Index, request: Request) -> Reply:
     named = request.asked if isinstance(request, Near | Around | Tell) else request
     snapshot = index.snapshot()
     if snapshot.generation != named.generation:
-        raise Moved(f"{index.folder} was written to while it was asked: ask again")
+        raise Moved(f"{index.shown} was written to while it was asked: ask again")
     if named.where:
         try:
             snapshot = index.snapshot(named.where)
@@ -123,15 +124,10 @@ _HASHES = CachedArrays("key-hashes", _hashed, inputs=("entity", "term"))
 
 def _numbers(snapshot: Snapshot) -> Arrays:
     """Return how often each entity and term is there, as `Counted` has it."""
-    link = steps.entity_chunks(snapshot)
-    ways = link.whole.data
-    each = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
-    owners = np.repeat(np.arange(link.shape[0]), link.counts)
-    entities = np.array([np.bincount(owners[has], minlength=link.shape[0]) for has in each])
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     n_chunks = snapshot.linked("term", "chunk").counts
     terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.written()])
-    return {"entity": entities.reshape(3, -1).astype(np.int64), "term": terms.astype(np.int64)}
+    return {"entity": entity_numbers(snapshot), "term": terms.astype(np.int64)}
 
 
 _NUMBERS = Derived("how often entities and terms are in a shard", _numbers)

@@ -78,7 +78,8 @@ class Whole:
         """Return it from the numbers of each shard; `aliases` are those of all of them."""
         parts = [each.entities for each in counts]
         if aliases:
-            parts = [Counted(hashes=_joined(parts, aliases, p), numbers=p.numbers) for p in parts]
+            pairs = _known_pairs(parts, aliases)
+            parts = [Counted(hashes=_joined(p.hashes, *pairs), numbers=p.numbers) for p in parts]
         titled = [part.hashes[part.numbers[1] > 0] for part in parts]
         n_chunks = sum(each.n_chunks for each in counts)
         return cls(
@@ -96,13 +97,18 @@ class Whole:
         return chunks
 
 
-def _joined(parts: Sequence[Counted], aliases: Mapping[str, str], part: Counted) -> Hashes:
-    """Return the hashes of a part's entities, those of aliases as what they stand for."""
+def _known_pairs(parts: Sequence[Counted], aliases: Mapping[str, str]) -> tuple[Hashes, Hashes]:
+    """Return the hashes of entities and of what they stand for, where shards have both."""
     pairs = resolved(aliases)
     known = np.unique(np.concatenate([each.hashes for each in parts]))
     own, target = hashes_of(list(pairs)), hashes_of(list(pairs.values()))
     both = np.isin(own, known) & np.isin(target, known)
-    found = part.hashes.copy()
-    for a, b in zip(own[both], target[both], strict=True):
+    return own[both], target[both]
+
+
+def _joined(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
+    """Return the hashes of entities, those of aliases as what they stand for."""
+    found = hashes.copy()
+    for a, b in zip(own, target, strict=True):
         found[found == a] = b
     return found

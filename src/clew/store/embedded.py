@@ -83,7 +83,7 @@ class EmbeddedStore(SegmentedStore[Database]):
     def folder(self) -> Path:
         return self._folder
 
-    def _frozen(self) -> Database:
+    def frozen(self) -> Database:
         database = Database(self._folder)
         try:
             database.freeze()

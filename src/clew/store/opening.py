@@ -76,7 +76,7 @@ def shown(folder: Path) -> str:
 
 def address_of(folder: Path) -> address.IndexAddress | None:
     """Return the address for which a folder stands, None where it stands for none."""
-    name, _, place = (named_in(folder) or "").partition(":")
+    name, place = _kept_by(folder)
     return address.parse(place) if name == _POSTGRES and place else None
 
 
@@ -103,7 +103,7 @@ def erase(folder: Path) -> None:
 
 def place_of(folder: Path) -> str:
     """Return what names an index on any machine: its address, with a password, else its folder."""
-    name, _, place = (named_in(folder) or "").partition(":")
+    name, place = _kept_by(folder)
     return place if name == _POSTGRES and place else str(folder.absolute())
 
 
@@ -150,7 +150,7 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
     """
     from clew.store.check import damages as damages_of
 
-    name, _, place = (named_in(folder) or "").partition(":")
+    name, place = _kept_by(folder)
     if not name:
         return damages_of(folder, hash_of)
     if name == _POSTGRES:
@@ -162,7 +162,7 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
 
 def backups_of(folder: Path) -> str:
     """Return how an index is backed up that is not in its folder, "" where it is."""
-    name, _, place = (named_in(folder) or "").partition(":")
+    name, place = _kept_by(folder)
     if name == _POSTGRES:
         schema = address.parse(place).schema
         return (
@@ -174,7 +174,7 @@ def backups_of(folder: Path) -> str:
 
 def repairs_of(folder: Path) -> str:
     """Return how a damaged index is mended that is not in its folder."""
-    if (named_in(folder) or "").startswith(f"{_POSTGRES}:"):
+    if _kept_by(folder)[0] == _POSTGRES:
         return (
             f"{shown(folder)} is in PostgreSQL: restore the damaged objects from what the bucket or"
             f" a backup keeps, or the database from a dump, or index the documents anew"
@@ -202,6 +202,12 @@ def _kind(spec: str, folder: Path) -> tuple[StoreKind, str]:
         have = ", ".join(plugins.registered("stores")) or "none is installed"
         raise InputError(f"no package brings a store {name!r} ({have}): install the one that does")
     return kind, place or str(folder)
+
+
+def _kept_by(folder: Path) -> tuple[str, str]:
+    """Return the name of the store that a folder names, "" for none, and the place there."""
+    name, _, place = (named_in(folder) or "").partition(":")
+    return name, place
 
 
 def named_in(folder: Path) -> str | None:

@@ -51,7 +51,7 @@ class SegmentedStore(ABC, Generic[C]):
     # -- where things are -------------------------------------------------------------------
 
     @abstractmethod
-    def _frozen(self) -> Catalogue:
+    def frozen(self) -> Catalogue:
         """Open the catalogue once more, at the newest generation, unchanged by later commits."""
 
     @property
@@ -272,7 +272,7 @@ class SegmentedStore(ABC, Generic[C]):
 
     def view_of(self, given: Sequence[Arrays] | None = None) -> GenerationView:
         """Return the newest generation, with its segments or with those `given`."""
-        catalogue = self._frozen()
+        catalogue = self.frozen()
         try:
             if given is None:
                 given = [self._arrays(each.name) for each in catalogue.segments()]

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 import time
 from contextlib import closing, suppress
 
@@ -24,6 +23,7 @@ from tests.cli.conftest import open_with_doubles
 from tests.index.build import MODELS, RECIPE, contents
 from tests.index.reads import ReadsChat
 from tests.store.corpus import documents
+from tests.store.deadly import deadly
 
 N_DOCUMENTS, BATCH_CHARACTERS = 30, 1_500
 _FORKS = multiprocessing.get_context("forkserver")
@@ -69,24 +69,15 @@ def _run(environment, work, *given):
 
 def build_until(address, state, step):
     """Build, and die right before a step: what is asked of the storage or commits."""
-    n_steps = 0
-
-    def deadly(real):
-        def call(*args, **kwargs):
-            nonlocal n_steps
-            n_steps += 1
-            if n_steps == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **kwargs)
-
-        return call
-
-    for name in ("put", "delete"):
-        setattr(storage.Objects, name, deadly(getattr(storage.Objects, name)))
-    for name in ("note_unused", "note_used", "note_deleted", "add_segment", "add_cached"):
-        setattr(PostgresCatalogue, name, deadly(getattr(PostgresCatalogue, name)))
-    for name in ("_committed", "_sweep"):
-        setattr(PostgresStore, name, deadly(getattr(PostgresStore, name)))
+    notes = ("note_unused", "note_used", "note_deleted", "add_segment", "add_cached")
+    places = [
+        *((storage.Objects, name) for name in ("put", "delete")),
+        *((PostgresCatalogue, name) for name in notes),
+        *((PostgresStore, name) for name in ("_committed", "_sweep")),
+    ]
+    calls = deadly(step, *(getattr(owner, name) for owner, name in places))
+    for (owner, name), call in zip(places, calls, strict=True):
+        setattr(owner, name, call)
     build(address, state)
 
 

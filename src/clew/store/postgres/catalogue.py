@@ -6,12 +6,11 @@ import json
 import secrets
 import threading
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
 from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
-from clew.store.postgres.connection import Connection, Lost, table
+from clew.store.postgres.connection import Connection, Lost, lock_number, table
 from clew.store.segments import SUFFIX
 
 if TYPE_CHECKING:
@@ -311,6 +310,4 @@ def making(address: IndexAddress) -> tuple[str, tuple[int]]:
 
 
 def _key(address: IndexAddress, use: str) -> int:
-    """Return the number of a lock of the database, of 64 bits with a sign."""
-    digest = sha256(f"clew {use} {address.schema}".encode()).digest()
-    return int.from_bytes(digest[:8], signed=True)
+    return lock_number(f"clew {use} {address.schema}")

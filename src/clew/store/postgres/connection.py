@@ -8,6 +8,7 @@ import weakref
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
@@ -160,6 +161,11 @@ class Connection:
                 f" database, user and password are right; what was committed is kept"
             )
         return StoreError(f"{where} cannot be used ({reason})")
+
+
+def lock_number(use: str) -> int:
+    """Return the number of a lock of the database, of 64 bits with a sign, by what it is for."""
+    return int.from_bytes(sha256(use.encode()).digest()[:8], signed=True)
 
 
 @lru_cache(maxsize=256)

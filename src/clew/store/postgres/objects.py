@@ -200,11 +200,9 @@ class Objects:
         return f"{self._prefix}/{name}"
 
     def _failed(self, what: str, error: Exception) -> StoreError:
-        reason = str(error).partition("\n\nDebug source")[0]
-        reason = " ".join(reason.split())
         return StoreUnavailable(
-            f"files in {self._shown} {what} ({reason:.300}): see that it answers and that its keys"
-            f" are in the environment, and try again; what was committed is kept"
+            f"files in {self._shown} {what} ({_reason(error):.300}): see that it answers and that"
+            f" its keys are in the environment, and try again; what was committed is kept"
         )
 
 
@@ -221,11 +219,15 @@ def _opened(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each ki
     try:
         return from_url(url, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
     except (exceptions.BaseError, ValueError) as error:
-        reason = " ".join(str(error).partition("\n\nDebug source")[0].split())
         raise InputError(
-            f"{url} names no object storage ({reason}): it is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,"
+            f"{url} names no object storage ({_reason(error)}): it is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,"
             f" az://CONTAINER/PREFIX or a folder"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what obstore says, without where in its code that was."""
+    return " ".join(str(error).partition("\n\nDebug source")[0].split())
 
 
 def trim(keep: Path) -> None:

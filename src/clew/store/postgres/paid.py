@@ -52,7 +52,7 @@ class PostgresFile:
     def exists(self) -> bool:
         """Say whether the tables were made."""
         with _session(self.address) as database:
-            return all(self.has(database, each.split()[0]) for each in self.tables)
+            return self._are_made(database)
 
     def connected(self) -> sqlite.Connection:
         """Return a session of its own, the tables made."""
@@ -89,9 +89,14 @@ class PostgresFile:
         if not self.has(database, definition.split(maxsplit=1)[0]):
             database.execute(f"CREATE TABLE IF NOT EXISTS {table(definition)}")
 
+    def _are_made(self, database: Connection) -> bool:
+        names = [each.split(maxsplit=1)[0] for each in self.tables]
+        there = "SELECT count(*) FROM pg_tables WHERE schemaname = ? AND tablename = ANY(?)"
+        return bool(database.execute(there, (self.address.schema, names)).get == len(names))
+
     def _prepare(self, database: Connection) -> None:
         """Make the tables, whoever of several processes finds first that they are not there."""
-        if not all(self.has(database, each.split()[0]) for each in self.tables):
+        if not self._are_made(database):
             with database.transaction():
                 database.execute(*making(self.address))
                 database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')

@@ -59,10 +59,6 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def generation(self) -> int:
         return int(self._check_identity(self._seen_by_readers)["generation"])
 
-    def frozen(self) -> PostgresCatalogue:
-        """Open the catalogue once more, at the newest generation."""
-        return self._frozen()
-
     @property
     def size_bytes(self) -> int:
         """How many bytes the index has in the database and the object storage."""
@@ -70,7 +66,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         names += [self.cache.object_of(*each) for each in self.cache.listed()]
         return self._catalogue.size_bytes() + sum(map(self._objects.size, names))
 
-    def _frozen(self) -> PostgresCatalogue:
+    def frozen(self) -> PostgresCatalogue:
         catalogue = PostgresCatalogue(self._catalogue.address)
         try:
             catalogue.freeze()
@@ -144,7 +140,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         """Delete the index with its files. Raises IndexLocked while another process writes."""
         self._write_lock()
         named = [object_of(segment.name) for segment in self._catalogue.segments()]
-        cached = [f"cached/{n}-{g:06d}{segments.SUFFIX}" for n, g in self._catalogue.cached()]
+        cached = [self.cache.object_of(*each) for each in self.cache.listed()]
         self._objects.delete([*named, *cached, *self._catalogue.unused()])
         self._catalogue.drop()
 
