@@ -16,13 +16,14 @@ from functools import partial, reduce, wraps
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack
 from weakref import WeakSet
 
 from clew import answer as answering
 from clew import follow_up, index, loading, readers, steps, support
 from clew import methods as retrieval
 from clew.calls import awaitable, checked
+from clew.closing import Closing
 from clew.display import Shown, paragraph, table
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
@@ -71,7 +72,6 @@ from clew.workers import open_workers, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
 
     from clew.classify import Classified
     from clew.export import Exported
@@ -181,7 +181,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-class Index:
+class Index(Closing):
     """An index in a folder. Nothing is loaded before it is needed.
 
     Any number of threads may read it, and one of them at a time writes: others that want to wait.
@@ -227,17 +227,6 @@ class Index:
         self._llms = {}
         self._lock, self._writing = threading.RLock(), threading.RLock()
         self._catching_up, self._follower = threading.Lock(), None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def shown(self) -> str:

@@ -27,6 +27,7 @@ from clew.client.wire import (
     is_worth_another,
     pause_s,
 )
+from clew.closing import Closing
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.server.noted import GENERATION_HEADER
 from clew.types import Answer, Evidence
@@ -172,7 +173,7 @@ class _Connected:
         return is_worth_another(request, status) and attempt + 1 < self._attempts
 
 
-class Client(_Connected):
+class Client(_Connected, Closing):
     """A client of a server: `clew serve` at `url`, else at `CLEW_URL`, else on this machine.
 
     The key is `key`, else that of `CLEW_KEY`. `timeout_s` is how long nothing may come. What only
@@ -201,17 +202,6 @@ class Client(_Connected):
         )
         self._http = httpx2.Client(**self._settings())
         weakref.finalize(self, self._http.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

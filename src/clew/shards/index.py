@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from clew import follow_up, loading, support
 from clew import methods as retrieval
@@ -25,6 +25,7 @@ from clew.api import (
     within,
 )
 from clew.calls import awaitable, checked
+from clew.closing import Closing
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import as_filter
 from clew.layers.statistical import STATISTICAL
@@ -42,7 +43,6 @@ from clew.workers import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
     from clew.filters import Filter
     from clew.models import Models
@@ -56,7 +56,7 @@ _TRIES = 5  # of a question while shards are written to
 _MOST_FILTERED = 8  # filters whose numbers stay in memory
 
 
-class Shards:
+class Shards(Closing):
     """Several indexes, to be asked as one. Any number of threads may ask it, one after the other.
 
     Nothing is loaded before it is needed. What is told of a question is what one index of all
@@ -83,17 +83,6 @@ class Shards:
         self._described: tuple[ShardDescription, ...] = ()
         self._together: Once[str] = Once(_MOST_FILTERED)
         self._lock = threading.RLock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __len__(self) -> int:
         return sum(each.n_documents for each in self._known())

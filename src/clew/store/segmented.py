@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from clew.closing import Closing
 from clew.errors import DamagedIndex
 from clew.store import schema, segments
 from clew.store.catalogue import Catalogue, Segment
@@ -34,7 +34,7 @@ _COMPACTED = -1  # the level of a compacted segment, which is never merged
 C = TypeVar("C", bound=Catalogue)
 
 
-class SegmentedStore(ABC, Generic[C]):
+class SegmentedStore(Closing, ABC, Generic[C]):
     """A session on a catalogue and its segments.
 
     The first write makes it the writer, which it is until `close`. Threads may take views and ask
@@ -85,17 +85,6 @@ class SegmentedStore(ABC, Generic[C]):
     @abstractmethod
     def _erase(self) -> None:
         """Give back the room of rows that are deleted, so that their texts are gone."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
