@@ -50,6 +50,7 @@ from clew.once import Once
 from clew.private import make_folder
 from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, located
+from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.stopping import Stop
@@ -280,6 +281,7 @@ class Index(Closing):
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
         again: bool = False,
+        part: str | ShardPart | None = None,
         on_progress: OnProgress | None = None,
         on_chunks: OnChunks | None = None,
         stop: Stop | None = None,
@@ -323,6 +325,9 @@ class Index(Closing):
         of a Ray cluster, "ray:HOST:PORT"; the index is the same to the byte. An LLM, and an
         embedder that is paid, are asked by this process, which keeps the ledger and the budget.
 
+        Of a `part` such as "3/16" the documents are taken that belong in shard 3 of 16
+        (`clew.shards.shard_of`), and the others are as if they were not there.
+
         Raises InputError for options that cannot be met, UnknownMethod, RecipeMismatch where the
         index was built with other models or settings, IndexLocked while another process writes,
         EndpointError.
@@ -336,6 +341,7 @@ class Index(Closing):
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
+        part = None if part is None else ShardPart.of(part)
         roots = self._roots(source, name)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
@@ -348,10 +354,12 @@ class Index(Closing):
             stdin=stdin,
             progress=progress,
             times=True,
+            part=part,
         )
-        items = iter(_items(source, read_files))
+        items, read = _items(source, read_files), set[str]()
+        items = iter(items if part is None else part.taken(items, read))
         first = list(islice(items, 1))
-        if not first and not self._exists() and changed is None:
+        if not first and not self._exists() and changed is None and part is None:
             raise no_file(_named(source), selection.counts())
         items = chain(first, items)
         store = self._writable()
@@ -362,7 +370,7 @@ class Index(Closing):
         origins.remember(store, self.folder, roots.places)
         with self._billed("add", store, meter), self._workers(workers, store) as opened:
             with meter.stage("read"):
-                paths, read = _paths(source), set[str]()
+                paths = _paths(source)
                 gone = origins.gone(store.hashes(), roots, paths) if paths else []
                 report = index.add(
                     store,

@@ -16,6 +16,7 @@ class Progress:
 
     stage: str = "starting"  # then "indexing", "extracting", "finishing"
     total: int | None = None  # bytes of all files; None: not known, as where documents are given
+    shard: str = ""  # of an index in shards the one at hand, such as "shard 3 of 16"
     source: str = ""  # of the file at hand
     documents: int = 0  # done with
     chunks: tuple[int, int] = (0, 0)  # extracted, and to be extracted
@@ -28,6 +29,12 @@ class Progress:
     _at_hand: float = 0.0  # bytes of all these
     _expected: float = 0.0  # characters that are to be embedded for them
     _embedded: float = 0.0
+
+    def enter(self, shard: str) -> None:
+        """Begin anew for one shard of several."""
+        documents = self.documents
+        self.__init__()  # type: ignore[misc]
+        self.shard, self.documents = shard, documents
 
     @property
     def done(self) -> float:

@@ -21,7 +21,7 @@ RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
-    f"--as --prune --for --workers --watch {FILES} {PAID} --json",
+    f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --history --json",
     "search": f"{QUERY} {PAID} --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
@@ -36,6 +36,7 @@ COMMANDS = {
     "check": f"--repair --index {PAID} --json",
     "backup": "--index --json",
     "restore": "--into --json",
+    "split": "--index --json",
     "import-kg": f"--limit {BUILD} --store --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",

@@ -24,7 +24,7 @@ from clew.cli.classifying import classify
 from clew.cli.config import config
 from clew.cli.connecting import mcp
 from clew.cli.helping import show_help
-from clew.cli.keeping import backup, restore
+from clew.cli.keeping import backup, restore, split
 from clew.cli.looking import check, export, list_documents, methods, show
 from clew.cli.measuring import evaluation
 from clew.cli.options import open_index
@@ -63,7 +63,7 @@ def main(context: click.Context) -> None:
 main.params += talk.options()
 for _command in (
     index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
-    check, backup, restore, import_graph, import_triples, merge, unmerge, serve, keys, mcp,
+    check, backup, restore, split, import_graph, import_triples, merge, unmerge, serve, keys, mcp,
     evaluation, config, show_help,
 ):  # fmt: skip
     main.add_command(_command)

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli import render
-from clew.cli.options import Opener, Paid, QueryOptions, json_option, paid_options, query_options
+from clew.cli.options import (
+    Opener,
+    Paid,
+    QueryOptions,
+    json_option,
+    open_any,
+    paid_options,
+    query_options,
+)
 from clew.cli.plain import echo_json
 from clew.cli.program import REFUSED
 from clew.cli.turns import read_turns, write_turn
@@ -18,6 +26,7 @@ from clew.cli.writing import Writing
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.shards import Shards
 
 THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
 
@@ -127,8 +136,8 @@ def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_jso
         click.echo(render.search(evidence))
 
 
-def _opened(opener: Opener, query: QueryOptions, paid: Paid) -> Index:
+def _opened(opener: Opener, query: QueryOptions, paid: Paid) -> Index | Shards:
     from clew.loading import Specs
 
     specs = Specs(llm=paid.llm, reranker=query.reranker)
-    return opener(query.folder, specs=specs, prices=paid.prices)
+    return open_any(opener, query.folder, specs=specs, prices=paid.prices)

@@ -20,6 +20,7 @@ from clew.cli.options import (
     build_options,
     called,
     command_line,
+    each_of,
     entity_choice,
     file_options,
     gathered,
@@ -28,6 +29,7 @@ from clew.cli.options import (
     json_option,
     limit_option,
     listed,
+    open_any,
     paid_options,
     store_option,
     where_option,
@@ -38,7 +40,7 @@ from clew.cli.progress import documents_done, documents_read
 from clew.cli.render import spent
 from clew.cli.stopping import kept, stoppable, told
 from clew.cli.talk import is_verbose, say
-from clew.errors import BudgetSpent
+from clew.errors import BudgetSpent, InputError
 from clew.text.counted import counted
 from clew.types import Skipped, Usage
 
@@ -129,6 +131,18 @@ extraction_options = gathered(
     "ray:HOST:PORT or ray://HOST:PORT. [default: 1]",
 )
 @click.option(
+    "--shards",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
+)
+@click.option(
+    "--part",
+    metavar="I/N",
+    help="Take the documents that belong in shard I of N, from 0: the index is that shard, which "
+    "any machine may fill.",
+)
+@click.option(
     "--watch",
     is_flag=True,
     help="Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
@@ -146,6 +160,8 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     extraction: Mapping[str, Any],
     paid: Paid,
     workers: str,
+    shards: int | None,
+    part: str | None,
     watch: bool,
     as_json: bool,
 ) -> None:
@@ -166,9 +182,13 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     """
     if watch and (as_json or not all(map(os.path.isdir, paths))):
         raise click.UsageError("--watch is for folders, and not with --json")
+    from clew.shards import Shards
+
+    if shards is not None:
+        _make_shards(folder, shards)
     specs = replace(build.specs, llm=paid.llm)
-    with opener(
-        folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
+    with open_any(
+        opener, folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
     ) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
@@ -180,32 +200,51 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
                     progress=progress,
                     stop=stop,
                     workers=workers,
+                    part=part,
                 )
 
         if watch:
+            if isinstance(opened, Shards):
+                raise click.UsageError("--watch is for one index: watch each shard by itself")
             _watch(opened, add, paths, files)
             return
         with told(opened):
             added = add()
-        bare = _is_new(added) and not len(opened.snapshot().layer("triple"))
+        bare = _is_new(added) and not any(
+            len(each.snapshot().layer("triple")) for each in each_of(opened)
+        )
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": called(folder), **added.to_dict()})
-    elif _n_seen(added):
+    elif _n_seen(added) or part is not None:
         say(_summary(added, folder))
         if bare and extraction["triples"] is None:
             say(_how_to_triples(paths, folder, files))
-    _end(added, paths)
+    _end(added, paths if part is None else ())
+
+
+def _make_shards(folder: Path, n: int) -> None:
+    """Make a folder of shards, unless it is one of so many."""
+    from clew.shards import create
+    from clew.store import sharded
+
+    if not sharded.is_home(folder):
+        create(folder, n)
+    elif (there := len(sharded.named_in(folder))) != n:
+        raise InputError(f"{folder} has {counted(there, 'shard')}, not {n}: leave --shards out")
 
 
 def _end(added: Added, paths: Sequence[str]) -> None:
-    """End a run as it went: with an error, or the exit status for what it left."""
+    """End a run as it went: with an error, or the exit status for what it left.
+
+    Where none of the `paths` had a file it is an error.
+    """
     from clew.api import no_file
 
     report = added.report
     if report.stopped:
         raise Interrupted(kept(added.n_documents))
-    if not _n_seen(added):
+    if paths and not _n_seen(added):
         raise no_file(", ".join(map(repr, paths)), report.left_out)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
@@ -392,7 +431,7 @@ def remove(
     """
     if not (documents or filters):
         raise click.UsageError("give a DOCUMENT or --where FILTER")
-    with opener(folder) as opened:
+    with open_any(opener, folder) as opened:
         gone = opened.remove(documents, where=joined_filter(filters), dry_run=dry_run)
     place, n = one_line(called(folder)), counted(len(gone), "document")
     if as_json:
@@ -410,10 +449,12 @@ def remove(
 @click.pass_obj
 def compact(opener: Opener, folder: Path, *, as_json: bool) -> None:
     """Rewrite an index without what was deleted or replaced, and erase that."""
-    with opener(folder) as opened:
-        before = opened.show()["size_bytes"]
-        opened.compact()
-        after = opened.show()["size_bytes"]
+    before = after = 0
+    with open_any(opener, folder) as opened:
+        for each in each_of(opened):
+            before += each.show()["size_bytes"]
+            each.compact()
+            after += each.show()["size_bytes"]
     if as_json:
         echo_json({"index": called(folder), "size_bytes_before": before, "size_bytes": after})
     else:

@@ -1,4 +1,4 @@
-"""`clew backup` and `clew restore`."""
+"""`clew backup`, `clew restore` and `clew split`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import called, index_option, json_option
+from clew.cli.options import called, command_line, index_option, json_option
 from clew.cli.plain import echo_json, one_line
 from clew.text.counted import counted
 
@@ -53,3 +53,24 @@ def restore(file: Path, folder: Path, *, as_json: bool) -> None:
             f"{one_line(called(folder))} is checked and has generation {found.generation} with"
             f" {counted(found.n_documents, 'document')}"
         )
+
+
+@click.command()
+@click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
+@click.argument("shards", type=click.IntRange(min=1), metavar="N")
+@index_option()
+@json_option
+def split(home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
+    """Cut an index into N shards in a new FOLDER, which are asked as one.
+
+    Nothing is computed anew, and the index stays what it is. 'clew ask', 'search', 'index',
+    'list', 'remove' and 'compact' take the FOLDER as an index; all else takes one of the shards.
+    """
+    from clew.shards import split as cut
+
+    places = cut(folder, home, shards)
+    if as_json:
+        echo_json({"index": str(home), "shards": [str(place) for place in places]})
+    else:
+        asked = command_line("clew ask", '"..."', folder=home)
+        click.echo(f"{one_line(str(home))} has {counted(shards, 'shard')}.\n\nAsk it:  {asked}")

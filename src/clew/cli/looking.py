@@ -13,10 +13,12 @@ from clew.cli.options import (
     Opener,
     Paid,
     called,
+    each_of,
     index_option,
     joined_filter,
     json_option,
     method_parameters,
+    open_any,
     paid_options,
     param_option,
     reranker_option,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.index.repair import Repaired
     from clew.store.check import Damage
+    from clew.types import Document
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
 _GROUPS = {
@@ -288,9 +291,8 @@ def list_documents(
 
     A PATTERN is an id, a folder of ids, or a pattern such as 'notes/*.md'.
     """
-    with opener(folder) as index:
-        layer = index.snapshot().document_layer
-        chosen = index.documents(*patterns, where=joined_filter(filters))
+    with open_any(opener, folder) as opened:
+        chosen = opened.documents(*patterns, where=joined_filter(filters))
         rows = [
             {
                 "id": d.id,
@@ -299,7 +301,8 @@ def list_documents(
                 "source": d.source,
                 "metadata": dict(d.metadata),
             }
-            for d in layer.documents(layer.rows(chosen))
+            for index in each_of(opened)
+            for d in _documents(index, chosen)
         ]
     rows.sort(key=_ORDERS[sort])
     if as_json:
@@ -308,6 +311,11 @@ def list_documents(
     for row in rows:
         words = (f"{row['characters']:>9,}", one_line(str(row["id"])), one_line(str(row["title"])))
         click.echo("  ".join(words).rstrip())
+
+
+def _documents(index: Index, ids: Sequence[str]) -> Sequence[Document]:
+    layer = index.snapshot().document_layer
+    return layer.documents([row for row in layer.rows(ids) if row >= 0])
 
 
 _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

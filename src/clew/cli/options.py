@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from operator import and_
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.loading import Specs
     from clew.models.budget import Budget
     from clew.models.prices import Price
+    from clew.shards import Shards
     from clew.types import Scalar
 
 Command = Callable[..., None]
@@ -73,6 +74,37 @@ def open_index(
     from clew import api
 
     return api.open_index(folder, specs=specs, settings=settings, prices=prices, store=store)
+
+
+def open_any(
+    opener: Opener,
+    folder: Path,
+    *,
+    specs: Specs | None = None,
+    settings: Settings | None = None,
+    prices: Mapping[str, Price] | None = None,
+    store: str = "",
+) -> Index | Shards:
+    """Return the index in `folder`, or all the shards that it names."""
+    from clew.store import sharded
+
+    if not sharded.is_home(folder):
+        return opener(folder, specs=specs, settings=settings, prices=prices, store=store)
+    from clew.shards import open_shards
+
+    if store:
+        raise InputError(f"the shards of {folder} are kept where they are: leave --store out")
+    return open_shards(folder, specs=specs, settings=settings, prices=prices)
+
+
+def each_of(opened: Index | Shards) -> Iterator[Index]:
+    """Yield the indexes that were opened: one, or shards one after the other."""
+    from clew.shards import Shards
+
+    if isinstance(opened, Shards):
+        yield from opened.each()
+    else:
+        yield opened
 
 
 class FolderOrAddress(click.Path):

@@ -112,14 +112,14 @@ def _lines(progress: Progress) -> Iterator[None]:
 def told(progress: Progress, seconds: float | None = None) -> str:
     """Return how far a run is in words: share, rate, time left, the file at hand, what it cost."""
     done, total = _share(progress)
-    parts = []
+    parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
         parts.append(f"{done:,.0f} of {counted(int(total or 0), 'chunk')}")
-    elif total:
+    elif total and progress.stage != "finishing":
         parts += [f"{done / total:.0%}", f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"]
     else:
         parts.append(counted(progress.documents, "document"))
-    if seconds and total and done:
+    if seconds and total and 0 < done < total:
         parts.append(f"{clock(seconds * (total - done) / done)} left")
     if progress.meter is not None and progress.meter.llm_calls:
         parts.append(spent(progress.meter))

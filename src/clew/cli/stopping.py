@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from clew.api import Index
+    from clew.shards import Shards
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def stoppable() -> Iterator[Stop]:
 
 
 @contextmanager
-def told(index: Index) -> Iterator[None]:
+def told(index: Index | Shards) -> Iterator[None]:
     """Say of a block that was interrupted how many documents the index has."""
     try:
         yield

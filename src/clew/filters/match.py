@@ -50,6 +50,45 @@ def settled(snapshot: Snapshot, chosen: Filter) -> Filter:
     return replace(chosen, parts=tuple(settled(snapshot, part) for part in chosen.parts))
 
 
+def among_others(snapshot: Snapshot, chosen: Filter) -> Filter:
+    """Return a filter that no field is unknown to: what no document has, each is without.
+
+    So a part of an index says the same of its documents as the whole would.
+    """
+    if isinstance(chosen, Comparison):
+        if _called(chosen.field, fields(snapshot)):
+            return chosen
+        every = Comparison("id", "like", "*")
+        return every if _holds_for(None, chosen) ^ (chosen.operator == "!=") else Not(every)
+    if isinstance(chosen, Not):
+        return Not(among_others(snapshot, chosen.part))
+    assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
+    return replace(chosen, parts=tuple(among_others(snapshot, part) for part in chosen.parts))
+
+
+def fields(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the names of all fields that documents have."""
+    return snapshot.get(_FIELDS).names
+
+
+def check_fields(chosen: Filter, names: Sequence[str]) -> None:
+    """Raise InputError for a field of a filter that is none of these."""
+    for each in sorted(fields_of(chosen)):
+        if not _called(each, names):
+            raise _unknown(each, names)
+
+
+def _called(name: str, names: Sequence[str]) -> str:
+    """Return a field as it is called among others, "" where it is none of them."""
+    alike = [name] if name in names else [n for n in names if n.casefold() == name.casefold()]
+    return alike[0] if len(alike) == 1 else ""
+
+
+def _unknown(name: str, names: Sequence[str]) -> InputError:
+    known = ", ".join(map(named, names))
+    return InputError(f"no document has the field {name!r}: there are {known:.400}")
+
+
 def fields_of(chosen: Filter) -> set[str]:
     """Return the names of the fields that a filter asks for."""
     if isinstance(chosen, Comparison):
@@ -76,7 +115,8 @@ class _Fields:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
-        self._names = sorted({name for d in documents for name in d.metadata if name not in OWN})
+        own = sorted({name for d in documents for name in d.metadata if name not in OWN})
+        self.names = (*OWN, *own)
         self._column = cache(self._read)
 
     def compared(self, chosen: Comparison) -> NDArray[np.bool_]:
@@ -86,13 +126,10 @@ class _Fields:
 
     def known(self, name: str) -> str:
         """Return a field as the documents call it. Raises InputError where none has it."""
-        if name in OWN or name in self._names:
-            return name
-        alike = [each for each in (*OWN, *self._names) if each.casefold() == name.casefold()]
-        if len(alike) == 1:
-            return alike[0]
-        known = ", ".join(map(named, (*OWN, *self._names)))
-        raise InputError(f"no document has the field {name!r}: there are {known:.400}")
+        found = _called(name, self.names)
+        if not found:
+            raise _unknown(name, self.names)
+        return found
 
     def _read(self, name: str) -> tuple[NDArray[np.int32], list[Value]]:
         places: dict[str, int] = {}

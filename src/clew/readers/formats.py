@@ -39,6 +39,7 @@ from clew.readers import (
 from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, StandardInput
+from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.titled import stem_title
@@ -89,6 +90,8 @@ READERS: dict[str, Reader] = {
 _PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .xls .xlsx".split())
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .rtf .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
+# Of records, each a document with an id of its own: the name of the file does not tell which.
+_RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
 PLAIN_NAMES = frozenset(
     "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
@@ -108,6 +111,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     progress: Progress | None = None,
     times: bool = False,
     limits: ReadingLimits = LIMITS,
+    part: ShardPart | None = None,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -123,8 +127,9 @@ def read(  # noqa: PLR0913 -- one argument for each option
     read, so that their size is known. With `times` the time at which a file was written last is the
     `modified` of a document that is the whole file and says nothing of that itself.
 
-    What meets one of the `limits` is skipped. Formats that other packages parse are read in a
-    process of its own, which is ended with the iteration.
+    What meets one of the `limits` is skipped, and files that can hold no document of the `part` are
+    left unread. Formats that other packages parse are read in a process of its own, which is ended
+    with the iteration.
 
     Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
     file whose format needs a package that is not installed.
@@ -140,7 +145,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
     progress = progress or Progress()
     said = partial(replace, columns=columns or Columns(), limits=limits)
-    all_files = _files(named, roots, selection, progress, limits)
+    all_files = _files(named, roots, selection, progress, limits, part)
     read_in = (said(each) if isinstance(each, File) else each for each in all_files)
     return _distinct(read_in, progress, times=times)
 
@@ -151,9 +156,12 @@ def _files(
     selection: Selection | None,
     progress: Progress,
     limits: ReadingLimits,
+    part: ShardPart | None,
 ) -> Iterator[File | Skipped]:
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
     found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
+    if part is not None:
+        found = [each for each in found if _may_have(part, each)]
     progress.total = sum(each.size for each in found if isinstance(each, File))
     yield from found
     for each in named:
@@ -163,6 +171,15 @@ def _files(
         elif isinstance(each, StandardInput):
             with inputs.received(each, limits=limits) as file:
                 yield file
+
+
+def _may_have(part: ShardPart, file: File | Skipped) -> bool:
+    """Say whether a file may hold a document of a part, without a look into it."""
+    if isinstance(file, Skipped):
+        return True
+    suffix = file.path.suffix.lower()
+    of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
+    return suffix in _RECORDS or of_package or part.has(file.id)
 
 
 def _distinct(

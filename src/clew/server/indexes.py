@@ -15,7 +15,7 @@ from clew.errors import InputError, NotAnIndex, StoreUnavailable
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.queue import JobQueue
 from clew.server.settings import check_name
-from clew.store import opening
+from clew.store import opening, sharded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -188,6 +188,8 @@ class Indexes:
     def check(self) -> None:
         """Raise NotAnIndex for a folder that was named and holds no index."""
         for name, folder in self._settings.indexes.items():
+            if sharded.is_home(folder):
+                raise NotAnIndex(sharded.why_not_one(folder))
             if not opening.exists(folder):
                 raise NotAnIndex(
                     f"{folder} holds no index to serve as {name!r}: make it with 'clew index'"

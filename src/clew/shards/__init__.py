@@ -2,11 +2,12 @@
 
 `exchange` has what is asked and replied, `shard` what one shard replies, `links` where shards live,
 `whole` what all have together, `gather` and `pool` a question's way through them, `joined` what
-comes out, and `index` what users open.
+comes out, `writing` how documents come to their shards, and `index` what users open.
 """
 
+from clew.readers.part import shard_of
 from clew.shards.exchange import Neighbourhood
 from clew.shards.index import Shards, open_shards
-from clew.shards.split import shard_of, split
+from clew.shards.split import create, split
 
-__all__ = ["Neighbourhood", "Shards", "open_shards", "shard_of", "split"]
+__all__ = ["Neighbourhood", "Shards", "create", "open_shards", "shard_of", "split"]

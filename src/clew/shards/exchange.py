@@ -79,6 +79,7 @@ class Counts:
     n_words: float  # of all chunks
     entities: Counted
     terms: Counted
+    fields: Sequence[str] = ()  # that documents have, where a filter was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +101,7 @@ class SharedQuestion:
     df: NDArray[np.int64]  # (n_terms,) chunks of all shards, -1: the shard's own number is that
     n_chunks: int
     mean_length: float
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,7 @@ class Together:
     recipe: Mapping[str, Scalar]
     aliases: Mapping[str, str]
     where: str = ""
+    exact: bool = False  # every shard compares the question with all that it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,7 @@ class _Gathering:
             df=self._df,
             n_chunks=whole.n_chunks,
             mean_length=whole.mean_length,
+            exact=self._together.exact,
         )
 
     def _some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:

@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,29 +28,32 @@ from clew.api import (
 from clew.calls import awaitable, checked
 from clew.closing import Closing
 from clew.errors import InputError, RecipeMismatch, StoreError
-from clew.filters import as_filter
+from clew.filters import as_filter, match, parse
 from clew.layers.statistical import STATISTICAL
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.once import Once
+from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
 from clew.shards.gather import Together, gather
 from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
-from clew.shards.split import named_in
 from clew.shards.whole import Whole
-from clew.store import opening
+from clew.store import opening, sharded
 from clew.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from clew.api import Added, Index, Source
     from clew.filters import Filter
+    from clew.index import Settings
     from clew.models import Models
     from clew.models.budget import Budget
     from clew.models.prices import Price
     from clew.shards.gather import Gathered
     from clew.shards.links import Shard
+    from clew.text.pieces import OnPiece
     from clew.types import Answer, Evidence, Exchange, Scalar
 
 _TRIES = 5  # of a question while shards are written to
@@ -68,16 +72,20 @@ class Shards(Closing):
         shards: Sequence[Shard],
         home: Path,
         *,
+        places: Sequence[Path] = (),
         models: Models | None = None,
         specs: loading.Specs | None = None,
+        settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
         size: Neighbourhood | None = None,
     ) -> None:
         self.size = size or Neighbourhood()
+        self.folder = home
         self._shards = shards
-        self._home = home
+        self._places = places
         self._given = models
         self._specs = specs or loading.Specs()
+        self._settings = settings
         self._prices = prices
         self._models: Models | None = None
         self._described: tuple[ShardDescription, ...] = ()
@@ -92,7 +100,7 @@ class Shards(Closing):
         return True
 
     def __repr__(self) -> str:
-        return f"<Shards: {len(self._shards)} below {str(self._home)!r}>"
+        return f"<Shards: {len(self._shards)} below {str(self.folder)!r}>"
 
     @property
     def models(self) -> Models:
@@ -104,7 +112,7 @@ class Shards(Closing):
 
     def _recorded_models(self) -> Models:
         recipe = self._known()[0].recipe
-        return recorded_models(self._given, self._specs, recipe, self._home, self._prices)
+        return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
 
     # -- the shards -------------------------------------------------------------------------------
 
@@ -132,6 +140,9 @@ class Shards(Closing):
         ]
         found = ask_all(self._shards, requests)
         counts = [each for each in found if isinstance(each, Counts)]
+        if where:
+            names = dict.fromkeys(chain.from_iterable(each.fields for each in counts))
+            match.check_fields(parse(where), list(names))
         some = [number for number, each in enumerate(counts) if each.n_chunks]
         if not some:
             if where:
@@ -159,6 +170,7 @@ class Shards(Closing):
         *,
         models: Models | None = None,
         retrievers: Sequence[retrieval.Method] = (),
+        exact: bool = False,
     ) -> Gathered:
         """Return the snapshot of what all shards have about a question, and how long it took.
 
@@ -173,6 +185,7 @@ class Shards(Closing):
             for _ in range(_TRIES):
                 with suppress(Moved):
                     one = self._as_one("" if chosen is None else str(chosen))
+                    one = replace(one, exact=exact)
                     ask = partial(ask_all, self._shards)
                     size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
@@ -192,13 +205,18 @@ class Shards(Closing):
         where: str | Filter | None = None,
         history: Sequence[Exchange] = (),
         budget: Budget | None = None,
+        exact: bool = False,
         **parameters: Scalar,
     ) -> Evidence:
-        """Return the chunks that a method finds for `query` in all shards, as `Index.search`."""
+        """Return the chunks that a method finds for `query` in all shards, as `Index.search`.
+
+        Where it is `exact`, every shard compares the question with all that it has.
+        """
         meter = Meter()
         chosen = self._default() if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
-        return self._found(query, history, retriever, as_filter(where), budget, meter)[0]
+        chosen_by = as_filter(where)
+        return self._found(query, history, retriever, chosen_by, budget, meter, exact=exact)[0]
 
     def _default(self) -> str:
         return "auto" if any(each.of_graphs for each in self._known()) else DEFAULT_METHOD
@@ -211,13 +229,17 @@ class Shards(Closing):
         where: Filter | None,
         budget: Budget | None,
         meter: Meter,
+        *,
+        exact: bool,
     ) -> tuple[Evidence, Any]:
         check_query(asked)
         meter.budget = budget
         models = metered(remembered(within(self.models, budget)), meter)
         with meter.stage("gather"):
             before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
-            gathered = partial(self.gathered, where=where, models=models, retrievers=[retriever])
+            gathered = partial(
+                self.gathered, where=where, models=models, retrievers=[retriever], exact=exact
+            )
             snapshot = gathered(f"{asked} {before}".strip()).snapshot
             query, notes = follow_up.read(asked, history, snapshot, models)
             if before:
@@ -226,7 +248,7 @@ class Shards(Closing):
         return told(evidence, where, notes, meter), snapshot
 
     @checked
-    def ask(
+    def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str,
         *,
@@ -236,6 +258,9 @@ class Shards(Closing):
         history: Sequence[Exchange] = (),
         budget: Budget | None = None,
         min_support: float = support.THRESHOLD,
+        exact: bool = False,
+        on_evidence: Callable[[Evidence], None] | None = None,
+        on_text: OnPiece | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds in all shards, as `Index.ask`."""
@@ -244,16 +269,66 @@ class Shards(Closing):
         size = context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
         evidence, snapshot = self._found(
-            question, history, retriever, as_filter(where), budget, meter
+            question, history, retriever, as_filter(where), budget, meter, exact=exact
         )
+        if on_evidence is not None:
+            on_evidence(evidence)
         found = answered(
             evidence,
             snapshot,
             within(self.models, budget),
             context_tokens=size,
             min_support=min_support,
+            on_text=on_text,
         )
         return replace(found, question=question, usage=together(evidence.usage, found.usage))
+
+    # -- write ------------------------------------------------------------------------------------
+
+    def _opened(self, place: Path) -> Index:
+        """Open one shard to write to it; the one that is asked never writes."""
+        return open_index(
+            place,
+            models=self._given,
+            specs=self._specs,
+            settings=self._settings,
+            prices=self._prices,
+        )
+
+    @checked
+    def add(self, source: Source, **options: Any) -> Added:  # noqa: ANN401 -- of `Index.add`
+        """Add to each shard what belongs to it, one shard after the other, as `Index.add`.
+
+        Of folders each shard reads the files that are its own; a file of records is read for each
+        of them. What is chosen of all chunks for an LLM to read is chosen in each shard by itself.
+        One that lacks documents as yet is made empty. `part` is for one shard, which
+        `open_index` opens: so several machines may each fill their own.
+        """
+        return writing.added(self._places, self._opened, source, **options)
+
+    @checked
+    def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
+        """Return the ids of documents of all shards, as `Index.documents`."""
+        found = writing.documents(self._places, self._opened, patterns, where)
+        return sorted(chain.from_iterable(found))
+
+    @checked
+    def remove(
+        self,
+        ids: str | Sequence[str] = (),
+        *,
+        where: str | Filter | None = None,
+        dry_run: bool = False,
+    ) -> list[str]:
+        """Delete documents, wherever they are, as `Index.remove`; return their ids."""
+        patterns = [ids] if isinstance(ids, str) else list(ids)
+        return writing.removed(self._places, self._opened, patterns, where, dry_run=dry_run)
+
+    def each(self) -> Iterator[Index]:
+        """Yield the shards, each opened by itself until the next one is asked for."""
+        for place in self._places:
+            with self._opened(place) as index:
+                yield index
 
     def close(self) -> None:
         """Let go of all shards; processes end."""
@@ -263,6 +338,8 @@ class Shards(Closing):
 
     asearch = awaitable(search)
     aask = awaitable(ask)
+    aadd = awaitable(add)
+    aremove = awaitable(remove)
 
 
 def _need_facts(methods: Sequence[retrieval.Method]) -> bool:
@@ -287,6 +364,7 @@ def open_shards(
     *,
     models: Models | None = None,
     specs: loading.Specs | None = None,
+    settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
     processes: bool = False,
     cluster: str = "",
@@ -294,7 +372,8 @@ def open_shards(
 ) -> Shards:
     """Return several indexes, to be asked as one.
 
-    `folders` are those of the shards, or the one that `split` made. With `processes` each shard
+    `folders` are those of the shards, or the one that `create` or `split` made. `settings` decide
+    how shards are built that have no document yet. With `processes` each shard
     lives in a process of its own, and with a `cluster`, the address of a Ray cluster such as
     "ray:HOST:PORT", each as an actor of that. Models are chosen as by `open_index`, and are the
     coordinator's; a shard loads an embedder only where a method needs statistical entities.
@@ -313,13 +392,23 @@ def open_shards(
         shards = [ProcessShard(place) for place in places]
     else:
         shards = [LocalShard(open_index(place, models=models)) for place in places]
-    return Shards(shards, home, models=models, specs=specs, prices=prices, size=size)
+    return Shards(
+        shards,
+        home,
+        places=places,
+        models=models,
+        specs=specs,
+        settings=settings,
+        prices=prices,
+        size=size,
+    )
 
 
 def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Path]]:
     if isinstance(folders, str | Path):
         home = Path(folders)
-        return home, [home / name for name in named_in(home)]
+        named = sharded.named_in(home)
+        return home, [opening.folder_of(n) if "://" in n else home / n for n in named]
     places = [opening.folder_of(each) for each in folders]
     if not places:
         raise InputError("there is no shard to open: name the folders of some indexes")

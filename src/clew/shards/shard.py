@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
 from clew.algo.topk import DECIMALS
 from clew.derived import CachedArrays, Derived
 from clew.errors import InputError, StoreError
+from clew.filters import match, parse
 from clew.layers.carried import salient_of
 from clew.shards.exchange import (
     Alike,
@@ -64,22 +66,34 @@ def replied(index: Index, request: Request) -> Reply:
     snapshot = index.snapshot()
     if snapshot.generation != named.generation:
         raise Moved(f"{index.shown} was written to while it was asked: ask again")
+    fields: Sequence[str] = ()
     if named.where:
+        fields = match.fields(snapshot)
         try:
-            snapshot = index.snapshot(named.where)
+            snapshot = index.snapshot(match.among_others(snapshot, parse(named.where)))
         except InputError:  # nothing here fulfils it, which other shards may have
-            return _nothing(named.generation)
+            return _nothing(named.generation, fields)
     if not len(snapshot.layer("chunk")):
-        return _nothing(named.generation)
+        return _nothing(named.generation, fields)
+    if isinstance(request, Near) and request.asked.exact:
+        snapshot = snapshot.exactly()
     if isinstance(request, Take):
         return _taken(request, snapshot, lambda: index.models.embedder)
-    return _reply(request, snapshot)
+    reply = _reply(request, snapshot)
+    return replace(reply, fields=fields) if isinstance(reply, Counts) else reply
 
 
-def _nothing(generation: int) -> Counts:
+def _nothing(generation: int, fields: Sequence[str]) -> Counts:
     """Return the numbers of a shard without a chunk, which is asked for no more than these."""
     none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
-    return Counts(generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none)
+    return Counts(
+        generation=generation,
+        n_chunks=0,
+        n_words=0.0,
+        entities=none,
+        terms=none,
+        fields=fields,
+    )
 
 
 def _described(index: Index) -> ShardDescription:

@@ -18,6 +18,7 @@ import apsw
 from clew import sqlite
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.private import open_file
+from clew.store import sharded
 from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue, marks
 from clew.types import Document, Scalar
 
@@ -74,6 +75,8 @@ class Database(Catalogue):
         if recipe is None and is_blank(self.path):
             if _newest(folder) > 0:
                 raise DamagedIndex(f"{folder} is an index without its {FILE}-wal: {_COPY}")
+            if sharded.is_home(folder):
+                raise NotAnIndex(sharded.why_not_one(folder))
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
         self._finalizer: weakref.finalize[..., Database] | None = None

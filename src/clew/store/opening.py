@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from clew import plugins
 from clew.errors import InputError, NotAnIndex, StoreError
 from clew.private import make_file, make_folder
+from clew.store import sharded
 from clew.store.embedded import NAMED_IN, EmbeddedStore
 from clew.store.postgres import address
 
@@ -119,6 +120,8 @@ def exists(folder: Path) -> bool:
 def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
     """Make the index of a folder, kept by what `spec` names, else by the folder itself."""
     spec = named_in(folder) or spec
+    if sharded.is_home(folder):
+        raise NotAnIndex(sharded.why_not_one(folder))
     if not spec:
         return EmbeddedStore.create(folder, recipe)
     kind, place = _kind(spec, folder)

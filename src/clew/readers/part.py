@@ -1,0 +1,60 @@
+"""Which of several parts of all documents one belongs to, as the shards of an index have them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.types import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from clew.types import Skipped
+
+_WRITTEN = re.compile(r"(\d+)/(\d+)")
+
+
+def shard_of(document_id: str, n_shards: int) -> int:
+    """Return which shard a document belongs to: the same on every machine, evenly by chance."""
+    digest = blake2b(document_id.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % n_shards
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPart:
+    """The documents that belong to one shard of `n`."""
+
+    number: int  # from 0
+    n: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.number < self.n:
+            raise InputError(f"of {self.n} parts there is no {self.number}: they count from 0")
+
+    @classmethod
+    def of(cls, written: str | ShardPart) -> ShardPart:
+        """Return the part that is written as "3/16". Raises InputError for anything else."""
+        if isinstance(written, ShardPart):
+            return written
+        found = _WRITTEN.fullmatch(str(written))
+        if found is None:
+            raise InputError(f"a part is a number and how many there are, '0/4', not {written!r}")
+        return cls(*map(int, found.groups()))
+
+    def has(self, document_id: str) -> bool:
+        """Say whether a document is of this part."""
+        return shard_of(document_id, self.n) == self.number
+
+    def taken(
+        self, items: Iterable[Document | Skipped], read: set[str]
+    ) -> Iterator[Document | Skipped]:
+        """Yield the documents of this part, and what was skipped; other ids go into `read`."""
+        for item in items:
+            if isinstance(item, Document) and not self.has(item.id):
+                read.add(item.id)
+            else:
+                yield item

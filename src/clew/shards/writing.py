@@ -1,0 +1,143 @@
+"""What is written to several indexes as one: each takes the documents that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.api import Added, Index, together
+from clew.errors import InputError
+from clew.filters import as_filter, match
+from clew.index import AddReport
+from clew.index.extract import Done
+from clew.models.metered import Meter
+from clew.progress import Progress
+from clew.readers.part import ShardPart
+from clew.stopping import Stop
+from clew.store import opening
+from clew.types import Document
+
+if TYPE_CHECKING:
+    from clew.api import Source
+    from clew.filters import Filter
+
+Open = Callable[[Path], Index]
+
+
+def added(
+    places: Sequence[Path],
+    open_one: Open,
+    source: Source,
+    *,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    **options: Any,  # noqa: ANN401 -- of `Index.add`
+) -> Added:
+    """Add to each shard, one after the other, what belongs to it; return what was done in all."""
+    if options.pop("part", None) is not None:
+        raise InputError("these are all shards: a part is added to one, opened by itself")
+    again: Any = source  # each shard goes through it
+    if not isinstance(source, str | Path | Document | Sequence):
+        again = list(source)
+    progress, n, found = progress or Progress(), len(places), []
+    for place in places:  # a question may come before the last of them is filled
+        if not opening.exists(place):
+            with open_one(place) as index:
+                index.add([], changed=[])
+    for number, place in enumerate(places):
+        progress.enter(f"shard {number} of {n}")
+        with open_one(place) as index:
+            one = index.add(
+                again, part=ShardPart(number, n), progress=progress, stop=stop, **options
+            )
+        found.append(one)
+        if one.report.stopped:
+            break
+    return _summed(found)
+
+
+def _summed(found: Sequence[Added]) -> Added:
+    report, extracted = AddReport(), Done()
+    usage = Meter().usage()
+    for one in found:
+        for name in ("added", "changed", "restored", "restated", "gone"):
+            getattr(report, name).extend(getattr(one.report, name))
+        report.renamed.update(one.report.renamed)
+        report.n_unchanged += one.report.n_unchanged
+        report.left_out = one.report.left_out  # each looks through all folders
+        report.pruned |= one.report.pruned
+        report.stopped |= one.report.stopped
+        report.skipped += [each for each in one.report.skipped if each not in report.skipped]
+        for name in ("llm", "fallback", "waiting"):
+            counts = getattr(extracted, name)
+            for kind, count in getattr(one.extracted, name).items():
+                counts[kind] = counts.get(kind, 0) + count
+        extracted.rules += one.extracted.rules
+        extracted.recorded += one.extracted.recorded
+        extracted.skipped += one.extracted.skipped
+        extracted.stopped = extracted.stopped or one.extracted.stopped
+        extracted.bare |= one.extracted.bare
+        usage = together(usage, one.usage)
+    return Added(
+        report=report,
+        extracted=extracted,
+        usage=usage,
+        n_documents=sum(one.n_documents for one in found),
+        n_chunks=sum(one.n_chunks for one in found),
+    )
+
+
+def documents(
+    places: Sequence[Path], open_one: Open, patterns: Sequence[str], where: str | Filter | None
+) -> list[list[str]]:
+    """Return the ids in each shard of all documents, or of those that patterns and a filter name.
+
+    Raises InputError where a pattern names no document of any, or no document has a field.
+    """
+    chosen = as_filter(where)
+    unknown, fields = set(patterns), dict[str, None]()
+    found = []
+    for place in places:
+        with open_one(place) as index:
+            fields.update(dict.fromkeys(match.fields(index.snapshot())))
+            own: set[str] = set()
+            for pattern in patterns:
+                with suppress(InputError):  # which other shards may have
+                    own.update(index.documents(pattern))
+                    unknown.discard(pattern)
+            wanted = sorted(own) if patterns else index.documents()
+            if chosen is not None:
+                snapshot = index.snapshot()
+                fulfil = set(match.ids(snapshot, match.among_others(snapshot, chosen)))
+                wanted = [each for each in wanted if each in fulfil]
+            found.append(wanted)
+    for pattern in patterns:
+        if pattern in unknown:
+            raise InputError(f"no document {pattern!r} in these shards: see 'clew list'")
+    if chosen is not None:
+        match.check_fields(chosen, list(fields))
+    return found
+
+
+def removed(
+    places: Sequence[Path],
+    open_one: Open,
+    patterns: Sequence[str],
+    where: str | Filter | None,
+    *,
+    dry_run: bool,
+) -> list[str]:
+    """Delete documents as `Index.remove`, wherever they are; return their ids."""
+    if not patterns and as_filter(where) is None:
+        raise InputError("name the documents to remove, by ids, patterns or a filter")
+    chosen = documents(places, open_one, patterns, where)
+    if not any(chosen):
+        raise InputError("no document has one of these names and fulfils the filter")
+    for place, own in zip(places, chosen, strict=True):
+        if own and not dry_run:
+            with open_one(place) as index:
+                index.remove(own)
+    return sorted(chain.from_iterable(chosen))
