@@ -72,7 +72,7 @@ def test_what_shards_cannot_do_is_one_sentence(clew, parts, tmp_path, arguments,
 
 def test_a_shard_takes_its_part_alone(clew, articles):
     """What belongs to no document of it makes an empty shard, and says so."""
-    (part := clew("index", articles, "--into", "one", "--part", "0/1", obj=None))
+    part = clew("index", articles, "--into", "one", "--part", "0/1", obj=None)
     assert "6 added" in part.stdout
     none = clew("index", articles / "fram.md", "--into", "none", "--part", "6/7", obj=None)
     assert none.exit_code == 0
