@@ -25,7 +25,7 @@ from clew import methods as retrieval
 from clew.calls import awaitable, checked
 from clew.closing import Closing
 from clew.display import Shown, paragraph, table
-from clew.errors import InputError, RecipeMismatch, StoreError
+from clew.errors import InputError, NotAnIndex, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
 from clew.following import Follower
 from clew.generation import open_snapshot
@@ -54,7 +54,7 @@ from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.stopping import Stop
-from clew.store import opening
+from clew.store import opening, sharded
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.counted import counted
 from clew.text.keys import name_key
@@ -771,6 +771,8 @@ class Index(Closing):
         ledger = self._ledger if probe or self._ledger.exists() else None
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
+            if sharded.is_home(self.folder):  # whose ledgers are those of the shards
+                raise NotAnIndex(sharded.why_not_one(self.folder))
             self._make_folder()  # of the ledger
         found = plan.plan(corpus, llm, memory, core=core, n_probes=probe)
         return replace(found, embedding=self._plan_vectors(documents, chunking))

@@ -11,6 +11,7 @@ from clew.testing.small import QUESTIONS
 from tests.index.build import MODELS, scratch
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
+DOCUMENT = clew.Document(id="comet", text="Ola Eriksen built the Comet.")
 SETTINGS = index.Settings(unit_bits=8, token_bits=8)
 
 
@@ -112,7 +113,7 @@ def test_a_part_without_a_document_is_an_empty_shard(place):
     """It is made all the same: the others are asked together with it."""
     create(place / "parts", 4)
     with opened(place / "parts") as shards:
-        shards.add(clew.Document(id="comet", text="Ola Eriksen built the Comet."))
+        shards.add(DOCUMENT)
         assert shards.search("Who built the Comet?").hits[0].document_id == "comet"
         assert len(shards) == 1
 
@@ -189,6 +190,7 @@ def test_an_answer_is_told_while_it_is_written(place):
             "an index in shards, of which this takes one: name that, such as",
         ),
         (lambda p: clew.open(p / "parts").search("Who?"), "an index in shards"),
+        (lambda p: clew.open(p / "parts").plan([DOCUMENT], probe=1), "an index in shards"),
         (lambda p: clew.open(p / "parts").check(), "an index in shards"),
         (lambda p: clew.open(p / "parts").backup(p / "x.tar"), "an index in shards"),
         (lambda p: opened(p / "parts").add([], part="0/2"), "these are all shards"),

@@ -42,9 +42,11 @@ def named_in(home: Path) -> list[str]:
             f" several indexes, or split one"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{home / SHARDS} does not name shards ({error}): split again") from error
+        raise InputError(
+            f"{home / SHARDS} does not name shards ({error}): write it anew, or split again"
+        ) from error
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(f"{home / SHARDS} names no shard: split again")
+        raise InputError(f"{home / SHARDS} names no shard: write it anew, or split again")
     return names
 
 
