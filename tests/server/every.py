@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 
 from clew.server.rest import PREFIX
+from clew.shards import wire
+from clew.shards.exchange import Describe
 
 QUESTION = "Who built the Comet in Bakken?"
 JOB = "j1"  # an evaluation of the index, which has ended
@@ -20,6 +22,7 @@ class Asked:
     url: str
     body: dict | None = None
     headers: tuple = ()
+    content: bytes | None = None  # where the body is no JSON
 
     @property
     def route(self):
@@ -30,6 +33,7 @@ class Asked:
             self.method,
             f"{PREFIX}{self.url}",
             json=self.body,
+            content=self.content,
             headers={**(headers or {}), **dict(self.headers)},
         )
 
@@ -86,6 +90,7 @@ def writes(index):
         Asked("POST", f"{at}/jobs", f"{to}/jobs", {"kind": "compact"}),
         Asked("POST", f"{at}/evaluations", f"{to}/evaluations", {"questions": [KNOWN]}),
         Asked("POST", f"{at}/backup", f"{to}/backup"),
+        Asked("POST", f"{at}/shard", f"{to}/shard", content=wire.packed(Describe())),
         Asked("DELETE", "/jobs/{id}", f"/jobs/{JOB}"),
         Asked("POST", "/indexes", "/indexes", {"name": "made"}),
         Asked("DELETE", at, "/indexes/made"),

@@ -232,6 +232,7 @@ class RestEndpoint:
     lists: bool = False  # takes an offset and a limit
     downloads: bool = False  # answers with a file
     streams: bool = False  # answers as text/event-stream where that is asked for
+    bytes_of: str = ""  # takes and answers bytes of this media type
     upload: str = ""  # takes files as multipart/form-data, too: what they are called
 
 

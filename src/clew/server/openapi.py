@@ -105,6 +105,8 @@ def _operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
                 }
             }
         told["requestBody"] = {"required": True, "content": content}
+    if endpoint.bytes_of:
+        told["requestBody"] = {"required": True, "content": {endpoint.bytes_of: {}}}
     return told
 
 
@@ -138,6 +140,8 @@ def _reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
     if endpoint.downloads:
         kinds = ("application/octet-stream", "text/plain")
         return {"description": phrase, "content": {kind: {} for kind in kinds}}
+    if endpoint.bytes_of:
+        return {"description": phrase, "content": {endpoint.bytes_of: {}}}
     kind = dict[str, Any] if endpoint.reply is None else endpoint.reply
     content = _json(_schema(kind, schemas, "serialization"))
     if endpoint.streams:

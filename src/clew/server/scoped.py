@@ -20,6 +20,9 @@ from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
 from clew.server import drawn, files, noted, tracing, views
 from clew.server.errors import Refusal, forbidden, not_found
+from clew.shards import wire
+from clew.shards.exchange import Request
+from clew.shards.shard import Moved, replied
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -318,6 +321,22 @@ class ScopedIndex:
         self.check("admin")
         self.check_whole("a backup is")
         self.index.backup(path)
+
+    def shard(self, sent: bytes) -> bytes:
+        """Return what the index has for a part of a question of all shards, of which it is one.
+
+        Raises InputError for what is no such part, and a refusal, 409, where the index was written
+        to since the question began.
+        """
+        self.check("admin")
+        self.check_whole("what a shard has is")
+        request = wire.unpacked(sent)
+        if not isinstance(request, Request):
+            raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
+        try:
+            return wire.packed(replied(self.index, request))
+        except Moved as error:
+            raise Refusal(409, wire.MOVED, str(error)) from error
 
     def costs(self) -> list[Cost]:
         """Return what every write cost, the oldest first."""

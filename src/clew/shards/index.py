@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
 from clew.shards.whole import Whole
 from clew.store import opening, sharded
+from clew.store.postgres.address import cache_root
 from clew.workers import workers_of
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from clew.text.pieces import OnPiece
     from clew.types import Answer, Evidence, Exchange, Scalar
 
+Place = Path | str  # a folder, or the address of an index of a server
 _TRIES = 5  # of a question while shards are written to
 _MOST_FILTERED = 8  # filters whose numbers stay in memory
 
@@ -72,7 +75,7 @@ class Shards(Closing):
         shards: Sequence[Shard],
         home: Path,
         *,
-        places: Sequence[Path] = (),
+        places: Sequence[Place] = (),
         models: Models | None = None,
         specs: loading.Specs | None = None,
         settings: Settings | None = None,
@@ -285,8 +288,13 @@ class Shards(Closing):
 
     # -- write ------------------------------------------------------------------------------------
 
-    def _opened(self, place: Path) -> Index:
+    def _opened(self, place: Place) -> Index:
         """Open one shard to write to it; the one that is asked never writes."""
+        if not isinstance(place, Path):
+            raise InputError(
+                f"the shard {place} is behind a server, which alone writes to it and lists it: ask"
+                f" that one"
+            )
         return open_index(
             place,
             models=self._given,
@@ -359,7 +367,7 @@ def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> 
 
 
 @checked
-def open_shards(
+def open_shards(  # noqa: PLR0913 -- one argument for each option
     folders: str | Path | Sequence[str | Path],
     *,
     models: Models | None = None,
@@ -368,30 +376,36 @@ def open_shards(
     prices: Mapping[str, Price] | None = None,
     processes: bool = False,
     cluster: str = "",
+    key: str | None = None,
     size: Neighbourhood | None = None,
 ) -> Shards:
     """Return several indexes, to be asked as one.
 
-    `folders` are those of the shards, or the one that `create` or `split` made. `settings` decide
-    how shards are built that have no document yet. With `processes` each shard
-    lives in a process of its own, and with a `cluster`, the address of a Ray cluster such as
-    "ray:HOST:PORT", each as an actor of that. Models are chosen as by `open_index`, and are the
-    coordinator's; a shard loads an embedder only where a method needs statistical entities.
-    `size` says how much a question gathers.
+    `folders` are those of the shards, or the one that `create` or `split` made. One that is the
+    address of an index of a server, "https://HOST/api/v1/indexes/NAME", is asked there, with a
+    `key` of the scope "admin", by default that of $CLEW_KEY. Of the others each is opened by this
+    process; with `processes` each lives in a process of its own, and with a `cluster`, the address
+    of a Ray cluster such as "ray:HOST:PORT", each as an actor of that.
+
+    Models are chosen as by `open_index`, and are the coordinator's; a shard loads an embedder only
+    where a method needs statistical entities. `settings` decide how shards are built that have no
+    document yet, and `size` how much a question gathers.
 
     Raises InputError where there are no shards, MissingExtra, and ModelError where the cluster
     cannot be reached.
     """
     home, places = _places(folders)
-    shards: Sequence[Shard]
+    own = [place for place in places if isinstance(place, Path)]
+    links: Iterator[Shard]
     if cluster:
         from clew.shards.ray import ray_shards
 
-        shards = ray_shards(str(workers_of(cluster)), places)
+        links = iter(ray_shards(str(workers_of(cluster)), own))
     elif processes:
-        shards = [ProcessShard(place) for place in places]
+        links = map(ProcessShard, own)
     else:
-        shards = [LocalShard(open_index(place, models=models)) for place in places]
+        links = (LocalShard(open_index(place, models=models)) for place in own)
+    shards = [next(links) if isinstance(place, Path) else _served(place, key) for place in places]
     return Shards(
         shards,
         home,
@@ -404,12 +418,29 @@ def open_shards(
     )
 
 
-def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Path]]:
+def _served(address: str, key: str | None) -> Shard:
+    from clew.shards.served import ServedShard
+
+    return ServedShard(address, key)
+
+
+def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Place]]:
+    """Return where models keep what is paid for, and what names each shard."""
     if isinstance(folders, str | Path):
         home = Path(folders)
-        named = sharded.named_in(home)
-        return home, [opening.folder_of(n) if "://" in n else home / n for n in named]
-    places = [opening.folder_of(each) for each in folders]
+        return home, [
+            _place(name) if "://" in name else home / name for name in sharded.named_in(home)
+        ]
+    places = [_place(each) for each in folders]
     if not places:
         raise InputError("there is no shard to open: name the folders of some indexes")
-    return places[0], places
+    first = places[0]
+    if isinstance(first, Path):
+        return first, places
+    digest = sha256("\n".join(map(str, places)).encode()).hexdigest()[:12]
+    return cache_root() / f"shards-{digest}", places
+
+
+def _place(name: str | Path) -> Place:
+    is_served = isinstance(name, str) and name.startswith(("http://", "https://"))
+    return str(name) if is_served else opening.folder_of(name)

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from clew.api import Source
     from clew.filters import Filter
 
-Open = Callable[[Path], Index]
+Place = Path | str  # as of `Shards`
+Open = Callable[[Place], Index]
 
 
 def added(
-    places: Sequence[Path],
+    places: Sequence[Place],
     open_one: Open,
     source: Source,
     *,
@@ -44,8 +45,8 @@ def added(
         again = list(source)
     progress, n, found = progress or Progress(), len(places), []
     for place in places:  # a question may come before the last of them is filled
-        if not opening.exists(place):
-            with open_one(place) as index:
+        with open_one(place) as index:
+            if not opening.exists(index.folder):
                 index.add([], changed=[])
     for number, place in enumerate(places):
         progress.enter(f"shard {number} of {n}")
@@ -91,7 +92,7 @@ def _summed(found: Sequence[Added]) -> Added:
 
 
 def documents(
-    places: Sequence[Path], open_one: Open, patterns: Sequence[str], where: str | Filter | None
+    places: Sequence[Place], open_one: Open, patterns: Sequence[str], where: str | Filter | None
 ) -> list[list[str]]:
     """Return the ids in each shard of all documents, or of those that patterns and a filter name.
 
@@ -123,7 +124,7 @@ def documents(
 
 
 def removed(
-    places: Sequence[Path],
+    places: Sequence[Place],
     open_one: Open,
     patterns: Sequence[str],
     where: str | Filter | None,

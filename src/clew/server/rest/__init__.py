@@ -1,7 +1,17 @@
 """The REST interface: what each group of routes offers, as values."""
 
 from clew.server.endpoints import RestEndpoint
-from clew.server.rest import about, access, asking, documents, graphs, indexes, jobs, uploads
+from clew.server.rest import (
+    about,
+    access,
+    asking,
+    documents,
+    graphs,
+    indexes,
+    jobs,
+    shards,
+    uploads,
+)
 
 PREFIX = "/api/v1"
 ENDPOINTS: tuple[RestEndpoint, ...] = (
@@ -12,5 +22,6 @@ ENDPOINTS: tuple[RestEndpoint, ...] = (
     *asking.ENDPOINTS,
     *graphs.ENDPOINTS,
     *jobs.ENDPOINTS,
+    *shards.ENDPOINTS,
     *access.ENDPOINTS,
 )

@@ -1,0 +1,98 @@
+"""Shards behind servers: each is an index of a `clew serve`, on whatever machine that runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from clew.errors import InputError, MissingExtra, StoreError
+from clew.shards.shard import Moved
+from clew.shards.wire import MEDIA_TYPE, MOVED, packed, unpacked
+
+try:
+    import httpx2
+except ImportError as error:
+    raise MissingExtra("httpx2", "openai", "shards behind servers") from error
+
+if TYPE_CHECKING:
+    from clew.shards.exchange import Reply, Request
+
+KEY_VARIABLE = "CLEW_KEY"
+FORM = "https://HOST[:PORT]/api/v1/indexes/NAME"
+_TIMEOUT_S, _CONNECT_S = 120.0, 5.0
+_AGAIN = frozenset({429, 502, 503})  # nothing changes by asking again
+_TRIES = 3
+_SHOWN = 200  # characters of what a server says
+
+
+class ServedShard:
+    """A shard behind a server, asked by HTTP with a key of the scope `admin`."""
+
+    def __init__(self, address: str, key: str | None = None) -> None:
+        """Name a shard; the `key` is that of the environment where none is given.
+
+        Raises InputError for an address that is not one of an index.
+        """
+        parts = urlsplit(address)
+        if not parts.hostname or "/indexes/" not in parts.path or parts.query or "@" in address:
+            raise InputError(f"a shard behind a server is {FORM}, not {address!r:.{_SHOWN}}")
+        self.name = address.rstrip("/")
+        key = (os.environ.get(KEY_VARIABLE, "") if key is None else key).strip()
+        self._client = httpx2.Client(
+            headers={"Content-Type": MEDIA_TYPE}
+            | ({"Authorization": f"Bearer {key}"} if key else {}),
+            timeout=httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S),
+        )
+        self._thread = ThreadPoolExecutor(1, "clew-shard")  # shards are asked at the same time
+        self._waiting: list[Future[Reply]] = []
+
+    def send(self, request: Request) -> None:
+        self._waiting.append(self._thread.submit(self._asked, packed(request)))
+
+    def receive(self) -> Reply:
+        return self._waiting.pop(0).result()
+
+    def _asked(self, sent: bytes) -> Reply:
+        for left in reversed(range(_TRIES)):
+            try:
+                reply = self._client.post(f"{self.name}/shard", content=sent)
+            except httpx2.HTTPError as error:
+                if left:
+                    continue
+                raise StoreError(
+                    f"its server cannot be reached ({error or type(error).__name__}): check that"
+                    f" 'clew serve' runs there"
+                ) from error
+            if reply.status_code not in _AGAIN or not left:
+                break
+        if reply.status_code == httpx2.codes.OK:
+            return unpacked(reply.content)  # type: ignore[no-any-return]  # bytes have no types
+        raise _refused(reply.status_code, reply.content)
+
+    def forget(self) -> None:
+        for each in self._waiting:
+            each.cancel()
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._client.close()
+
+
+def _refused(status: int, body: bytes) -> StoreError:
+    """Return the error that a server's reply tells of."""
+    try:
+        told = json.loads(body)["error"]
+        code, message = str(told["code"]), str(told["message"])
+    except (ValueError, KeyError, TypeError):
+        return StoreError(
+            f"its server answered HTTP {status}, not as one of Clew: check the address"
+        )
+    if code == MOVED:
+        return Moved(message)
+    if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
+        return StoreError(f"{message} (a key of the scope 'admin', in {KEY_VARIABLE})")
+    return StoreError(message)

@@ -1,0 +1,104 @@
+"""What a coordinator and a shard behind a server send each other, as bytes.
+
+A value is JSON, and behind it the bytes of its arrays. Dataclasses are named, and none are made but
+those that shards exchange: to read what was sent runs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.layers.carried import Salient
+from clew.shards import exchange
+from clew.types import Apparatus, Batch, Document, Heading
+
+MEDIA_TYPE = "application/vnd.clew.shard"
+MOVED = "shard_moved"  # the code of the refusal where a shard was written to meanwhile
+_KINDS: Mapping[str, type] = {
+    kind.__name__: kind
+    for kind in (*vars(exchange).values(), Salient, Batch, Document, Heading, Apparatus)
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+_KIND, _ARRAY, _TUPLE, _MAPPING = "kind", "array", "tuple", "mapping"  # of an object of JSON
+_HEAD = 8  # bytes that say how long the JSON is
+_ALIGNED = 8  # arrays begin at multiples of so many bytes
+_NUMBERS = frozenset("biuf")  # kinds of types that an array may have
+_SHOWN = 200  # characters of a reason
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+
+
+def packed(value: object) -> bytes:
+    """Return a value that shards exchange as bytes."""
+    arrays = bytearray()
+    head = json.dumps(_plain(value, arrays), separators=(",", ":")).encode()
+    head += b" " * (-len(head) % _ALIGNED)
+    return b"".join([len(head).to_bytes(_HEAD, "little"), head, arrays])
+
+
+def _plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a field has
+    """Return a value as JSON has it; the bytes of its arrays go behind the others."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        found = {_ARRAY: [value.dtype.str, list(value.shape), len(arrays)]}
+        arrays += value.tobytes()
+        arrays += b"\0" * (-len(arrays) % _ALIGNED)
+        return found
+    if isinstance(value, Mapping):
+        return {_MAPPING: {key: _plain(each, arrays) for key, each in value.items()}}
+    if isinstance(value, tuple | list):
+        several = [_plain(each, arrays) for each in value]
+        return {_TUPLE: several} if isinstance(value, tuple) else several
+    own = {each.name: _plain(getattr(value, each.name), arrays) for each in fields(value)}
+    return {_KIND: type(value).__name__, **own}
+
+
+def unpacked(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchange`
+    """Return the value that bytes are. Raises InputError where they are none."""
+    try:
+        end = _HEAD + int.from_bytes(sent[:_HEAD], "little")
+        return _value(json.loads(sent[_HEAD:end]), memoryview(sent)[end:])
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise InputError(
+            f"what was sent is not what shards of this version of Clew send ({error!r:.{_SHOWN}}):"
+            f" check that both sides have one version"
+        ) from error
+
+
+def _value(plain: Any, arrays: memoryview) -> Any:  # noqa: ANN401
+    """Return the value that stands in JSON."""
+    if isinstance(plain, list):
+        return [_value(each, arrays) for each in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if _KIND in plain:
+        named = {name: _value(each, arrays) for name, each in plain.items() if name != _KIND}
+        return _KINDS[plain[_KIND]](**named)
+    [(stands_for, inner)] = plain.items()
+    if stands_for == _TUPLE:
+        return tuple(_value(each, arrays) for each in inner)
+    if stands_for == _MAPPING:
+        return {name: _value(each, arrays) for name, each in inner.items()}
+    if stands_for != _ARRAY:
+        raise ValueError(f"an object {stands_for!r}")
+    written, shape, place = inner
+    kind = np.dtype(written)
+    if kind.kind not in _NUMBERS or min(shape, default=0) < 0:
+        raise ValueError(f"an array of {written!r} and the shape {shape!r}")
+    return np.frombuffer(arrays, kind, prod(shape), place).reshape(shape)

@@ -1,0 +1,198 @@
+"""Shards behind servers: indexes of real servers on loopback, asked as one."""
+
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew import errors, methods, testing
+from clew.index import Settings
+from clew.server import ServerSettings
+from clew.shards import Neighbourhood, open_shards, shard_of, split, wire
+from clew.shards.exchange import Describe, Take
+from clew.testing.small import QUESTIONS
+from tests.index.build import MODELS, scratch
+from tests.server.conftest import Home
+from tests.shards.test_shards import told
+
+ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
+WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
+
+
+@pytest.fixture(scope="module")
+def place():
+    """An index, the same in three shards, and a server for the first and one for the others."""
+    with scratch() as found:
+        settings = Settings(unit_bits=8, token_bits=8)
+        with clew.open(found / "whole", models=MODELS, settings=settings) as whole:
+            whole.add(testing.small_documents(), triples="cooccurrence")
+        split(found / "whole", found / "parts", 3)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def homes(place):
+    shards = [place / "parts" / f"shard-{number:04d}" for number in range(3)]
+    return [
+        Home(ServerSettings(home=place / "one", indexes={"a": shards[0]})),
+        Home(ServerSettings(home=place / "two", indexes={"b": shards[1], "c": shards[2]})),
+    ]
+
+
+@pytest.fixture(scope="module")
+def served(homes):
+    """The addresses of the three shards."""
+    with ExitStack() as stack:
+        one, two = (stack.enter_context(home.serving()) for home in homes)
+        yield [f"{at}/api/v1/indexes/{name}" for at, name in ((one, "a"), (two, "b"), (two, "c"))]
+
+
+@pytest.mark.parametrize("name", WITHOUT_LLM)
+def test_shards_behind_servers_reply_as_those_here(place, served, name):
+    """Every method gives the same evidence, and an index of all documents gives it, too."""
+    with (
+        open_shards(served, models=MODELS, size=ALL_OF_IT) as there,
+        clew.open(place / "whole", models=MODELS) as whole,
+    ):
+        for question in QUESTIONS[:3]:
+            assert told(there.search(question, method=name)) == told(
+                whole.search(question, method=name)
+            )
+
+
+def test_some_are_here_and_some_behind_servers(place, served):
+    """A folder of shards may name both; what is gathered is the same, also by a filter."""
+    home = place / "mixed"
+    home.mkdir()
+    local = place / "parts" / "shard-0000"
+    names = ", ".join(f'"{each}"' for each in (local, *served[1:]))
+    (home / "shards.json").write_text(f'{{"shards": [{names}]}}', encoding="utf-8")
+    with (
+        open_shards(home, models=MODELS) as mixed,
+        open_shards(place / "parts", models=MODELS) as here,
+    ):
+        assert len(mixed) == 12
+        for where in (None, "title != 'Comet'"):
+            found, same = (each.search(QUESTIONS[0], where=where) for each in (mixed, here))
+            assert told(found) == told(same)
+        with pytest.raises(errors.InputError, match="is behind a server, which alone writes to it"):
+            mixed.add(testing.small_documents())
+        with pytest.raises(errors.InputError, match="no document fulfils the filter"):
+            mixed.search("Who?", where="title = 'nothing'")
+
+
+def test_what_is_written_by_a_server_is_seen(place):
+    """A question begins again where a shard was written to since it was asked last."""
+    copies = split(place / "whole", place / "own", 2)
+    home = Home(ServerSettings(home=place / "three", indexes={"a": copies[0], "b": copies[1]}))
+    new = clew.Document(id="tovar", title="Tovar", text="Tovar Quill painted the Comet blue.")
+    with home.serving() as at:
+        addresses = [f"{at}/api/v1/indexes/{name}" for name in "ab"]
+        with open_shards(addresses, models=MODELS) as shards:
+            assert shards.search("Who painted the Comet blue?").hits[0].document_id != "tovar"
+            with clew.open(copies[shard_of("tovar", 2)], models=MODELS) as part:
+                part.add([new])
+            assert shards.search("Who painted the Comet blue?").hits[0].document_id == "tovar"
+
+
+def test_only_an_admin_who_sees_all_may_ask_a_shard(place):
+    """A key of another scope, a bound one and none are refused; the sentence says what helps."""
+    home = Home(ServerSettings(home=place / "four", indexes={"a": place / "whole"}))
+    admin, reader = (home.key(scope, scope=scope) for scope in ("admin", "read"))
+    bound = home.key("bound", where="title = 'Comet'")
+    with home.serving() as at:
+        address = [f"{at}/api/v1/indexes/a"]
+        for header in (reader, bound):
+            key = header["Authorization"].removeprefix("Bearer ")
+            with (
+                open_shards(address, models=MODELS, key=key) as shards,
+                pytest.raises(errors.StoreError, match="a key of the scope 'admin', in CLEW_KEY"),
+            ):
+                shards.search("Who built the Comet?")
+        with (
+            open_shards(address, models=MODELS, key="") as shards,
+            pytest.raises(errors.StoreError, match="a key of the scope 'admin', in CLEW_KEY"),
+        ):
+            shards.search("Who built the Comet?")
+        key = admin["Authorization"].removeprefix("Bearer ")
+        with open_shards(address, models=MODELS, key=key) as shards:
+            assert shards.search("Who built the Comet?").hits
+
+
+def test_a_server_that_is_gone_is_named(place, homes):
+    """Nothing is found without it; it is there again for the next question."""
+    with homes[0].serving() as at:
+        shards = open_shards([f"{at}/api/v1/indexes/a"], models=MODELS)
+        assert shards.search(QUESTIONS[0]).hits
+    with shards, pytest.raises(errors.StoreError, match=r"the shard http.*/a did not reply: its"):
+        shards.search(QUESTIONS[0])
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://localhost:1/polar", "https:///indexes/a", "http://u:p@host/api/v1/indexes/a"],
+)
+def test_an_address_that_names_no_index_is_refused(address):
+    """The message says how one looks."""
+    with pytest.raises(errors.InputError, match="a shard behind a server is https://HOST"):
+        open_shards([address], models=MODELS)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"{}",
+        wire.packed({"a": 1}),
+        wire.packed(Take(generation=0, where="", chunks=np.zeros(1, dtype=np.int64))),
+        wire.packed(Describe()).replace(b"Describe", b"Exchange"),
+        wire.packed(np.zeros(2)).replace(b"<f8", b"|O8"),
+        wire.packed(np.zeros(2)).replace(b"[2]", b"[9]"),
+        b"\xff" * 40,
+    ],
+)
+def test_bytes_that_are_no_request_are_refused(home, sent):
+    """They are an error of whoever sent them, and run nothing."""
+    with home.client() as client:
+        reply = client.post("/api/v1/indexes/small/shard", content=sent)
+    assert reply.status_code in {400, 409}
+    assert reply.json()["error"]["code"] in {"invalid_input", "shard_moved"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.lists(inner).map(tuple),
+    max_leaves=12,
+)
+
+
+@given(
+    text=st.text(),
+    metadata=st.dictionaries(st.text(), VALUES),
+    numbers=st.lists(st.integers(0, 2**64 - 1)),
+)
+def test_values_come_as_they_went(text, metadata, numbers):
+    """Documents, mappings and arrays are the same behind the wire, whatever their texts are."""
+    document = clew.Document(id="a", text=text, metadata=metadata)
+    arrays = {"x": np.array(numbers, dtype=np.uint64), "y": np.zeros((2, 0, 3), dtype=np.float32)}
+    for value in (document, metadata, [document, text], arrays):
+        assert same(wire.unpacked(wire.packed(value)), value)
+
+
+def same(one, other):
+    """Say whether two values are of the same types and have the same."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and bool((one == other).all())
+    if is_dataclass(one):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(v, other[k]) for k, v in one.items())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
