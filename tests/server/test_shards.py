@@ -15,6 +15,7 @@ from clew.server import ServerSettings
 from clew.shards import Neighbourhood, open_shards, shard_of, split, wire
 from clew.shards.exchange import Describe, Take
 from clew.testing.small import QUESTIONS
+from clew.types import Apparatus, Heading
 from tests.index.build import MODELS, scratch
 from tests.server.conftest import Home
 from tests.shards.test_shards import told
@@ -177,7 +178,14 @@ VALUES = st.recursive(
 )
 def test_values_come_as_they_went(text, metadata, numbers):
     """Documents, mappings and arrays are the same behind the wire, whatever their texts are."""
-    document = clew.Document(id="a", text=text, metadata=metadata)
+    document = clew.Document(
+        id="a",
+        text=text,
+        metadata=metadata,
+        headings=(Heading(0, 1, text),),
+        pages=(0, 3),
+        apparatus=(Apparatus(0, 2, "contents"),),
+    )
     arrays = {"x": np.array(numbers, dtype=np.uint64), "y": np.zeros((2, 0, 3), dtype=np.float32)}
     for value in (document, metadata, [document, text], arrays):
         assert same(wire.unpacked(wire.packed(value)), value)

@@ -26,7 +26,8 @@ _KINDS: Mapping[str, type] = {
     for kind in (*vars(exchange).values(), Salient, Batch, Document, Heading, Apparatus)
     if isinstance(kind, type) and is_dataclass(kind)
 }
-_KIND, _ARRAY, _TUPLE, _MAPPING = "kind", "array", "tuple", "mapping"  # of an object of JSON
+# An object of JSON has one of these alone, and what it stands for.
+_KIND, _ARRAY, _TUPLE, _MAPPING = "kind", "array", "tuple", "mapping"
 _HEAD = 8  # bytes that say how long the JSON is
 _ALIGNED = 8  # arrays begin at multiples of so many bytes
 _NUMBERS = frozenset("biuf")  # kinds of types that an array may have
@@ -59,7 +60,7 @@ def _plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a 
         several = [_plain(each, arrays) for each in value]
         return {_TUPLE: several} if isinstance(value, tuple) else several
     own = {each.name: _plain(getattr(value, each.name), arrays) for each in fields(value)}
-    return {_KIND: type(value).__name__, **own}
+    return {_KIND: [type(value).__name__, own]}
 
 
 def unpacked(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchange`
@@ -87,10 +88,10 @@ def _value(plain: Any, arrays: memoryview) -> Any:  # noqa: ANN401
         return [_value(each, arrays) for each in plain]
     if not isinstance(plain, dict):
         return plain
-    if _KIND in plain:
-        named = {name: _value(each, arrays) for name, each in plain.items() if name != _KIND}
-        return _KINDS[plain[_KIND]](**named)
     [(stands_for, inner)] = plain.items()
+    if stands_for == _KIND:
+        kind, own = inner
+        return _KINDS[kind](**{name: _value(each, arrays) for name, each in own.items()})
     if stands_for == _TUPLE:
         return tuple(_value(each, arrays) for each in inner)
     if stands_for == _MAPPING:
@@ -98,7 +99,7 @@ def _value(plain: Any, arrays: memoryview) -> Any:  # noqa: ANN401
     if stands_for != _ARRAY:
         raise ValueError(f"an object {stands_for!r}")
     written, shape, place = inner
-    kind = np.dtype(written)
-    if kind.kind not in _NUMBERS or min(shape, default=0) < 0:
+    numbers = np.dtype(written)
+    if numbers.kind not in _NUMBERS or min(shape, default=0) < 0:
         raise ValueError(f"an array of {written!r} and the shape {shape!r}")
-    return np.frombuffer(arrays, kind, prod(shape), place).reshape(shape)
+    return np.frombuffer(arrays, numbers, prod(shape), place).reshape(shape)
