@@ -45,6 +45,7 @@ test: lint types ## check style, types and architecture, and run the tests
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
+	@$(DEV)/bin/pytest -m "hypothesis and not slow" --hypothesis-profile thorough --numprocesses auto
 
 test-adapters: $(ADAPTERS) ## run the tests of the packages for other frameworks, each in its own environment
 

@@ -118,7 +118,7 @@ DRIVER = """
 import sys
 import clew, clew.index
 clew.index.BATCH_CHARACTERS = 2_000
-documents = [clew.Document(id=f"{i}", text=f"Ada Quist came to {i}. " * 40) for i in range(60)]
+documents = [clew.Document(id=f"{i}", text=f"Ada Quist came to {i}. " * 40) for i in range(40)]
 with clew.open(sys.argv[1]) as index:
     index.add(documents, workers=sys.argv[2], on_progress=lambda n: print(n, flush=True))
 """
