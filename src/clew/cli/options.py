@@ -90,11 +90,9 @@ def open_any(
 
     if not sharded.is_home(folder):
         return opener(folder, specs=specs, settings=settings, prices=prices, store=store)
-    from clew.shards import open_shards
+    from clew.shards import open_any as opened
 
-    if store:
-        raise InputError(f"the shards of {folder} are kept where they are: leave --store out")
-    return open_shards(folder, specs=specs, settings=settings, prices=prices)
+    return opened(folder, specs=specs, settings=settings, prices=prices, store=store)
 
 
 def each_of(opened: Index | Shards) -> Iterator[Index]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
-from clew.api import open_index
 from clew.errors import ClewError
 from clew.server import dify, health, mcp, open_webui, openai, page
 from clew.server import hub as hubs
@@ -20,13 +19,14 @@ from clew.server.errors import Refusal, refusal_of
 from clew.server.guard import Guard, get_path, protect
 from clew.server.rest import ENDPOINTS, PREFIX
 from clew.server.watch import ID_HEADER, Watch
+from clew.shards import open_any
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from clew.api import Index
+    from clew.server.indexes import Opener
     from clew.server.settings import ServerSettings
 
 
@@ -36,7 +36,7 @@ _ROUTING = {
 }
 
 
-def application(settings: ServerSettings, opener: Callable[..., Index] = open_index) -> Starlette:
+def application(settings: ServerSettings, opener: Opener = open_any) -> Starlette:
     """Return the ASGI application of a server; its lifespan opens and closes what it needs.
 
     `opener` opens indexes, as `clew.open` does.

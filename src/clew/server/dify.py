@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from clew.display import plain
 from clew.errors import InputError
-from clew.filters import Filter, field, match
+from clew.filters import Filter, field
 from clew.server.across import at_least, relevances, split_method
 from clew.server.addresses import base_of, document_address
 from clew.server.endpoints import Call, door, sent
@@ -85,7 +85,7 @@ async def retrieve(call: Call) -> Response:
 def _records(
     index: ScopedIndex, method: str | None, body: RetrievalBody, wanted: Filter | None, base: str
 ) -> list[dict[str, Any]]:
-    if wanted is not None and not len(match.rows(index.snapshot(), wanted)):
+    if wanted is not None and not index.fulfil(wanted):
         return []
     most = min(body.retrieval_setting.top_k, _MOST)
     found = index.search(

@@ -23,7 +23,9 @@ from clew.server import noted
 from clew.server.callers import Caller
 from clew.server.errors import Refusal, not_found, refusal_of, too_large
 from clew.server.scoped import ScopedIndex
+from clew.server.scoped_shards import ScopedShards
 from clew.server.views import Listed
+from clew.shards import Shards
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -75,6 +77,8 @@ class Seat:
         if budget is None:
             budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
         writer = partial(self.hub.indexes.writer, name)
+        if isinstance(opened, Shards):
+            return ScopedShards(name, opened, self.caller, budget, writer)
         return ScopedIndex(name, opened, self.caller, budget, writer)
 
     def refusal(self, error: ClewError) -> Refusal:

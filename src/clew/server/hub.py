@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.to_thread import run_sync
 
-from clew.api import open_index
 from clew.server.alive import Alive
 from clew.server.audit import Audit
 from clew.server.books import Books
@@ -21,11 +20,12 @@ from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
 from clew.server.measures import Measures
 from clew.server.spending import KeySpending
+from clew.shards import open_any
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from clew.api import Index
+    from clew.server.indexes import Opener
     from clew.server.settings import ServerSettings
 
 
@@ -49,9 +49,7 @@ class Hub:
 
 
 @asynccontextmanager
-async def opened(
-    settings: ServerSettings, opener: Callable[..., Index] = open_index
-) -> AsyncIterator[Hub]:
+async def opened(settings: ServerSettings, opener: Opener = open_any) -> AsyncIterator[Hub]:
     """Open what a server needs, and close it when the block ends."""
     books = Books(settings.home)
     alive = Alive(settings.home)

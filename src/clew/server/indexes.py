@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.api import open_index
+from clew.api import Index
 from clew.errors import InputError, NotAnIndex, StoreUnavailable
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.queue import JobQueue
+from clew.server.scoped_shards import in_shards
 from clew.server.settings import check_name
+from clew.shards import Shards, open_any
 from clew.store import opening, sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from clew.api import Index
     from clew.index import Settings
     from clew.loading import Specs
     from clew.server.books import Books
     from clew.server.settings import ServerSettings
 
 
+Opener = Callable[..., Index | Shards]
+
+
 class Indexes:
     """Opened indexes by name; any number of threads may use them."""
 
     def __init__(
-        self, settings: ServerSettings, books: Books, opener: Callable[..., Index] = open_index
+        self,
+        settings: ServerSettings,
+        books: Books,
+        opener: Opener = open_any,
     ) -> None:
         self._opener = opener
         self._settings = settings
         self._books = books
-        self._open: dict[str, Index] = {}
+        self._open: dict[str, Index | Shards] = {}
         self._known: dict[str, Path] = dict(settings.indexes)
         self._lock = threading.Lock()
 
@@ -53,6 +61,8 @@ class Indexes:
 
     def generation(self, name: str) -> int:
         """Return the newest generation of an index. Raises StoreError where it cannot be read."""
+        if sharded.is_home(self.folder(name)):
+            return self.get(name).generation
         store = opening.open_store(self.folder(name))
         try:
             return store.generation
@@ -66,7 +76,7 @@ class Indexes:
             raise not_found(f"there is no index {name!r:.80} here")
         return found
 
-    def get(self, name: str) -> Index:
+    def get(self, name: str) -> Index | Shards:
         """Return an index, opened. Raises a refusal, 404, where there is none."""
         with self._lock:
             if name in self._open and name not in self.folders():
@@ -75,7 +85,7 @@ class Indexes:
             found = self._open.get(name)
             if found is None or found.folder != folder:
                 found = self._open[name] = self._opened(folder)
-                if opening.address_of(folder) is not None:
+                if isinstance(found, Index) and opening.address_of(folder) is not None:
                     found.follow()
             return found
 
@@ -86,15 +96,17 @@ class Indexes:
         The index that questions read never writes: it would hold that lock as long as it is open.
         """
         with self._opened(self.folder(name)) as index:
+            if isinstance(index, Shards):
+                raise in_shards(name)
             yield index
         with self._lock:
             read = self._open.get(name)
-        if read is not None and read.is_open:
+        if isinstance(read, Index) and read.is_open:
             read.catch_up()  # whoever wrote reads what it wrote
 
     def _opened(
         self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
-    ) -> Index:
+    ) -> Index | Shards:
         return self._opener(
             folder,
             specs=specs or self._settings.specs,
@@ -185,12 +197,15 @@ class Indexes:
         """Return the folder of the files that were uploaded into an index."""
         return self._settings.home.resolve() / "files" / check_name(name)
 
+    def check_one(self, name: str) -> None:
+        """Raise a refusal, 501, for an index in shards, which no job can write to."""
+        if sharded.is_home(self.folder(name)):
+            raise in_shards(name)
+
     def check(self) -> None:
         """Raise NotAnIndex for a folder that was named and holds no index."""
         for name, folder in self._settings.indexes.items():
-            if sharded.is_home(folder):
-                raise NotAnIndex(sharded.why_not_one(folder))
-            if not opening.exists(folder):
+            if not (opening.exists(folder) or sharded.is_home(folder)):
                 raise NotAnIndex(
                     f"{folder} holds no index to serve as {name!r}: make it with 'clew index'"
                 )

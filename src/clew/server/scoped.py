@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
     from clew.models.ledger import Cost
     from clew.server.callers import Caller
+    from clew.shards import Shards
     from clew.types import Answer, Document, Evidence, Snapshot
 
-_SOURCE = "source"
+SOURCE = "source"
 _MOST_DIGITS = 15
 
 
@@ -64,6 +65,11 @@ class ScopedIndex:
                 _catch_up(self.opened, request.least)
             request.read = None if self.is_bound else self.opened  # it tells of others' documents
         return self.opened
+
+    @property
+    def asked(self) -> Index | Shards:
+        """What questions are asked of: the index."""
+        return self.index
 
     def check(self, scope: str) -> None:
         """Raise a refusal where the caller lacks a scope."""
@@ -100,7 +106,7 @@ class ScopedIndex:
         if wanted is None:
             return None
         wanted = match.settled(self.snapshot(), wanted)
-        if _SOURCE in match.fields_of(wanted) and not self.caller.may("admin"):
+        if SOURCE in match.fields_of(wanted) and not self.caller.may("admin"):
             raise InputError("a filter by source needs a key of the scope 'admin': take the id")
         return wanted
 
@@ -131,12 +137,29 @@ class ScopedIndex:
                 ) from None
             raise
 
+    def check_where(self, asked: str | None) -> None:
+        """Raise a refusal or InputError for a filter by which nothing may be asked."""
+        self.snapshot(asked)
+
+    def fulfil(self, wanted: Filter) -> bool:
+        """Say whether a document that the caller sees fulfils a filter."""
+        return bool(len(match.rows(self.snapshot(), wanted)))
+
+    def sizes(self) -> tuple[int, int]:
+        """Return how many documents the caller sees, and how many chunks."""
+        seen = self.snapshot()
+        return len(seen.document_layer), len(seen.layer("chunk"))
+
+    def text_of(self, document_id: str) -> Document | None:
+        """Return a document, None where the caller sees none of that id."""
+        return _document_in(self.holding(document_id), document_id)
+
     # -- questions ----------------------------------------------------------------------------
 
     def search(self, query: str, *, where: str | None = None, **given: Any) -> Evidence:  # noqa: ANN401 -- as `Index.search` takes them
         """Do as `Index.search` does."""
         with self._asked("search") as asked, self._steady():
-            found = self.index.search(query, where=self.where(where), budget=self.budget, **given)
+            found = self.asked.search(query, where=self.where(where), budget=self.budget, **given)
             asked.method = found.method
         return self._own(found, where)
 
@@ -155,7 +178,7 @@ class ScopedIndex:
                 on_evidence(self._own(found, where))
 
         with self._asked("ask") as asked, self._steady():
-            found = self.index.ask(
+            found = self.asked.ask(
                 question,
                 where=self.where(where),
                 budget=self.budget,
@@ -221,9 +244,13 @@ class ScopedIndex:
         lines = views.document_lines(seen, chosen[offset : offset + limit])
         return views.Listed(items=lines, total=len(chosen))
 
+    def holding(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
+        """Return the snapshot in which a document is, if the caller sees it."""
+        return self.snapshot()
+
     def document(self, document_id: str) -> views.DocumentView:
         """Return a document. Raises a refusal, 404, where there is none."""
-        found = views.document(self.snapshot(), document_id)
+        found = views.document(self.holding(document_id), document_id)
         return found if self.caller.may("admin") else replace(found, source=found.id)
 
     def row(self, name: str) -> dict[str, Any]:
@@ -232,8 +259,8 @@ class ScopedIndex:
             found = describe_row(self.snapshot(), name)
         except InputError:
             raise not_found(f"this index has nothing called {name!r:.200}") from None
-        if _SOURCE in found and not self.caller.may("admin"):
-            found[_SOURCE] = found.get("document", found["id"])
+        if SOURCE in found and not self.caller.may("admin"):
+            found[SOURCE] = found.get("document", found["id"])
         return found
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
@@ -342,6 +369,11 @@ class ScopedIndex:
         """Return what every write cost, the oldest first."""
         self.check_whole("costs are")
         return self.index.costs()
+
+
+def _document_in(seen: Snapshot, document_id: str) -> Document | None:
+    [row] = seen.document_layer.rows([document_id])
+    return None if row < 0 else seen.documents([row])[0]
 
 
 def _without_source(found: Any) -> Any:  # noqa: ANN401 -- a hit, a passage or a citation

@@ -7,7 +7,7 @@ comes out, `writing` how documents come to their shards, and `index` what users 
 
 from clew.readers.part import shard_of
 from clew.shards.exchange import Neighbourhood
-from clew.shards.index import Shards, open_shards
+from clew.shards.index import Shards, open_any, open_shards
 from clew.shards.split import create, split
 
-__all__ = ["Neighbourhood", "Shards", "create", "open_shards", "shard_of", "split"]
+__all__ = ["Neighbourhood", "Shards", "create", "open_any", "open_shards", "shard_of", "split"]

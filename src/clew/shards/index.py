@@ -56,10 +56,11 @@ if TYPE_CHECKING:
     from clew.shards.gather import Gathered
     from clew.shards.links import Shard
     from clew.text.pieces import OnPiece
-    from clew.types import Answer, Evidence, Exchange, Scalar
+    from clew.types import Answer, Evidence, Exchange, Scalar, Snapshot
 
 Place = Path | str  # a folder, or the address of an index of a server
 _TRIES = 5  # of a question while shards are written to
+_TOO_FAST = "the shards are written to faster than they can be asked: ask again"
 _MOST_FILTERED = 8  # filters whose numbers stay in memory
 
 
@@ -122,13 +123,18 @@ class Shards(Closing):
     def _known(self) -> tuple[ShardDescription, ...]:
         """Return what the shards are, in the generation that they had when they were last asked."""
         with self._lock:
-            if not self._described:
-                requests = [(number, Describe()) for number in range(len(self._shards))]
-                found = ask_all(self._shards, requests)
-                described = tuple(each for each in found if isinstance(each, ShardDescription))
-                _check_alike(described, self._shards)
-                self._described = described
-            return self._described
+            return self._described or self._newest()
+
+    def _newest(self) -> tuple[ShardDescription, ...]:
+        """Return what the shards are now; where one was written to, all is counted anew."""
+        with self._lock:
+            requests = [(number, Describe()) for number in range(len(self._shards))]
+            found = ask_all(self._shards, requests)
+            described = tuple(each for each in found if isinstance(each, ShardDescription))
+            _check_alike(described, self._shards)
+            if described != self._described:
+                self._described, self._together = described, Once(_MOST_FILTERED)
+            return described
 
     def _as_one(self, where: str) -> Together:
         """Return all shards as one index, of the documents that fulfil a filter."""
@@ -159,6 +165,50 @@ class Shards(Closing):
             aliases=aliases,
             where=where,
         )
+
+    @property
+    def recipe(self) -> Mapping[str, Scalar]:
+        """How the shards were built, which is one way for all."""
+        return self._known()[0].recipe
+
+    @property
+    def generation(self) -> int:
+        """The sum of the newest generations of all shards: it grows with every write."""
+        return sum(each.generation for each in self._newest())
+
+    @checked
+    def sizes(self, where: str | Filter | None = None) -> tuple[int, int]:
+        """Return how many documents there are, and how many chunks of those that a filter names.
+
+        Raises InputError for a filter, as `Index.snapshot`.
+        """
+        chosen = as_filter(where)
+        for _ in range(_TRIES):
+            with suppress(Moved), self._lock:
+                n_documents = sum(each.n_documents for each in self._newest())
+                if not n_documents and chosen is None:
+                    return 0, 0
+                one = self._as_one("" if chosen is None else str(chosen))
+                return n_documents, one.whole.n_chunks
+        raise StoreError(_TOO_FAST)
+
+    def holding(self, document_id: str) -> Snapshot | None:
+        """Return the snapshot of the shard that has a document, None where none has it.
+
+        Raises InputError where it may be in a shard that is behind a server or in another process.
+        """
+        elsewhere = ""
+        with self._lock:
+            for shard in self._shards:
+                if not isinstance(shard, LocalShard):
+                    elsewhere = shard.name
+                elif (snapshot := shard.snapshot()).layer("document").rows([document_id]) != [-1]:
+                    return snapshot
+        if elsewhere:
+            raise InputError(
+                f"the document {document_id!r:.80} may be in the shard {elsewhere}: ask that one"
+            )
+        return None
 
     def refresh(self) -> None:
         """Look at the newest generation of every shard from the next question on."""
@@ -194,7 +244,7 @@ class Shards(Closing):
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
                     return gather(question, models, one, ask, size, salient=salient)
                 self.refresh()
-        raise StoreError("the shards are written to faster than they can be asked: ask again")
+        raise StoreError(_TOO_FAST)
 
     # -- read -------------------------------------------------------------------------------------
 
@@ -364,6 +414,25 @@ def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> 
                     f"the shard {shard.name} was built with {name} {each.recipe.get(name)!r}, and"
                     f" {shards[0].name} with {known[0].recipe.get(name)!r}: index one of them anew"
                 )
+
+
+def open_any(
+    folder: str | Path,
+    *,
+    models: Models | None = None,
+    specs: loading.Specs | None = None,
+    settings: Settings | None = None,
+    prices: Mapping[str, Price] | None = None,
+    store: str = "",
+) -> Index | Shards:
+    """Return the index in a folder, or all the shards that it names. Raises InputError."""
+    if not sharded.is_home(Path(folder)):
+        return open_index(
+            folder, models=models, specs=specs, settings=settings, prices=prices, store=store
+        )
+    if store:
+        raise InputError(f"the shards of {folder} are kept where they are: leave the store out")
+    return open_shards(folder, models=models, specs=specs, settings=settings, prices=prices)
 
 
 @checked

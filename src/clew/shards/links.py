@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from clew.api import Index
     from clew.shards.exchange import Reply, Request
+    from clew.types import Snapshot
 
 
 class Shard(Protocol):
@@ -56,6 +57,10 @@ class LocalShard:
     @property
     def name(self) -> str:
         return self._index.shown
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest generation of the shard."""
+        return self._index.snapshot()
 
     def send(self, request: Request) -> None:
         self._waiting.append(request)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
-from clew.api import open_index
 from clew.server import hub as hubs
 from clew.server.callers import Caller
 from clew.server.endpoints import Seat
 from clew.server.mcp.protocol import over_stdio
 from clew.server.mcp.tools import Place
 from clew.server.settings import ServerSettings
+from clew.shards import open_any
 
 if TYPE_CHECKING:
-    from clew.api import Index
     from clew.loading import Specs
     from clew.models.budget import Budget
     from clew.models.prices import Price
+    from clew.server.indexes import Opener
 
 
 def serve(
@@ -30,7 +30,7 @@ def serve(
     specs: Specs,
     prices: Mapping[str, Price],
     budget: Budget | None,
-    opener: Callable[..., Index] = open_index,
+    opener: Opener = open_any,
 ) -> None:
     """Serve by standard input and output until the input ends. Raises NotAnIndex.
 

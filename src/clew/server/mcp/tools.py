@@ -175,7 +175,7 @@ def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
 
     A document may have an id that looks like a range of another one: then it is that document.
     """
-    found = _found(scoped, name)
+    found = scoped.text_of(name)
     if found is not None:
         return found, 0, len(found.text)
     ranged = _RANGE.fullmatch(name)
@@ -188,14 +188,8 @@ def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
     return document, start, end
 
 
-def _found(scoped: ScopedIndex, name: str) -> Document | None:
-    seen = scoped.snapshot()
-    [row] = seen.document_layer.rows([name])
-    return None if row < 0 else seen.documents([row])[0]
-
-
 def _document(scoped: ScopedIndex, name: str) -> Document:
-    found = _found(scoped, name)
+    found = scoped.text_of(name)
     if found is None:
         raise not_found(f"there is no document {name!r:.200} here")
     return found
@@ -380,16 +374,9 @@ class HeldIndexes(_Reply):
 def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     """Return the indexes in which something may be seen."""
     found = across.with_documents(place.seat, place.names())
-    seen = [(each.name, each.snapshot()) for each in found]
+    seen = [(each.name, *each.sizes()) for each in found]
     return HeldIndexes(
-        indexes=[
-            HeldIndex(
-                name=name,
-                documents=len(snapshot.document_layer),
-                chunks=len(snapshot.layer("chunk")),
-            )
-            for name, snapshot in seen
-        ]
+        indexes=[HeldIndex(name=name, documents=n, chunks=chunks) for name, n, chunks in seen]
     )
 
 

@@ -145,7 +145,7 @@ async def ask(call: Call) -> Answer | StreamingResponse:
     index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
     given = body.given()
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
-        await call.run(index.snapshot, body.where)  # what is refused has a status of its own
+        await call.run(index.check_where, body.where)  # what is refused has a status of its own
         events = _events(call, index, body, given)
         return StreamingResponse(events, media_type="text/event-stream")
     if body.graph:

@@ -68,14 +68,10 @@ def _line(call: Call, index: ScopedIndex) -> IndexLine:
         problem="",
     )
     try:
-        snapshot = index.snapshot()
+        n_documents, n_chunks = index.sizes()
     except (StoreError, Refusal) as error:
         return replace(line, problem=str(call.refusal(error)))
-    return replace(
-        line,
-        n_documents=len(snapshot.layer("document")),
-        n_chunks=len(snapshot.layer("chunk")),
-    )
+    return replace(line, n_documents=n_documents, n_chunks=n_chunks)
 
 
 async def make(call: Call) -> IndexView:

@@ -75,6 +75,7 @@ async def submitted(
 
     def put_in() -> Job:
         hub = call.hub
+        hub.indexes.check_one(name)
         has_llm = hub.settings.specs.llm is not None
         check(options, hub.indexes.folder(name), has_llm=has_llm)
         plain = options.model_dump(mode="json", exclude_unset=True, exclude={"questions"})

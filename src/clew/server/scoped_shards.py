@@ -1,0 +1,102 @@
+"""An index in shards as one caller sees it: it is searched and asked as one.
+
+What looks at a whole index, or writes to it, is done on one of the shards instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from clew.errors import InputError
+from clew.filters import as_filter
+from clew.filters.match import fields_of
+from clew.server.errors import Refusal
+from clew.server.scoped import SOURCE, ScopedIndex
+from clew.server.views import IndexView, no_document
+
+if TYPE_CHECKING:
+    from clew.filters import Filter
+    from clew.shards import Shards
+    from clew.types import Snapshot
+
+
+def in_shards(name: str) -> Refusal:
+    """Return the refusal for what an index in shards does not do."""
+    return Refusal(
+        HTTPStatus.NOT_IMPLEMENTED,
+        "in_shards",
+        f"the index {name!r} is in shards, which are searched and asked as one: serve one of them"
+        f" for anything else",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedShards(ScopedIndex):
+    """Shards, one caller, one request. A key that is bound to a filter cannot ask them."""
+
+    opened: Any  # the shards
+
+    @property
+    def index(self) -> NoReturn:
+        raise in_shards(self.name)
+
+    @property
+    def asked(self) -> Shards:
+        """What questions are asked of: all shards."""
+        shards: Shards = self.opened
+        return shards
+
+    def snapshot(self, asked: str | Filter | None = None) -> NoReturn:  # noqa: ARG002
+        """Raise a refusal: there is no snapshot of all shards."""
+        raise in_shards(self.name)
+
+    def where(self, asked: str | Filter | None = None) -> Filter | None:
+        """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
+        if self.is_bound:
+            raise in_shards(self.name)
+        wanted = as_filter(asked)
+        named = {each.casefold() for each in fields_of(wanted)} if wanted is not None else set()
+        if SOURCE in named and not self.caller.may("admin"):
+            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+        return wanted
+
+    def check_where(self, asked: str | None) -> None:
+        """Raise a refusal or InputError for a filter by which nothing may be asked."""
+        self.asked.sizes(self.where(asked))
+
+    def fulfil(self, wanted: Filter) -> bool:
+        """Say whether a document fulfils a filter."""
+        try:
+            self.asked.sizes(self.where(wanted))
+        except InputError:
+            return False
+        return True
+
+    def sizes(self) -> tuple[int, int]:
+        """Return how many documents there are, and how many chunks."""
+        self.where()
+        return self.asked.sizes()
+
+    def holding(self, document_id: str) -> Snapshot:
+        """Return the snapshot of the shard in which a document is. Raises a refusal, 404."""
+        self.where()
+        found = self.asked.holding(document_id)
+        if found is None:
+            raise no_document(document_id)
+        return found
+
+    def describe(self) -> IndexView:
+        """Return what is known of all shards together."""
+        n_documents, n_chunks = self.sizes()
+        return IndexView(
+            name=self.name,
+            n_documents=n_documents,
+            n_chunks=n_chunks,
+            layers={},
+            links={},
+            recipe=self.asked.recipe,
+            fields=(),
+            folder=str(self.asked.folder) if self.caller.may("admin") else None,
+        )
