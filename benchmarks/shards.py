@@ -122,12 +122,13 @@ def measured(folder: Path, options: argparse.Namespace) -> None:
             times = _timed(
                 lambda q, m, s=shards: s.search(q, method=m), dataset.questions, methods, options
             )
-        median = statistics.median(sizes)
-        print(f"  {n} shards: {median:.0f} chunks gathered (median), {max(sizes)} at most")
-        print("    ms (p50):", ", ".join(f"{k} {v:.1f}" for k, v in stages.items()))
+        print(f"  {n} shards:")
         for method in methods:
             told = _compared(dataset.questions, before[method], after[method])
-            print(f"    {method:9} {told}, p50 {times[method]:6.1f} ms", flush=True)
+            n_chunks = sizes[method]
+            gathered = f"{statistics.median(n_chunks):.0f} chunks, {max(n_chunks)} at most"
+            print(f"    {method:9} {told}, {gathered}, p50 {times[method]:6.1f} ms")
+            print("     ", ", ".join(f"{k} {v:.1f}" for k, v in stages[method].items()), flush=True)
 
 
 def _whole(
@@ -148,25 +149,26 @@ def _whole(
 
 def _gathered(
     shards: clew.shards.Shards, questions: Sequence[Question], methods: Sequence[str]
-) -> tuple[dict[str, list[Found]], dict[str, float], list[int]]:
-    """Return what methods find in shards, the ms of each stage of gathering, and the sizes."""
+) -> tuple[dict[str, list[Found]], dict[str, dict[str, float]], dict[str, list[int]]]:
+    """Return what each method finds in shards, the ms of each stage of gathering, and the sizes."""
     found: dict[str, list[Found]] = {method: [] for method in methods}
-    stages: dict[str, list[float]] = defaultdict(list)
-    sizes = []
+    stages: dict[str, dict[str, list[float]]] = {m: defaultdict(list) for m in methods}
+    sizes: dict[str, list[int]] = {method: [] for method in methods}
     retrievers = {method: build_method(method, {}) for method in methods}
     for question in questions:
         models = remembered(shards.models)
-        gathered = shards.gathered(
-            question.text, models=models, retrievers=list(retrievers.values())
-        )
-        sizes.append(gathered.n_chunks)
-        for stage, seconds in gathered.seconds.items():
-            stages[stage].append(1_000 * seconds)
         for method, retriever in retrievers.items():
-            snapshot = gathered.snapshot
-            evidence = found_in(snapshot, question.text, retriever, models, Meter())
+            gathered = shards.gathered(question.text, models=models, retrievers=[retriever])
+            sizes[method].append(gathered.n_chunks)
+            for stage, seconds in gathered.seconds.items():
+                stages[method][stage].append(1_000 * seconds)
+            evidence = found_in(gathered.snapshot, question.text, retriever, models, Meter())
             found[method].append(Found.of(evidence.hits))
-    return found, {stage: statistics.median(each) for stage, each in stages.items()}, sizes
+    medians = {
+        method: {stage: statistics.median(each) for stage, each in of_method.items()}
+        for method, of_method in stages.items()
+    }
+    return found, medians, sizes
 
 
 def _timed(

@@ -207,6 +207,16 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What a method looks for around entities: the units of each that are nearest to something."""
+
+    entities: NDArray[np.int64]  # (n,) rows; one may come several times
+    directions: NDArray[np.float32]  # (n, d) what the units of each are compared with
+    units: int  # of each
+    titles: bool  # the units of documents whose title an entity is are its own, too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """What an index has of which a snapshot holds a part: numbers by the snapshot's own rows."""
 

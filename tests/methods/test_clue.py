@@ -5,10 +5,9 @@ from dataclasses import asdict, replace
 import pytest
 
 from clew.errors import InputError
-from clew.methods import clue
 from clew.methods.clue import Clue, CluePaper
 from clew.models import Reply
-from clew.steps import nearest, rankings, read_query
+from clew.steps import mentions, nearest, rankings, read_query
 from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, small_documents
 from clew.testing import models as hash_models
 from clew.types import Document
@@ -387,7 +386,7 @@ def test_of_an_entity_in_many_units_those_of_near_chunks_are_tried(monkeypatch):
         question = QUESTIONS[0]
         before = method.retrieve(question, snapshot, given)
         monkeypatch.setattr(rankings, "MANY_UNITS", 0)
-        monkeypatch.setattr(clue, "_MOST_UNITS", 0)
+        monkeypatch.setattr(mentions, "_MOST_UNITS", 0)
         assert method.retrieve(question, snapshot, given).hits == before.hits
         monkeypatch.setattr(rankings, "CANDIDATES", 2)
         asked = read_query(given, question)

@@ -3,13 +3,16 @@
 import os
 import signal
 
+import numpy as np
 import pytest
 
 import clew
-from clew import errors, index, methods, testing
+from clew import errors, index, methods, steps, testing
 from clew.api import build_method
 from clew.models.extractors.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
 from clew.shards import Neighbourhood, open_shards, shard_of, split
+from clew.shards.exchange import SharedQuestion, Towards, hashes_of
+from clew.shards.shard import replied
 from clew.testing.small import QUESTIONS
 from tests.index.build import MODELS, scratch
 
@@ -221,3 +224,56 @@ def test_a_question_that_is_interrupted_leaves_no_reply(folder, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 shards.search(QUESTIONS[1])
         assert told(shards.search(QUESTIONS[2])) == told(others.search(QUESTIONS[2]))
+
+
+def test_the_chunks_that_a_method_looks_for_come(folder):
+    """Of each entity those with the units nearest to each direction, as all units compared say."""
+    rng = np.random.default_rng(5)
+    with clew.open(folder / "whole", models=MODELS) as whole:
+        snapshot = whole.snapshot()
+        layer, n = snapshot.layer("unit"), len(snapshot.layer("entity"))
+        wanted = np.sort(hashes_of(snapshot.layer("entity").ids([*range(n), 0, 1]) + ["nobody"]))
+        directions = rng.standard_normal((len(wanted), layer.vectors.shape[1])).astype(np.float32)
+        asked = SharedQuestion(
+            generation=snapshot.generation,
+            where="",
+            vector=directions[0],
+            terms=[],
+            df=np.zeros(0, dtype=np.int64),
+            n_chunks=1,
+            mean_length=1.0,
+        )
+        for titles in (False, True):
+            request = Towards(
+                asked=asked, entities=wanted, directions=directions, most=2, titles=titles
+            )
+            reply = replied(whole, request)
+            keys = {
+                h: row for row, h in enumerate(hashes_of(snapshot.layer("entity").ids(range(n))))
+            }
+            chunk_of = snapshot.layer("unit").columns["chunk"]
+            vectors = np.stack([layer.vectors[i] for i in range(len(layer))])
+            assert set(reply.owners.tolist()) < set(range(len(wanted)))
+            for owner, hash_ in enumerate(wanted):
+                units = []
+                if hash_ in keys:
+                    mentioned = snapshot.link("unit", "entity")[:, [keys[hash_]]].nonzero()[0]
+                    titled = steps.titled_chunks(snapshot, keys[hash_])
+                    inside = np.flatnonzero(np.isin(chunk_of, titled)) if titles else []
+                    units = sorted({*mentioned.tolist(), *inside})
+                scores = vectors[units] @ directions[owner] if units else np.zeros(0)
+                best = np.sort(scores)[::-1][:2]
+                assert np.allclose(reply.worth[reply.owners == owner], best, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["clue", "clue_paper"])
+def test_a_method_that_goes_far_gathers_more(folder, name):
+    """What it looks for from a few chunks comes besides; of others nothing does."""
+    method, other = build_method(name, {}), build_method("bm25", {})
+    with open_shards(folder / "parts-3", models=MODELS, size=FEW) as shards:
+        more = [
+            shards.gathered(q, retrievers=[method]).n_chunks
+            - shards.gathered(q, retrievers=[other]).n_chunks
+            for q in QUESTIONS
+        ]
+    assert min(more) >= 0 < max(more)

@@ -19,6 +19,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
+Tried = Callable[[int, NDArray[np.float32]], None]  # an entity, and (n, d) directions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +70,22 @@ def grow_unit_sets(
     beam: Beam,
     *,
     seed_units: Sequence[int] = (),
+    tried: Tried | None = None,
 ) -> list[UnitSet]:
     """Return the kept sets of all depths [C*], shallow first, best first inside a depth.
 
     `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units,
     each an ascending tuple of rows, in one batch per depth. Sets with the same units are one,
     whatever the way to them, and go on from the union of their frontiers. Equal scores keep the
-    order of the rows. `seed_units` enter at depth one beside the units of the seeds.
+    order of the rows. `seed_units` enter at depth one beside the units of the seeds. `tried` is
+    told of each entity that is gone on from, and to what its units are compared.
     """
     residual = np.asarray(query, dtype=np.float64)
     start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
     states, kept = [start], []
     for depth in range(beam.depth):
         found: dict[tuple[int, ...], UnitSet] = {}
-        for state, via, unit in _next_units(graph, states, beam.k):
+        for state, via, unit in _next_units(graph, states, beam.k, tried):
             _add(found, _grown(graph, state, via, unit))
         for unit in seed_units if depth == 0 else ():
             _add(found, _grown(graph, start, -1, unit))
@@ -94,7 +97,7 @@ def grow_unit_sets(
 
 
 def _next_units(
-    graph: UnitGraph, states: Sequence[UnitSet], k: int
+    graph: UnitGraph, states: Sequence[UnitSet], k: int, tried: Tried | None
 ) -> Iterator[tuple[UnitSet, int, int]]:
     """Yield (state, entity, unit): each frontier entity's `k` units nearest to the residual.
 
@@ -107,6 +110,8 @@ def _next_units(
             places.setdefault(entity, []).append(place)
     near: dict[tuple[int, int], list[int]] = {}
     for entity, here in places.items():
+        if tried is not None:
+            tried(entity, directions[here])
         pool = graph.units_of(entity)
         similarity = products_of(graph.vectors, pool, directions[here].T)
         for place, scores in zip(here, similarity.T, strict=True):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from clew import steps
-from clew.algo.beam import Beam, UnitGraph, UnitSet, grow_unit_sets
+from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
-from clew.types import TURNED_LINKS, Evidence, Limits, Path, Snapshot, Step
+from clew.types import TURNED_LINKS, Evidence, Limits, Path, Reach, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,20 +71,8 @@ class Clue:
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
         near = steps.units_near(snapshot, asked)
-        graph = _graph(snapshot, near, self.title_links)
         linked, notes = self._linked(query, snapshot, models)
-        anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
-        seeds = {link.row for link in linked}
-        if self.unit_anchoring:
-            seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
-        sets = grow_unit_sets(
-            graph,
-            sorted(seeds),
-            asked.vector,
-            relevance.of_unit_sets,
-            Beam(depth=self.depth, width=self.width, k=self.k, query_updating=self.query_updating),
-            seed_units=anchored if self.unit_anchoring and self.seed_units else (),
-        )
+        sets = self._sets(snapshot, asked, relevance, linked, near)
         if not sets:
             notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, notes)
@@ -110,6 +98,51 @@ class Clue:
             notes=notes,
         )
         return as_set(snapshot, asked, found, self.chunks) if self.as_set else found
+
+    def reach(self, query: str, snapshot: Snapshot, models: Models) -> Reach:
+        """Return which units of which entities the search compares with what."""
+        asked = steps.read_query(models, query)
+        relevance = steps.Relevance(snapshot, models, asked)
+        near = steps.units_near(snapshot, asked)
+        linked, _ = self._linked(query, snapshot, models)
+        entities: list[int] = []
+        directions = [np.empty((0, len(asked.vector)), dtype=np.float32)]
+
+        def tried(entity: int, towards: NDArray[np.float32]) -> None:
+            entities.extend([entity] * len(towards))
+            directions.append(towards)
+
+        self._sets(snapshot, asked, relevance, linked, near, tried)
+        return Reach(
+            entities=np.array(entities, dtype=np.int64),
+            directions=np.concatenate(directions),
+            units=self.k + self.depth - 1,  # those of a set are not tried again
+            titles=self.title_links,
+        )
+
+    def _sets(
+        self,
+        snapshot: Snapshot,
+        asked: steps.Query,
+        relevance: steps.Relevance,
+        linked: Sequence[steps.Linked],
+        near: NDArray[np.integer] | None,
+        tried: Tried | None = None,
+    ) -> list[UnitSet]:
+        graph = _graph(snapshot, near, self.title_links)
+        anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
+        seeds = {link.row for link in linked}
+        if self.unit_anchoring:
+            seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
+        return grow_unit_sets(
+            graph,
+            sorted(seeds),
+            asked.vector,
+            relevance.of_unit_sets,
+            Beam(depth=self.depth, width=self.width, k=self.k, query_updating=self.query_updating),
+            seed_units=anchored if self.unit_anchoring and self.seed_units else (),
+            tried=tried,
+        )
 
     def _ranked(
         self, relevance: steps.Relevance, support: Mapping[int, _Support], n: int
@@ -144,11 +177,9 @@ def _graph(
 ) -> UnitGraph:
     """Return units and entities for one question, which reads what it visits, and that once.
 
-    Of an entity in more than 10,000 units only those are tried that are `near`, where these are
-    known: the units of the chunks nearest to the question, ascending.
+    `near` are the units of the chunks nearest to the question, of a large index.
     """
-    entities, units = snapshot.linked("unit", "entity"), snapshot.linked("entity", "unit")
-    layer, inside = snapshot.layer("unit"), snapshot.linked("chunk", "unit")
+    entities, layer = snapshot.linked("unit", "entity"), snapshot.layer("unit")
     chunk_of = layer.columns["chunk"]
 
     @cache
@@ -162,19 +193,9 @@ def _graph(
 
     @cache
     def units_of(entity: int) -> NDArray[np.integer]:
-        found = units.row(entity)
-        if near is not None and len(found) > _MOST_UNITS:
-            found = np.intersect1d(found, near, assume_unique=True)
-        if not title_links:
-            return found
-        titled = steps.titled_chunks(snapshot, entity)
-        within = np.unique(inside.rows(titled).indices)
-        return np.union1d(found, within[np.isin(chunk_of[within], titled)])
+        return steps.entity_units(snapshot, entity, titles=title_links, near=near)
 
     return UnitGraph(entities_of, units_of, layer.vectors)
-
-
-_MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question
 
 
 @dataclass(slots=True)

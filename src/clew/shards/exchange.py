@@ -181,6 +181,17 @@ class FoundAround:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Towards:
+    """Ask for the chunks of those units of entities that are nearest to something."""
+
+    asked: SharedQuestion
+    entities: Hashes  # (n,), ascending; one may come several times
+    directions: NDArray[np.float32]  # (n, d)
+    most: int  # units of each
+    titles: bool  # see `clew.types.Reach`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tell:
     """Ask for the entities of some chunks."""
 
@@ -208,7 +219,7 @@ class Taken:
     salient: Salient | None = None
 
 
-Request = Describe | Count | Near | Alike | Around | Tell | Take
+Request = Describe | Count | Near | Alike | Around | Towards | Tell | Take
 Reply = ShardDescription | Counts | Nearest | Seeds | FoundAround | ToldChunks | Taken
 
 

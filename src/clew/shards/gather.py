@@ -25,6 +25,8 @@ from clew.shards.exchange import (
     Taken,
     Tell,
     ToldChunks,
+    Towards,
+    hashes_of,
 )
 from clew.shards.joined import joined
 from clew.shards.pool import FAR, Pool
@@ -32,15 +34,16 @@ from clew.text.analyze import terms
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.models import Models
     from clew.shards.exchange import Hashes, Reply, Request
     from clew.shards.whole import Whole
-    from clew.types import Scalar, Snapshot
+    from clew.types import Reach, Scalar, Snapshot
 
+    Reaching = Callable[[str, Snapshot, Models], Reach]
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
 
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
@@ -82,8 +85,11 @@ def gather(
     size: Neighbourhood,
     *,
     salient: bool = False,
+    reaches: Sequence[Reaching] = (),
 ) -> Gathered:
     """Return the snapshot of what shards have about a question, with `salient` terms if asked for.
+
+    Each of `reaches` says where a method looks in it, and what is there comes besides.
 
     Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
     """
@@ -96,6 +102,15 @@ def gather(
         if n + 1 < size.rounds and len(more):
             pool = pool.joined(found.told(more))
     snapshot = found.taken(places, salient=salient)
+    more = places[:0]
+    for reaching in reaches:
+        began = time.perf_counter()
+        reach = reaching(question, snapshot, models)
+        found.seconds["reach"] += time.perf_counter() - began
+        more = np.union1d(more, found.towards(reach, snapshot, places))
+    if len(more):
+        places = np.concatenate([places, more])
+        snapshot = found.taken(places, salient=salient)
     return Gathered(snapshot, dict(found.seconds), len(places))
 
 
@@ -235,7 +250,30 @@ class _Gathering:
         requests = {
             i: Around(asked=self._asked(i), entities=wanted, most=most) for i in range(self._n)
         }
-        found = [(i, e) for i, e in self._some("around", requests) if isinstance(e, FoundAround)]
+        return self._best("around", requests, len(wanted), n)
+
+    def towards(self, reach: Reach, snapshot: Snapshot, known: Places) -> Places:
+        """Return chunks that are not known, in which a method looks for units of entities."""
+        keys = snapshot.layer("entity").ids(reach.entities.tolist())
+        if not keys:
+            return known[:0]
+        hashes = hashes_of(keys)
+        order = np.argsort(hashes, kind="stable")
+        requests = {
+            i: Towards(
+                asked=self._asked(i),
+                entities=hashes[order],
+                directions=reach.directions[order],
+                most=share(reach.units, self._n),
+                titles=reach.titles,
+            )
+            for i in range(self._n)
+        }
+        return np.setdiff1d(self._best("towards", requests, len(keys), reach.units), known)
+
+    def _best(self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int) -> Places:
+        """Return the `n` chunks that are worth most for each owner, of all shards."""
+        found = [(i, e) for i, e in self._some(stage, requests) if isinstance(e, FoundAround)]
         began = time.perf_counter()
         places = np.concatenate([self._places(i, each.rows) for i, each in found])
         owners, worth = (
@@ -243,7 +281,7 @@ class _Gathering:
             for name in ("owners", "worth")
         )
         best = np.lexsort((places, -np.round(worth, DECIMALS), owners))
-        first = np.searchsorted(owners[best], np.arange(len(wanted)))
+        first = np.searchsorted(owners[best], np.arange(n_owners))
         best = best[np.arange(len(best)) - first[owners[best]] < n]
         self.seconds["pool"] += time.perf_counter() - began
         return np.asarray(places[best])

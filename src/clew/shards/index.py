@@ -242,7 +242,10 @@ class Shards(Closing):
                     ask = partial(ask_all, self._shards)
                     size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
-                    return gather(question, models, one, ask, size, salient=salient)
+                    reaches = [each.reach for each in retrievers if hasattr(each, "reach")]
+                    return gather(
+                        question, models, one, ask, size, salient=salient, reaches=reaches
+                    )
                 self.refresh()
         raise StoreError(_TOO_FAST)
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from clew import steps
 from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
-from clew.algo.topk import DECIMALS
+from clew.algo.coding import products_of
+from clew.algo.topk import DECIMALS, top_k
 from clew.derived import CachedArrays, Derived
 from clew.errors import InputError, StoreError
 from clew.filters import match, parse
@@ -34,6 +35,7 @@ from clew.shards.exchange import (
     Taken,
     Tell,
     ToldChunks,
+    Towards,
     entity_numbers,
     hashes_of,
 )
@@ -62,7 +64,7 @@ def replied(index: Index, request: Request) -> Reply:
     """
     if isinstance(request, Describe):
         return _described(index)
-    named = request.asked if isinstance(request, Near | Around | Tell) else request
+    named = request.asked if isinstance(request, Near | Around | Towards | Tell) else request
     snapshot = index.snapshot()
     if snapshot.generation != named.generation:
         raise Moved(f"{index.shown} was written to while it was asked: ask again")
@@ -169,7 +171,7 @@ def _counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
 @_reply.register
 def _(request: Near, snapshot: Snapshot) -> Nearest:
     asked = request.asked
-    query = steps.Query(" ".join(asked.terms), asked.vector, None)
+    query = _query(asked)
     dense = steps.dense_ranking(snapshot, query)
     words = _Words.of(snapshot, asked)
     near = [
@@ -199,14 +201,23 @@ def _(request: Near, snapshot: Snapshot) -> Nearest:
     )
 
 
+def _query(asked: SharedQuestion) -> steps.Query:
+    return steps.Query(" ".join(asked.terms), asked.vector, None)
+
+
+def _known(snapshot: Snapshot, entities: Hashes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of those entities that are here, and which of them these are."""
+    order, hashes = snapshot.get(_BY_HASH)
+    at = np.minimum(np.searchsorted(hashes, entities), max(len(hashes) - 1, 0))
+    known = np.flatnonzero(hashes[at] == entities) if len(hashes) else at[:0]
+    return order[at[known]], known
+
+
 @_reply.register
 def _(request: Around, snapshot: Snapshot) -> FoundAround:
-    asked = request.asked
-    query = steps.Query(" ".join(asked.terms), asked.vector, None)
-    order, hashes = snapshot.get(_BY_HASH)
-    at = np.minimum(np.searchsorted(hashes, request.entities), max(len(hashes) - 1, 0))
-    known = np.flatnonzero(hashes[at] == request.entities) if len(hashes) else at[:0]
-    link = steps.entity_chunks(snapshot).rows(order[at[known]])
+    query = _query(request.asked)
+    rows, known = _known(snapshot, request.entities)
+    link = steps.entity_chunks(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     cosines = steps.cosines_of(snapshot, "chunk", query, distinct)
     worth = cosines[place] + _UNDER_TITLE * ((link.data & steps.TITLED) > 0)
@@ -221,9 +232,34 @@ def _(request: Around, snapshot: Snapshot) -> FoundAround:
 
 
 @_reply.register
+def _(request: Towards, snapshot: Snapshot) -> FoundAround:
+    layer = snapshot.layer("unit")
+    near = steps.units_near(snapshot, _query(request.asked))
+    hashes, firsts = np.unique(request.entities, return_index=True)
+    places = np.split(np.arange(len(request.entities)), firsts[1:])
+    parts = []
+    for entity, of_hash in zip(*_known(snapshot, hashes), strict=True):
+        owners = places[of_hash]
+        units = steps.entity_units(snapshot, entity, titles=request.titles, near=near)
+        cosines = products_of(layer.vectors, units, request.directions[owners].T)
+        for owner, scores in zip(owners.tolist(), cosines.T, strict=True):
+            best = top_k(scores, request.most)
+            parts.append((np.full(len(best), owner), units[best], scores[best]))
+    parts.append((np.zeros(0, int), np.zeros(0, int), np.zeros(0)))
+    found, units, worth = map(np.concatenate, zip(*parts, strict=True))
+    chunks = np.asarray(layer.columns["chunk"])[units]
+    order = np.argsort(found, kind="stable")
+    return FoundAround(
+        owners=found[order].astype(np.int32),
+        rows=chunks[order].astype(np.int64),
+        worth=worth[order].astype(np.float64),
+    )
+
+
+@_reply.register
 def _(request: Tell, snapshot: Snapshot) -> ToldChunks:
     asked = request.asked
-    query = steps.Query(" ".join(asked.terms), asked.vector, None)
+    query = _query(asked)
     return _chunks(snapshot, query, _Words.of(snapshot, asked), request.chunks)
 
 

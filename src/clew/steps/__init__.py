@@ -28,6 +28,7 @@ from clew.steps.mentions import (
     TITLED,
     chunk_entities,
     entity_chunks,
+    entity_units,
     titled_chunks,
 )
 from clew.steps.name_links import NAME_PARTS, name_links
@@ -85,6 +86,7 @@ __all__ = [
     "dense_scores",
     "entity_chunks",
     "entity_step",
+    "entity_units",
     "hits",
     "hybrid_ranking",
     "hybrid_scores",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clew.derived import Arrays, Earlier
     from clew.types import Snapshot
 
+_MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question
 MENTIONED, TITLED = 1, 2  # how a chunk has an entity; in text and title: their sum
 
 
@@ -36,6 +37,26 @@ def titled_chunks(snapshot: Snapshot, entity: int) -> NDArray[np.integer]:
     """Return the chunks of the documents whose title an entity is, ascending."""
     chunks, how = entity_chunks(snapshot).entries(entity)
     return chunks[how & TITLED > 0]
+
+
+def entity_units(
+    snapshot: Snapshot, entity: int, *, titles: bool, near: NDArray[np.integer] | None
+) -> NDArray[np.integer]:
+    """Return the units that mention an entity, ascending.
+
+    With `titles` those of the documents whose title it is, too. Of an entity in more than 10,000
+    units only those are returned that are `near`, where these are known: the units of the chunks
+    nearest to the question, ascending.
+    """
+    found = snapshot.linked("entity", "unit").row(entity)
+    if near is not None and len(found) > _MOST_UNITS:
+        found = np.intersect1d(found, near, assume_unique=True)
+    if not titles:
+        return found
+    titled = titled_chunks(snapshot, entity)
+    within = np.unique(snapshot.linked("chunk", "unit").rows(titled).indices)
+    chunk_of = snapshot.layer("unit").columns["chunk"]
+    return np.union1d(found, within[np.isin(chunk_of[within], titled)])
 
 
 def _by_chunk(snapshot: Snapshot) -> Arrays:
