@@ -207,7 +207,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class UnitsSought:
     """What a method looks for around entities: the units of each that are nearest to something."""
 
     entities: NDArray[np.int64]  # (n,) rows; one may come several times

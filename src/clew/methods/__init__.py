@@ -34,7 +34,7 @@ class Method(Protocol):
     layers: ClassVar[frozenset[str]]  # what the index must hold
     # A class may say besides which of its parameters bound what it returns: limits = Limits(...),
     # and which cached arrays it asks the snapshot for: needs = (ARRAYS, ...). One that goes far
-    # from the question may say where it looks, for shards: reach(query, snapshot, models).
+    # from the question may say where it looks, for shards: seeks(query, snapshot, models).
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         """Return the chunks found, best first, and why. The same input gives the same output."""

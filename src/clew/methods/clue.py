@@ -20,7 +20,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
-from clew.types import TURNED_LINKS, Evidence, Limits, Path, Reach, Snapshot, Step
+from clew.types import TURNED_LINKS, Evidence, Limits, Path, UnitsSought, Snapshot, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ class Clue:
         )
         return as_set(snapshot, asked, found, self.chunks) if self.as_set else found
 
-    def reach(self, query: str, snapshot: Snapshot, models: Models) -> Reach:
+    def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
         """Return which units of which entities the search compares with what."""
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
@@ -113,7 +113,7 @@ class Clue:
             directions.append(towards)
 
         self._sets(snapshot, asked, relevance, linked, near, tried)
-        return Reach(
+        return UnitsSought(
             entities=np.array(entities, dtype=np.int64),
             directions=np.concatenate(directions),
             units=self.k + self.depth - 1,  # those of a set are not tried again

@@ -188,7 +188,7 @@ class Towards:
     entities: Hashes  # (n,), ascending; one may come several times
     directions: NDArray[np.float32]  # (n, d)
     most: int  # units of each
-    titles: bool  # see `clew.types.Reach`
+    titles: bool  # see `clew.types.UnitsSought`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.shards.exchange import Hashes, Reply, Request
     from clew.shards.whole import Whole
-    from clew.types import Reach, Scalar, Snapshot
+    from clew.types import UnitsSought, Scalar, Snapshot
 
-    Reaching = Callable[[str, Snapshot, Models], Reach]
+    Seeker = Callable[[str, Snapshot, Models], UnitsSought]
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
 
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
@@ -85,11 +85,11 @@ def gather(
     size: Neighbourhood,
     *,
     salient: bool = False,
-    reaches: Sequence[Reaching] = (),
+    seekers: Sequence[Seeker] = (),
 ) -> Gathered:
     """Return the snapshot of what shards have about a question, with `salient` terms if asked for.
 
-    Each of `reaches` says where a method looks in it, and what is there comes besides.
+    Each of `seekers` says where a method looks in it, and what is there comes besides.
 
     Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
     """
@@ -103,11 +103,11 @@ def gather(
             pool = pool.joined(found.told(more))
     snapshot = found.taken(places, salient=salient)
     more = places[:0]
-    for reaching in reaches:
+    for seeks in seekers:
         began = time.perf_counter()
-        reach = reaching(question, snapshot, models)
-        found.seconds["reach"] += time.perf_counter() - began
-        more = np.union1d(more, found.towards(reach, snapshot, places))
+        sought = seeks(question, snapshot, models)
+        found.seconds["seek"] += time.perf_counter() - began
+        more = np.union1d(more, found.towards(sought, snapshot, places))
     if len(more):
         places = np.concatenate([places, more])
         snapshot = found.taken(places, salient=salient)
@@ -252,9 +252,9 @@ class _Gathering:
         }
         return self._best("around", requests, len(wanted), n)
 
-    def towards(self, reach: Reach, snapshot: Snapshot, known: Places) -> Places:
+    def towards(self, sought: UnitsSought, snapshot: Snapshot, known: Places) -> Places:
         """Return chunks that are not known, in which a method looks for units of entities."""
-        keys = snapshot.layer("entity").ids(reach.entities.tolist())
+        keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
             return known[:0]
         hashes = hashes_of(keys)
@@ -263,13 +263,13 @@ class _Gathering:
             i: Towards(
                 asked=self._asked(i),
                 entities=hashes[order],
-                directions=reach.directions[order],
-                most=share(reach.units, self._n),
-                titles=reach.titles,
+                directions=sought.directions[order],
+                most=share(sought.units, self._n),
+                titles=sought.titles,
             )
             for i in range(self._n)
         }
-        return np.setdiff1d(self._best("towards", requests, len(keys), reach.units), known)
+        return np.setdiff1d(self._best("towards", requests, len(keys), sought.units), known)
 
     def _best(self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int) -> Places:
         """Return the `n` chunks that are worth most for each owner, of all shards."""

@@ -242,9 +242,9 @@ class Shards(Closing):
                     ask = partial(ask_all, self._shards)
                     size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
-                    reaches = [each.reach for each in retrievers if hasattr(each, "reach")]
+                    seekers = [each.seeks for each in retrievers if hasattr(each, "seeks")]
                     return gather(
-                        question, models, one, ask, size, salient=salient, reaches=reaches
+                        question, models, one, ask, size, salient=salient, seekers=seekers
                     )
                 self.refresh()
         raise StoreError(_TOO_FAST)
