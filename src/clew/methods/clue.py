@@ -20,7 +20,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
-from clew.types import TURNED_LINKS, Evidence, Limits, Path, UnitsSought, Snapshot, Step
+from clew.types import TURNED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.shards.exchange import Hashes, Reply, Request
     from clew.shards.whole import Whole
-    from clew.types import UnitsSought, Scalar, Snapshot
+    from clew.types import Scalar, Snapshot, UnitsSought
 
     Seeker = Callable[[str, Snapshot, Models], UnitsSought]
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
