@@ -78,7 +78,7 @@ class ServedShard:
         self._waiting.clear()
 
     def close(self) -> None:
-        self._thread.shutdown(cancel_futures=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
 
