@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ FORM = "https://HOST[:PORT]/api/v1/indexes/NAME"
 _TIMEOUT_S, _CONNECT_S = 120.0, 5.0
 _AGAIN = frozenset({429, 502, 503})  # nothing changes by asking again
 _TRIES = 3
+_WAIT_S = 0.5  # before a server is asked again that could not do it
 _SHOWN = 200  # characters of what a server says
 
 
@@ -68,6 +70,7 @@ class ServedShard:
                 ) from error
             if reply.status_code not in _AGAIN or not left:
                 break
+            time.sleep(_WAIT_S)
         if reply.status_code == httpx2.codes.OK:
             return unpacked(reply.content)  # type: ignore[no-any-return]  # bytes have no types
         raise _refused(reply.status_code, reply.content)
