@@ -118,6 +118,26 @@ def test_a_part_without_a_document_is_an_empty_shard(place):
         assert len(shards) == 1
 
 
+def test_a_shard_that_had_nothing_is_asked_once_it_has_something(place):
+    """Whether it was empty, or had nothing that fulfils the filter of a question."""
+    create(place / "parts", 4)
+    names = [f"d{n}" for n in range(40)]
+    first, second = (next(n for n in names if shard_of(n, 4) == shard) for shard in (0, 1))
+    new = clew.Document(id=second, title="Vega", text="Ola Eriksen built the Vega in Lund.")
+    with opened(place / "parts") as shards:
+        shards.add(clew.Document(id=first, title="Comet", text="Ola Eriksen built the Comet."))
+        assert len(shards.search("Who built the Vega?").hits) == 1
+        with pytest.raises(errors.InputError, match="no document fulfils"):
+            shards.search("Who built the Vega?", where="title = 'Vega'")
+        with clew.open(place / "parts" / "shard-0001", models=MODELS) as one:
+            one.add([new])
+        assert shards.search("Who built the Vega?").hits[0].document_id == second
+        assert len(shards.search("Who built it?", where="title != 'Vega'").hits) == 1
+        with clew.open(place / "parts" / "shard-0001", models=MODELS) as one:
+            one.add([clew.Document(id=second, title="Wega", text=new.text)])
+        assert len(shards.search("Who built it?", where="title != 'Vega'").hits) == 2
+
+
 def test_documents_are_removed_wherever_they_are(place):
     """By id, pattern and filter, as in one index; a name that no shard has removes nothing."""
     create(place / "parts", 3)

@@ -166,6 +166,13 @@ class Shards(Closing):
             where=where,
         )
 
+    def _check_others(self, one: Together) -> None:
+        """Raise Moved where a shard was written to that had nothing to be asked for."""
+        others = [n for n in range(len(self._shards)) if n not in one.shards]
+        found = ask_all(self._shards, [(number, Describe()) for number in others])
+        if any(each != self._described[n] for n, each in zip(others, found, strict=True)):
+            raise Moved("a shard was written to that was empty")
+
     @property
     def recipe(self) -> Mapping[str, Scalar]:
         """How the shards were built, which is one way for all."""
@@ -239,6 +246,7 @@ class Shards(Closing):
                 with suppress(Moved):
                     one = self._as_one("" if chosen is None else str(chosen))
                     one = replace(one, exact=exact)
+                    self._check_others(one)
                     ask = partial(ask_all, self._shards)
                     size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
