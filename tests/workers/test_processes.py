@@ -93,6 +93,8 @@ def test_workers_that_cannot_be():
         with pytest.raises(errors.InputError, match="workers are a number of processes, or ray"):
             workers.open_workers(spec, Specs())
     assert workers.open_workers("1", Specs()) is None
+    with pytest.raises(errors.InputError, match="9000 workers are more than the"):
+        workers.open_workers(9_000, Specs())
     with (
         scratch() as place,
         clew.open(place / "x", models=clew.testing.models()) as opened,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clew.index.building import Workers
     from clew.loading import Specs
 
+_FEW, _A_CORE = 16, 4  # processes that are always allowed, and for each core
 _RAY = re.compile(r"ray(?::(//)?[^/]+)?")
 
 
@@ -43,9 +44,14 @@ def open_workers(spec: int | str, models: Specs) -> Workers | None:
         from clew.workers.ray import RayWorkers
 
         return RayWorkers(spec, models)
-    n = spec or cores()
+    n, most = spec or cores(), max(_FEW, _A_CORE * cores())
     if n == 1:
         return None
+    if n > most:
+        raise InputError(
+            f"{n} workers are more than the {cores()} cores of this machine can use: take {most} at"
+            f" the most, or 0 for one on each core"
+        )
     from clew.workers.processes import ProcessWorkers
 
     return ProcessWorkers(n, models)
