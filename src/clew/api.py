@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial, reduce, wraps
@@ -50,7 +50,7 @@ from clew.once import Once
 from clew.private import make_folder
 from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, located
-from clew.readers.part import ShardPart
+from clew.readers.part import ShardPart, shard_of
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.stopping import Stop
@@ -72,7 +72,7 @@ from clew.types import (
 from clew.workers import open_workers, workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from clew.classify import Classified
     from clew.export import Exported
@@ -326,7 +326,8 @@ class Index(Closing):
         embedder that is paid, are asked by this process, which keeps the ledger and the budget.
 
         Of a `part` such as "3/16" the documents are taken that belong in shard 3 of 16
-        (`clew.shards.shard_of`), and the others are as if they were not there.
+        (`clew.shards.shard_of`), and the others are as if they were not there. An index remembers
+        which part it is.
 
         Raises InputError for options that cannot be met, UnknownMethod, RecipeMismatch where the
         index was built with other models or settings, IndexLocked while another process writes,
@@ -341,7 +342,7 @@ class Index(Closing):
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
-        part = None if part is None else ShardPart.of(part)
+        own = self._part(None if part is None else ShardPart.of(part), source)
         roots = self._roots(source, name)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
@@ -354,12 +355,12 @@ class Index(Closing):
             stdin=stdin,
             progress=progress,
             times=True,
-            part=part,
+            part=own,
         )
         items, read = _items(source, read_files), set[str]()
-        items = iter(items if part is None else part.taken(items, read))
+        items = iter(items if own is None else own.taken(items, read))
         first = list(islice(items, 1))
-        if not first and not self._exists() and changed is None and part is None:
+        if not first and not self._exists() and changed is None and own is None:
             raise no_file(_named(source), selection.counts())
         items = chain(first, items)
         store = self._writable()
@@ -367,7 +368,7 @@ class Index(Closing):
         self._reach(wanted)
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
-        origins.remember(store, self.folder, roots.places)
+        origins.remember(store, self.folder, roots.places, own)
         with self._billed("add", store, meter), self._workers(workers, store) as opened:
             with meter.stage("read"):
                 paths = _paths(source)
@@ -417,6 +418,31 @@ class Index(Closing):
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
+
+    def _part(self, given: ShardPart | None, source: Source) -> ShardPart | None:
+        """Return the part of all documents that this index is: the one it remembers, if any.
+
+        Raises InputError where another one is given, or it has or is given documents of others.
+        """
+        store = self._existing() if self._exists() else None
+        known = None if store is None else origins.part_of(store)
+        if known is not None and given not in (None, known):
+            raise InputError(f"{self.shown} is the part {known} of its shards, not {given}")
+        if known is None and given is not None and store is not None:
+            other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
+            if other is not None:
+                raise InputError(
+                    f"{self.shown} has the document {other!r:.80}, which is not of the part"
+                    f" {given}: name another index"
+                )
+        if known is not None and given is None and not _paths(source):
+            for each in _items(source, readers.read) if isinstance(source, Sequence) else ():
+                if isinstance(each, Document) and not known.has(each.id):
+                    raise InputError(
+                        f"the document {each.id!r:.80} is not of the part {known}, which"
+                        f" {self.shown} is: add it to the shard {shard_of(each.id, known.n)}"
+                    )
+        return known if given is None else given
 
     @contextmanager
     def _workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:

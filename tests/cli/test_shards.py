@@ -56,7 +56,7 @@ def test_an_index_is_cut_and_written_to(clew, shared_index):
         (("show", "--index"), "is an index in shards, of which this takes one: name that, such"),
         (("check", "--index"), "is an index in shards"),
         (("index", "x.md", "--shards", "4", "--into"), "has 3 shards, not 4: leave --shards out"),
-        (("index", "x.md", "--part", "0/3", "--into"), "a part is added to one, opened by itself"),
+        (("index", "x.md", "--part", "0/3", "--into"), "a part is of one shard, and these are all"),
         (("index", "x.md", "--store", "other", "--into"), "are kept where they are"),
     ],
 )

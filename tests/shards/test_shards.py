@@ -152,7 +152,7 @@ def test_a_shard_that_fails_is_named(folder, monkeypatch):
             raise errors.DamagedIndex("segment 000000 is damaged: run 'clew check'")
 
         monkeypatch.setattr(broken, "receive", fail)
-        with pytest.raises(errors.StoreError, match=r"the shard .*shard-0001 did not reply: segm"):
+        with pytest.raises(errors.StoreError, match=r"the shard .*shard-0001 failed: segm"):
             shards.search(QUESTIONS[0])
 
 

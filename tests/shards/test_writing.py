@@ -1,5 +1,6 @@
 """What is added to shards as to one index, and taken back."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -213,7 +214,7 @@ def test_an_answer_is_told_while_it_is_written(place):
         (lambda p: clew.open(p / "parts").plan([DOCUMENT], probe=1), "an index in shards"),
         (lambda p: clew.open(p / "parts").check(), "an index in shards"),
         (lambda p: clew.open(p / "parts").backup(p / "x.tar"), "an index in shards"),
-        (lambda p: opened(p / "parts").add([], part="0/2"), "these are all shards"),
+        (lambda p: opened(p / "parts").add([], part="0/2"), "a part is of one shard"),
         (lambda p: clew.open(p / "new").add([], part="2/2"), "of 2 parts there is no 2"),
         (lambda p: clew.open(p / "new").add([], part="half"), "a part is a number and how many"),
     ],
@@ -223,3 +224,70 @@ def test_what_cannot_be_is_said_at_once(place, call, said):
     create(place / "parts", 2)
     with pytest.raises(errors.ClewError, match=said):
         call(place)
+
+
+def test_a_shard_remembers_its_part(place, docs):
+    """It takes no document of others, whoever opens it; another part of it is refused."""
+    create(place / "parts", 3)
+    with opened(place / "parts") as shards:
+        shards.add(docs)
+        whole = shards.documents()
+    mine = [each for each in whole if shard_of(each, 3) == 1]
+    with clew.open(place / "parts" / "shard-0001", models=MODELS) as one:
+        assert one.add(docs).report.n_unchanged == len(one.documents()) == len(mine)
+        with pytest.raises(errors.InputError, match=r"is the part 1/3 of its shards, not 0/3"):
+            one.add(docs, part="0/3")
+        other = next(f"x{n}" for n in range(99) if shard_of(f"x{n}", 3) == 2)
+        with pytest.raises(errors.InputError, match=r"not of the part 1/3, .* to the shard 2"):
+            one.add([clew.Document(id=other, text="Ola Eriksen built the Vega.")])
+    with clew.open(place / "one", models=MODELS, settings=SETTINGS) as index:
+        index.add(docs)
+        with pytest.raises(errors.InputError, match="which is not of the part"):
+            index.add(docs, part="0/3")
+
+
+def test_names_in_another_order_or_number_are_refused(place, docs):
+    """Else documents would come to a second shard."""
+    create(place / "parts", 3)
+    with opened(place / "parts") as shards:
+        shards.add(docs)
+    file = place / "parts" / "shards.json"
+    for names in (["shard-0001", "shard-0000", "shard-0002"], ["shard-0000", "shard-0001"]):
+        file.write_text(json.dumps({"shards": names}))
+        with opened(place / "parts") as shards:
+            with pytest.raises(errors.InputError, match="of its shards, not"):
+                shards.add(docs)
+            assert shards.documents()
+    file.write_text(json.dumps({"shards": ["shard-0000", "shard-0000"]}))
+    with pytest.raises(errors.InputError, match="shard-0000 twice: once is enough"):
+        opened(place / "parts")
+
+
+def test_a_shard_that_is_gone_is_not_made_anew(place, docs):
+    """It may be on a disk that is not there: both writing and asking name it."""
+    create(place / "parts", 3)
+    with opened(place / "parts") as shards:
+        shards.add(docs)
+    (place / "parts" / "shard-0002").rename(place / "gone")
+    with opened(place / "parts") as shards:
+        with pytest.raises(errors.StoreError, match="shard-0002 is gone, and others are there"):
+            shards.add(docs)
+        with pytest.raises(errors.StoreError, match="no index in the shard .*shard-0002: put it"):
+            shards.search("Who built the ship?")
+    (place / "gone").rename(place / "parts" / "shard-0002")
+    with opened(place / "parts") as shards:
+        assert shards.add(docs).report.n_unchanged == 16
+
+
+def test_a_password_is_in_no_message(place):
+    """Nor is an address a folder, of which shards could be made."""
+    (place / "home").mkdir()
+    name = "postgresql://ada:sesame@db.example/clew/part-0"
+    (place / "home" / "shards.json").write_text(json.dumps({"shards": [name]}))
+    with pytest.raises(errors.NotAnIndex, match="db.example/clew/part-0") as told:
+        clew.open(place / "home").search("Who?")
+    assert "sesame" not in str(told.value)
+    for address in (name, "s3://bucket/x"):
+        with pytest.raises(errors.InputError, match="shards are made in a folder") as said:
+            create(address, 2)
+        assert "sesame" not in str(said.value)

@@ -205,7 +205,9 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
 
         if watch:
             if isinstance(opened, Shards):
-                raise click.UsageError("--watch is for one index: watch each shard by itself")
+                raise click.UsageError(
+                    "--watch is for one index: watch each shard by itself, with --part"
+                )
             _watch(opened, add, paths, files)
             return
         with told(opened):

@@ -9,6 +9,7 @@ import click
 
 from clew.cli.options import called, command_line, index_option, json_option
 from clew.cli.plain import echo_json, one_line
+from clew.cli.talk import say
 from clew.text.counted import counted
 
 if TYPE_CHECKING:
@@ -73,4 +74,4 @@ def split(home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
         echo_json({"index": str(home), "shards": [str(place) for place in places]})
     else:
         asked = command_line("clew ask", '"..."', folder=home)
-        click.echo(f"{one_line(str(home))} has {counted(shards, 'shard')}.\n\nAsk it:  {asked}")
+        say(f"{one_line(str(home))} has {counted(shards, 'shard')}.\n\nAsk it:  {asked}")

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.readers.part import ShardPart
 from clew.types import Skipped
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from clew.store import Store
     from clew.types import Document
 
+_PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = re.compile(r":\d+$")  # behind the file of a record
 _UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that is no text
@@ -36,8 +38,12 @@ def places(store: Store, folder: Path) -> dict[str, Path]:
     return found
 
 
-def remember(store: Store, folder: Path, roots: Mapping[str, Path]) -> None:
-    """Keep where roots are, and the way there from the index in `folder`."""
+def remember(
+    store: Store, folder: Path, roots: Mapping[str, Path], part: ShardPart | None = None
+) -> None:
+    """Keep where roots are, and the way there from the index in `folder`; and which part it is."""
+    if part is not None and part_of(store) != part:
+        set_part(store, part)
     noted = {}
     for name, place in sorted(roots.items()):
         relative = ""
@@ -46,6 +52,17 @@ def remember(store: Store, folder: Path, roots: Mapping[str, Path]) -> None:
         noted[name] = {"path": str(place), "relative": relative}
     if noted != store.note(NOTE):
         store.set_note(NOTE, noted)
+
+
+def part_of(store: Store) -> ShardPart | None:
+    """Return which part of several shards an index is, None where it is all there is."""
+    noted = store.note(_PART)
+    return ShardPart(noted["number"], noted["of"]) if noted else None
+
+
+def set_part(store: Store, part: ShardPart) -> None:
+    """Keep which part an index is."""
+    store.set_note(_PART, {"number": part.number, "of": part.n})
 
 
 def gone(

@@ -45,6 +45,9 @@ class ShardPart:
             raise InputError(f"a part is a number and how many there are, '0/4', not {written!r}")
         return cls(*map(int, found.groups()))
 
+    def __str__(self) -> str:
+        return f"{self.number}/{self.n}"
+
     def has(self, document_id: str) -> bool:
         """Say whether a document is of this part."""
         return shard_of(document_id, self.n) == self.number

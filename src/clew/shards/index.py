@@ -353,8 +353,7 @@ class Shards(Closing):
         """Open one shard to write to it; the one that is asked never writes."""
         if not isinstance(place, Path):
             raise InputError(
-                f"the shard {place} is behind a server, which alone writes to it and lists it: ask"
-                f" that one"
+                f"the shard {place} is behind a server: list it, and write to it, where it is"
             )
         return open_index(
             place,

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from clew.api import open_index
-from clew.errors import ClewError, StoreError
+from clew.errors import ClewError, NotAnIndex, StoreError
 from clew.shards.shard import Moved, replied
 from clew.store import opening
 
@@ -171,7 +171,12 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
     if moved:
         raise moved[0]
     for number, why in failed:
-        raise StoreError(f"the shard {shards[number].name} did not reply: {why}") from why
+        if isinstance(why, NotAnIndex):
+            raise StoreError(
+                f"there is no index in the shard {shards[number].name}: put it back, or restore it;"
+                f" new shards are filled by 'clew index PATH --into FOLDER' with the folder of all"
+            ) from why
+        raise StoreError(f"the shard {shards[number].name} failed: {why}") from why
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ import numpy as np
 from clew.api import open_index
 from clew.calls import checked
 from clew.errors import InputError, StoreError
+from clew.index.origins import set_part
 from clew.private import make_folder
-from clew.readers.part import shard_of
+from clew.readers.part import ShardPart, shard_of
 from clew.store import opening, sharded
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from clew.types import Batch, Snapshot
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
 _AT_ONCE = 500  # documents of a commit
 
 
@@ -60,6 +63,7 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
                     store.commit(batch, [hashes[each.id] for each in batch.documents])
                 if aliases:
                     store.set_aliases(aliases)
+                set_part(store, ShardPart(number, n_shards))
     sharded.name(home, [place.name for place in places])
     return places
 
@@ -68,6 +72,11 @@ def _places(home: Path, n_shards: int) -> list[Path]:
     """Return new folders for shards."""
     if n_shards < 1:
         raise InputError(f"an index has at least one shard, not {n_shards}")
+    if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
+        raise InputError(
+            "shards are made in a folder: index into each address with --part I/N, and name them in"
+            f" the file {sharded.SHARDS} of one"
+        )
     places = [home / f"shard-{number:04d}" for number in range(n_shards)]
     try:
         if home.exists() and any(home.iterdir()):

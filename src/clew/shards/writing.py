@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.api import Added, Index, together
-from clew.errors import InputError
+from clew.errors import InputError, StoreError
 from clew.filters import as_filter, match
 from clew.index import AddReport
 from clew.index.extract import Done
@@ -39,15 +39,14 @@ def added(
 ) -> Added:
     """Add to each shard, one after the other, what belongs to it; return what was done in all."""
     if options.pop("part", None) is not None:
-        raise InputError("these are all shards: a part is added to one, opened by itself")
+        raise InputError(
+            "a part is of one shard, and these are all of them: leave it out, or name that shard"
+        )
     again: Any = source  # each shard goes through it
     if not isinstance(source, str | Path | Document | Sequence):
         again = list(source)
     progress, n, found = progress or Progress(), len(places), []
-    for place in places:  # a question may come before the last of them is filled
-        with open_one(place) as index:
-            if not opening.exists(index.folder):
-                index.add([], changed=[])
+    _made(places, open_one)
     for number, place in enumerate(places):
         progress.enter(f"shard {number} of {n}")
         with open_one(place) as index:
@@ -58,6 +57,25 @@ def added(
         if one.report.stopped:
             break
     return _summed(found)
+
+
+def _made(places: Sequence[Place], open_one: Open) -> None:
+    """Make all shards that `create` named: a question may come before the last of them is filled.
+
+    Raises StoreError where some are there and another is gone.
+    """
+    missing = [place for place in places if isinstance(place, Path) and not opening.exists(place)]
+    for gone in missing:
+        is_new = gone.is_dir() and not any(gone.iterdir())
+        if len(missing) < len(places) and not is_new:
+            raise StoreError(
+                f"the shard {opening.shown(gone)} is gone, and others are there: put it back, or"
+                f" restore it"
+            )
+    for number, place in enumerate(places):
+        if place in missing:
+            with open_one(place) as index:
+                index.add([], changed=[], part=ShardPart(number, len(places)))
 
 
 def _summed(found: Sequence[Added]) -> Added:

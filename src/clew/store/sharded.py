@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, StoreError
+from clew.store.postgres import address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 SHARDS = "shards.json"
+_FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'
 
 
 def is_home(folder: Path) -> bool:
@@ -35,22 +38,31 @@ def named_in(home: Path) -> list[str]:
     Raises InputError where there are none.
     """
     try:
-        names = json.loads((home / SHARDS).read_text(encoding="utf-8"))["shards"]
+        told = json.loads((home / SHARDS).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
             f"there are no shards in {home} ({SHARDS}: {error.strerror}): name the folders of"
             f" several indexes, or split one"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{home / SHARDS} does not name shards ({error}): write it anew, or split again"
-        ) from error
+    except ValueError as error:
+        raise InputError(f"{home / SHARDS} is no JSON ({error}): {_FORM}") from error
+    names = told.get("shards") if isinstance(told, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(f"{home / SHARDS} names no shard: write it anew, or split again")
+        raise InputError(f"{home / SHARDS} does not name shards: {_FORM}")
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(f"{home / SHARDS} names {shown(home, twice[0])} twice: once is enough")
     return names
+
+
+def shown(home: Path, name: str) -> str:
+    """Return what a shard is called in messages: its folder, or an address without a password."""
+    if address.is_address(name):
+        return address.parse(name).shown
+    return name if "://" in name else str(home / name)
 
 
 def why_not_one(home: Path) -> str:
     """Return why a folder of shards is no index by itself."""
-    first = home / named_in(home)[0]
+    first = shown(home, named_in(home)[0])
     return f"{home} is an index in shards, of which this takes one: name that, such as {first}"
