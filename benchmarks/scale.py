@@ -21,7 +21,7 @@ from math import ceil
 import numpy as np
 
 SIZES = (1_000_000, 100_000_000, 10_000_000_000)
-OWN_S = 0.258  # benchmarks/shards.py: what the process that asks takes, with walk
+OWN_S = 0.099  # benchmarks/shards.py: what the process that asks takes, with walk
 _GB, _HOUR, _MONTH = 1e9, 3600.0, 2.6e6
 
 
@@ -59,8 +59,8 @@ class Stage:
     most: int | None = None  # shards that are asked: those that have some chunks; None: all
 
 
-NEAR, AROUND = Stage(0.0202), Stage(0.0006)
-TELL, TAKE = Stage(0.0009, most=130), Stage(0.0344, 0.00028 * 350, most=350)
+NEAR, AROUND = Stage(0.0207), Stage(0.0006)
+TELL, TAKE = Stage(0.0008, most=130), Stage(0.0210, 0.00052 * 350, most=350)
 STAGES = (NEAR, AROUND, TELL, AROUND, TELL, AROUND, TAKE)
 
 
