@@ -689,12 +689,7 @@ class Index(Closing):
         document, and where nothing is given.
         """
         store = self._existing()
-        patterns = [ids] if isinstance(ids, str) else list(ids)
-        if not patterns and as_filter(where) is None:
-            raise InputError("name the documents to remove, by ids, patterns or a filter")
-        chosen = self.documents(*patterns, where=where)
-        if not chosen:
-            raise InputError("no document has one of these names and fulfils the filter")
+        chosen = to_remove(ids, where, lambda patterns: self.documents(*patterns, where=where))
         if dry_run:
             return chosen
         gone = store.remove(chosen)
@@ -1347,6 +1342,22 @@ class Index(Closing):
         if self._settings is not None:
             index.check_recipe(store.recipe, self._settings.recipe(self.models))
         return store
+
+
+def to_remove(
+    ids: str | Sequence[str], where: str | Filter | None, named: Callable[[list[str]], list[T]]
+) -> list[T]:
+    """Return what `named` gives for the patterns of documents that are to be removed.
+
+    Raises InputError where nothing is given, and where nothing is found.
+    """
+    patterns = [ids] if isinstance(ids, str) else list(ids)
+    if not patterns and as_filter(where) is None:
+        raise InputError("name the documents to remove, by ids, patterns or a filter")
+    chosen = named(patterns)
+    if not any(chosen):
+        raise InputError("no document has one of these names and fulfils the filter")
+    return chosen
 
 
 def found_in(

@@ -7,12 +7,12 @@ import pytest
 
 import clew
 from clew import testing
-from clew.index import Settings
 from clew.server import ServerSettings
-from clew.shards import open_any, open_shards, split
-from tests.index.build import MODELS, scratch
+from clew.shards import open_any, open_shards
+from tests.index.build import MODELS
 from tests.server.conftest import Home
 from tests.server.every import QUESTION, reads, replies, writes
+from tests.shards.small import whole_and_parts
 
 opener = partial(open_any, models=MODELS)
 AT = "/api/v1/indexes/small"
@@ -28,11 +28,7 @@ DONE = {
 
 @pytest.fixture(scope="module")
 def place():
-    with scratch() as found:
-        settings = Settings(unit_bits=8, token_bits=8)
-        with clew.open(found / "whole", models=MODELS, settings=settings) as whole:
-            whole.add(testing.small_documents(), triples="cooccurrence")
-        split(found / "whole", found / "parts", 3)
+    with whole_and_parts(parts=3) as found:
         yield found
 
 

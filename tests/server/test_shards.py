@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 import clew
 from clew import errors, methods, testing
-from clew.index import Settings
 from clew.server import ServerSettings
 from clew.shards import Neighbourhood, open_shards, shard_of, split, wire
 from clew.shards.exchange import Describe, Take
 from clew.testing.small import QUESTIONS
 from clew.types import Apparatus, Heading
-from tests.index.build import MODELS, scratch
+from tests.index.build import MODELS
 from tests.server.conftest import Home
+from tests.shards.small import whole_and_parts
 from tests.shards.test_shards import told
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
@@ -27,11 +27,7 @@ WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
 @pytest.fixture(scope="module")
 def place():
     """An index, the same in three shards, and a server for the first and one for the others."""
-    with scratch() as found:
-        settings = Settings(unit_bits=8, token_bits=8)
-        with clew.open(found / "whole", models=MODELS, settings=settings) as whole:
-            whole.add(testing.small_documents(), triples="cooccurrence")
-        split(found / "whole", found / "parts", 3)
+    with whole_and_parts(parts=3) as found:
         yield found
 
 

@@ -15,6 +15,7 @@ from clew.shards.exchange import SharedQuestion, Towards, hashes_of
 from clew.shards.shard import replied
 from clew.testing.small import QUESTIONS
 from tests.index.build import MODELS, scratch
+from tests.shards.small import whole_and_parts
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
@@ -24,12 +25,7 @@ WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
 @pytest.fixture(scope="module")
 def folder():
     """An index of the small documents, with triples, and the same in one and in three shards."""
-    with scratch() as place:
-        settings = index.Settings(unit_bits=8, token_bits=8)
-        with clew.open(place / "whole", models=MODELS, settings=settings) as whole:
-            whole.add(testing.small_documents(), triples="cooccurrence")
-        for n in (1, 3):
-            split(place / "whole", place / f"parts-{n}", n)
+    with whole_and_parts(**{"parts-1": 1, "parts-3": 3}) as place:
         yield place
 
 

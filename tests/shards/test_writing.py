@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew import errors, index, testing
+from clew import errors, testing
 from clew.shards import Neighbourhood, create, open_shards, shard_of
 from clew.testing.small import QUESTIONS
 from tests.index.build import MODELS, scratch
+from tests.shards.small import SETTINGS
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 DOCUMENT = clew.Document(id="comet", text="Ola Eriksen built the Comet.")
-SETTINGS = index.Settings(unit_bits=8, token_bits=8)
 
 
 def opened(home, **more):

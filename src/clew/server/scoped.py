@@ -8,7 +8,7 @@ came from is a path of the server's machine: who is no admin gets their ids in i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from clew.shards import Shards
     from clew.types import Answer, Document, Evidence, Snapshot
 
-SOURCE = "source"
+_SOURCE = "source"
 _MOST_DIGITS = 15
 
 
@@ -106,9 +106,13 @@ class ScopedIndex:
         if wanted is None:
             return None
         wanted = match.settled(self.snapshot(), wanted)
-        if SOURCE in match.fields_of(wanted) and not self.caller.may("admin"):
-            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+        self.check_fields(match.fields_of(wanted))
         return wanted
+
+    def check_fields(self, names: Collection[str]) -> None:
+        """Raise InputError for a field by which the caller may not filter: it tells of paths."""
+        if _SOURCE in names and not self.caller.may("admin"):
+            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
 
     def snapshot(self, asked: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the documents that the caller may see."""
@@ -259,8 +263,8 @@ class ScopedIndex:
             found = describe_row(self.snapshot(), name)
         except InputError:
             raise not_found(f"this index has nothing called {name!r:.200}") from None
-        if SOURCE in found and not self.caller.may("admin"):
-            found[SOURCE] = found.get("document", found["id"])
+        if _SOURCE in found and not self.caller.may("admin"):
+            found[_SOURCE] = found.get("document", found["id"])
         return found
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:

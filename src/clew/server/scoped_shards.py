@@ -13,7 +13,7 @@ from clew.errors import InputError
 from clew.filters import as_filter
 from clew.filters.match import fields_of
 from clew.server.errors import Refusal
-from clew.server.scoped import SOURCE, ScopedIndex
+from clew.server.scoped import ScopedIndex
 from clew.server.views import IndexView, no_document
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ class ScopedShards(ScopedIndex):
         if self.is_bound:
             raise in_shards(self.name)
         wanted = as_filter(asked)
-        named = {each.casefold() for each in fields_of(wanted)} if wanted is not None else set()
-        if SOURCE in named and not self.caller.may("admin"):
-            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+        if wanted is not None:
+            self.check_fields({each.casefold() for each in fields_of(wanted)})
         return wanted
 
     def check_where(self, asked: str | None) -> None:

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
     from clew.shards.gather import Gathered
     from clew.shards.links import Shard
+    from clew.shards.writing import Place
     from clew.text.pieces import OnPiece
     from clew.types import Answer, Evidence, Exchange, Scalar, Snapshot
 
-Place = Path | str  # a folder, or the address of an index of a server
 _TRIES = 5  # of a question while shards are written to
 _TOO_FAST = "the shards are written to faster than they can be asked: ask again"
 _MOST_FILTERED = 8  # filters whose numbers stay in memory
@@ -389,8 +389,7 @@ class Shards(Closing):
         dry_run: bool = False,
     ) -> list[str]:
         """Delete documents, wherever they are, as `Index.remove`; return their ids."""
-        patterns = [ids] if isinstance(ids, str) else list(ids)
-        return writing.removed(self._places, self._opened, patterns, where, dry_run=dry_run)
+        return writing.removed(self._places, self._opened, ids, where, dry_run=dry_run)
 
     def each(self) -> Iterator[Index]:
         """Yield the shards, each opened by itself until the next one is asked for."""

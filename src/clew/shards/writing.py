@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.api import Added, Index, together
+from clew.api import Added, Index, to_remove, together
 from clew.errors import InputError, StoreError
 from clew.filters import as_filter, match
 from clew.index import AddReport
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.api import Source
     from clew.filters import Filter
 
-Place = Path | str  # as of `Shards`
+Place = Path | str  # a folder, or the address of an index of a server
 Open = Callable[[Place], Index]
 
 
@@ -144,17 +144,13 @@ def documents(
 def removed(
     places: Sequence[Place],
     open_one: Open,
-    patterns: Sequence[str],
+    ids: str | Sequence[str],
     where: str | Filter | None,
     *,
     dry_run: bool,
 ) -> list[str]:
     """Delete documents as `Index.remove`, wherever they are; return their ids."""
-    if not patterns and as_filter(where) is None:
-        raise InputError("name the documents to remove, by ids, patterns or a filter")
-    chosen = documents(places, open_one, patterns, where)
-    if not any(chosen):
-        raise InputError("no document has one of these names and fulfils the filter")
+    chosen = to_remove(ids, where, lambda patterns: documents(places, open_one, patterns, where))
     for place, own in zip(places, chosen, strict=True):
         if own and not dry_run:
             with open_one(place) as index:
