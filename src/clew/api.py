@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial, reduce, wraps
@@ -50,7 +50,7 @@ from clew.once import Once
 from clew.private import make_folder
 from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, located
-from clew.readers.part import ShardPart, shard_of
+from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.stopping import Stop
@@ -72,7 +72,7 @@ from clew.types import (
 from clew.workers import open_workers, workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from clew.classify import Classified
     from clew.export import Exported
@@ -342,7 +342,7 @@ class Index(Closing):
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
-        own = self._part(None if part is None else ShardPart.of(part), source)
+        own = self._part(None if part is None else ShardPart.of(part))
         roots = self._roots(source, name)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
@@ -357,8 +357,9 @@ class Index(Closing):
             times=True,
             part=own,
         )
-        items, read = _items(source, read_files), set[str]()
-        items = iter(items if own is None else own.taken(items, read))
+        items, read, paths = _items(source, read_files), set[str](), _paths(source)
+        strict = part is None and not paths  # the caller chose this very shard for them
+        items = iter(items if own is None else own.taken(items, read, strict=strict))
         first = list(islice(items, 1))
         if not first and not self._exists() and changed is None and own is None:
             raise no_file(_named(source), selection.counts())
@@ -371,7 +372,6 @@ class Index(Closing):
         origins.remember(store, self.folder, roots.places, own)
         with self._billed("add", store, meter), self._workers(workers, store) as opened:
             with meter.stage("read"):
-                paths = _paths(source)
                 gone = origins.gone(store.hashes(), roots, paths) if paths else []
                 report = index.add(
                     store,
@@ -419,10 +419,10 @@ class Index(Closing):
             n_chunks=len(snapshot.layer("chunk")),
         )
 
-    def _part(self, given: ShardPart | None, source: Source) -> ShardPart | None:
+    def _part(self, given: ShardPart | None) -> ShardPart | None:
         """Return the part of all documents that this index is: the one it remembers, if any.
 
-        Raises InputError where another one is given, or it has or is given documents of others.
+        Raises InputError where another one is given, or it has documents of others.
         """
         store = self._existing() if self._exists() else None
         known = None if store is None else origins.part_of(store)
@@ -435,13 +435,6 @@ class Index(Closing):
                     f"{self.shown} has the document {other!r:.80}, which is not of the part"
                     f" {given}: name another index"
                 )
-        if known is not None and given is None and not _paths(source):
-            for each in _items(source, readers.read) if isinstance(source, Sequence) else ():
-                if isinstance(each, Document) and not known.has(each.id):
-                    raise InputError(
-                        f"the document {each.id!r:.80} is not of the part {known}, which"
-                        f" {self.shown} is: add it to the shard {shard_of(each.id, known.n)}"
-                    )
         return known if given is None else given
 
     @contextmanager

@@ -240,6 +240,8 @@ def test_a_shard_remembers_its_part(place, docs):
         other = next(f"x{n}" for n in range(99) if shard_of(f"x{n}", 3) == 2)
         with pytest.raises(errors.InputError, match=r"not of the part 1/3, .* to the shard 2"):
             one.add([clew.Document(id=other, text="Ola Eriksen built the Vega.")])
+        with pytest.raises(errors.InputError, match=r"not of the part 1/3, .* to the shard 2"):
+            one.add(iter([clew.Document(id=other, text="Ola Eriksen built the Vega.")]))
     with clew.open(place / "one", models=MODELS, settings=SETTINGS) as index:
         index.add(docs)
         with pytest.raises(errors.InputError, match="which is not of the part"):

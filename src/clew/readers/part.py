@@ -53,11 +53,19 @@ class ShardPart:
         return shard_of(document_id, self.n) == self.number
 
     def taken(
-        self, items: Iterable[Document | Skipped], read: set[str]
+        self, items: Iterable[Document | Skipped], read: set[str], *, strict: bool
     ) -> Iterator[Document | Skipped]:
-        """Yield the documents of this part, and what was skipped; other ids go into `read`."""
+        """Yield the documents of this part, and what was skipped; other ids go into `read`.
+
+        Raises InputError for a document of another part where that is `strict`.
+        """
         for item in items:
-            if isinstance(item, Document) and not self.has(item.id):
-                read.add(item.id)
-            else:
+            if not isinstance(item, Document) or self.has(item.id):
                 yield item
+            elif strict:
+                raise InputError(
+                    f"the document {item.id!r:.80} is not of the part {self}, which this index is:"
+                    f" add it to the shard {shard_of(item.id, self.n)}"
+                )
+            else:
+                read.add(item.id)
