@@ -50,6 +50,7 @@ def record_for(path, acknowledged, seed, n_threads, seconds):
     for thread in threads:
         thread.join()
     for error in errors:
+        error.add_note(f"code of SQLite: {getattr(error.__cause__, 'extendedresult', None)}")
         raise error
 
 
