@@ -6,6 +6,7 @@ the number of a reply, which is written when `Ledger.record` has returned.
 
 import os
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -52,6 +53,25 @@ def record_for(path, acknowledged, seed, n_threads, seconds):
     for error in errors:
         error.add_note(f"code of SQLite: {getattr(error.__cause__, 'extendedresult', None)}")
         raise error
+
+
+LOCKED = """
+import sys
+from pathlib import Path
+import apsw
+from clew import sqlite
+try:
+    with sqlite.locked(Path(sys.argv[1]), wait=0.0):
+        print("had alone")
+except apsw.BusyError:
+    print("busy")
+"""
+
+
+def locked_elsewhere(path):
+    """Say whether another process can have a database alone."""
+    command = [sys.executable, "-c", LOCKED, str(path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def acknowledged_in(folder):

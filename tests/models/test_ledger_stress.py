@@ -16,29 +16,11 @@ import pytest
 from clew import sqlite
 from clew.errors import StoreError
 from clew.models.ledger import Ledger
-from tests.models.recording import acknowledged_in, record_for, reply, request
+from tests.models.recording import acknowledged_in, locked_elsewhere, record_for, reply, request
 
 RECORDING = Path(__file__).with_name("recording.py")
 THREADS = 4
 PLACES = {"memory": Path("/dev/shm"), "disk": Path("/var/tmp")}  # noqa: S108 -- folders of the test's own are made there
-
-LOCKED = """
-import sys
-from pathlib import Path
-import apsw
-from clew import sqlite
-try:
-    with sqlite.locked(Path(sys.argv[1]), wait=0.0):
-        print("had alone")
-except apsw.BusyError:
-    print("busy")
-"""
-
-
-def locked_elsewhere(path):
-    """Say whether another process can have a database alone."""
-    command = [sys.executable, "-c", LOCKED, str(path)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_opening_a_file_again_keeps_its_locks(tmp_path):
