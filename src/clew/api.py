@@ -395,7 +395,8 @@ class Index(Closing):
                 if prune and report.gone:
                     store.remove(report.gone)
                     report.pruned = True
-            if paths and changed is None and own is None and report.is_empty:
+            is_whole = changed is None and own is None and not report.stopped
+            if paths and is_whole and report.is_empty:
                 raise no_file(_named(source), report.left_out)  # before an LLM is paid
             try:
                 extracted = Done()
