@@ -25,6 +25,7 @@ from clew.cli.options import (
     where_option,
 )
 from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
+from clew.cli.talk import say
 from clew.errors import InputError
 from clew.text.counted import counted
 
@@ -129,7 +130,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
         echo_json(exported)
     else:
         counts = f"{counted(exported.n_nodes, 'node')} and {counted(exported.n_edges, 'edge')}"
-        click.echo(f"{one_line(exported.file)} has {counts}")
+        say(f"{one_line(exported.file)} has {counts}")
 
 
 @click.command()

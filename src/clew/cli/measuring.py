@@ -22,6 +22,7 @@ from clew.cli.settings import (
     protocol,
     wish_options,
 )
+from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _indexed(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
     with documents_read() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)
     warn_skipped(added.report.skipped)
-    click.echo(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
+    say(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added

@@ -49,7 +49,7 @@ _planned_for = gathered(
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("--into", "Folder of the index: what its ledger has costs nothing.")
+@index_option("Folder of the index: what its ledger has costs nothing.", into=True)
 @build_options
 @file_options
 @paid_options

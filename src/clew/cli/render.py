@@ -8,6 +8,7 @@ import click
 
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
 from clew.cli.preview import preview, rarities
+from clew.cli.talk import is_quiet
 from clew.text.counted import counted
 from clew.text.sections import page_range, titled
 from clew.types import (
@@ -48,8 +49,8 @@ def answer(found: Answer, *, is_written: bool = False) -> str:
     """
     if found.kind == "refused":
         near = _nearest(found.evidence)
-        costs = dim(ledger(found.usage))
-        return "\n\n".join([*_answer_text(found), *near, *_notes(found.evidence), costs])
+        blocks = [*_answer_text(found), *near, *_notes(found.evidence), *costs(found.usage)]
+        return "\n\n".join(blocks)
     blocks = [
         *(() if is_written else _answer_text(found)),
         *_unsupported(found),
@@ -58,7 +59,7 @@ def answer(found: Answer, *, is_written: bool = False) -> str:
         *graph(found.evidence.graph),
         *map(table, found.context.tables),
         *_notes(found.evidence),
-        dim(ledger(found.usage)),
+        *costs(found.usage),
     ]
     return "\n\n".join(blocks)
 
@@ -70,7 +71,7 @@ def search(found: Evidence) -> str:
     blocks = [*graph(found.graph), *map(table, found.tables), *hits]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
     known = [] if found.support is None else [dim(f"support {found.support:.2f} of 1")]
-    return "\n\n".join([*blocks, *known, *_notes(found), dim(ledger(found.usage))])
+    return "\n\n".join([*blocks, *known, *_notes(found), *costs(found.usage)])
 
 
 def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
@@ -155,6 +156,12 @@ def thread(path: Path) -> str:
     """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
     marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
     return "\n".join(_stop(*each) for each in zip(path.steps, marks, strict=True))
+
+
+def costs(usage: Usage) -> Iterator[str]:
+    """Yield the line that says what a run cost, unless nobody wants to know."""
+    if not is_quiet():
+        yield dim(ledger(usage))
 
 
 def ledger(usage: Usage) -> str:
