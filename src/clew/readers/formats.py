@@ -17,6 +17,7 @@ from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
 from clew.readers import (
+    decode,
     epub,
     html_page,
     inputs,
@@ -26,6 +27,7 @@ from clew.readers import (
     markdown,
     notebook,
     office,
+    packed,
     parquet,
     pdf,
     plain,
@@ -97,7 +99,8 @@ PLAIN_NAMES = frozenset(
     "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
     "INSTALL LICENCE LICENSE MAINTAINERS Makefile NEWS NOTES NOTICE README THANKS "
     "TODO".upper().split()
-)  # names without a suffix, in upper or lower case
+)  # whatever comes behind a full stop, in upper or lower case
+_BARE = "without suffix"
 
 
 def read(  # noqa: PLR0913 -- one argument for each option
@@ -177,7 +180,7 @@ def _may_have(part: ShardPart, file: File | Skipped) -> bool:
     """Say whether a file may hold a document of a part, without a look into it."""
     if isinstance(file, Skipped):
         return True
-    suffix = file.path.suffix.lower()
+    suffix = packed.plain_name(file.path).suffix.lower()
     of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
     return suffix in _RECORDS or of_package or part.has(file.id)
 
@@ -211,26 +214,30 @@ def _dated(document: Document, file: File) -> Document:
     return replace(document, metadata={**document.metadata, "modified": written})
 
 
-def _reader_of(file: File) -> Reader | None:
-    suffix = file.path.suffix.lower()
+def _reader_of(path: Path) -> Reader | None:
+    """Return what reads a file that is not packed: of any name without suffix, as plain text."""
+    suffix = path.suffix.lower()
     reader = READERS.get(suffix) or plugins.find("readers", suffix)
-    if reader is None and file.path.stem.upper() in PLAIN_NAMES:
+    if reader is None and (not suffix or _is_plain_name(path)):
         return plain.read
     return reader
 
 
+def _is_plain_name(path: Path) -> bool:
+    return path.name.partition(".")[0].upper() in PLAIN_NAMES
+
+
 def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
-    suffix = file.path.suffix.lower()
-    if _reader_of(file) is None:
-        reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
-        unread = "" if file.named else suffix or "without suffix"
-        yield Skipped(source=file.source, reason=reason, unread=unread)
+    name = packed.plain_name(file.path)
+    if _reader_of(name) is None:
+        suffix = f"{name.suffix}{packed.SUFFIX * packed.is_packed(file.path)}".lower()
+        unread = "" if file.named else suffix
+        yield Skipped(source=file.source, reason=f"no reader for {suffix} files", unread=unread)
         return
     _log.debug("reading %s", file.source)
     try:
-        size = _size(file, suffix)
-        is_apart = suffix in _PACKED or (suffix in _PARSED and size > _SMALL)
-        yield from apart.read(file) if is_apart else items_of(file)
+        with packed.unpacked(file) as plain_file:
+            yield from _read_plain(plain_file, apart)
     except UnreadableSource as error:
         yield Skipped(source=error.source, reason=error.reason, line=error.line)
     except MissingExtra as error:
@@ -239,6 +246,21 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
         yield Skipped(source=file.source, reason=str(error))
     except OSError as error:
         yield Skipped(source=file.source, reason=os_reason(error))
+
+
+def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
+    """Yield what a file that is not packed gives. Raises what its reader raises."""
+    suffix = file.path.suffix.lower()
+    if not (suffix or file.named or _is_plain_name(file.path)):
+        try:
+            _size(file, suffix)
+            decode.refuse_binary(file)
+        except UnreadableSource as error:  # in a folder, what is no text is not for any reader
+            yield Skipped(source=file.source, reason=error.reason, unread=_BARE)
+            return
+    size = _size(file, suffix)
+    is_apart = suffix in _PACKED or (suffix in _PARSED and size > _SMALL)
+    yield from apart.read(file) if is_apart else items_of(file)
 
 
 def _size(file: File, suffix: str) -> int:
@@ -253,7 +275,7 @@ def _size(file: File, suffix: str) -> int:
 
 def items_of(file: File) -> Iterator[Document | Skipped]:
     """Yield what the reader of a file gives, within its limits. Raises what the reader raises."""
-    reader = _reader_of(file)
+    reader = _reader_of(file.path)
     assert reader is not None  # noqa: S101 -- it was looked for
     n_items = 0
     try:
