@@ -111,3 +111,19 @@ def test_standard_input_may_be_packed():
         with inputs.received(given, io.BytesIO(data), LIMITS) as file, unpacked(file) as plain:
             assert plain.path.read_text(encoding="utf-8") == TEXT
             assert plain.path.suffix in READERS
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("doc/bash/changelog.gz", "bash changelog"),
+        ("doc/bash/NEWS.Debian.gz", "bash NEWS"),
+        ("doc/git-lfs/README", "git lfs README"),
+        ("doc/bash/intro.gz", "intro"),
+    ],
+)
+def test_a_name_that_is_everywhere_stands_behind_its_folder(write, name, title):
+    """A thousand files called changelog are not of one thing."""
+    write(name, gzip.compress(TEXT.encode()) if name[-3:] == ".gz" else TEXT)
+    [document] = read(["doc"])
+    assert document.title == title

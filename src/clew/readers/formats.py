@@ -44,7 +44,7 @@ from clew.readers.inputs import Page, StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
-from clew.readers.titled import stem_title
+from clew.readers.titled import is_plain_name, stem_title
 from clew.readers.walk import Columns, File, files, os_reason
 from clew.types import Document, Skipped
 
@@ -95,11 +95,6 @@ _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # reco
 # Of records, each a document with an id of its own: the name of the file does not tell which.
 _RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
-PLAIN_NAMES = frozenset(
-    "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
-    "INSTALL LICENCE LICENSE MAINTAINERS Makefile NEWS NOTES NOTICE README THANKS "
-    "TODO".upper().split()
-)  # whatever comes behind a full stop, in upper or lower case
 _BARE = "without suffix"
 
 
@@ -218,13 +213,9 @@ def _reader_of(path: Path) -> Reader | None:
     """Return what reads a file that is not packed: of any name without suffix, as plain text."""
     suffix = path.suffix.lower()
     reader = READERS.get(suffix) or plugins.find("readers", suffix)
-    if reader is None and (not suffix or _is_plain_name(path)):
+    if reader is None and (not suffix or is_plain_name(path)):
         return plain.read
     return reader
-
-
-def _is_plain_name(path: Path) -> bool:
-    return path.name.partition(".")[0].upper() in PLAIN_NAMES
 
 
 def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
@@ -251,7 +242,7 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
 def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
     """Yield what a file that is not packed gives. Raises what its reader raises."""
     suffix = file.path.suffix.lower()
-    if not (suffix or file.named or _is_plain_name(file.path)):
+    if not (suffix or file.named or is_plain_name(file.path)):
         try:
             _size(file, suffix)
             decode.refuse_binary(file)
