@@ -73,8 +73,9 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
     """Answer QUESTION, with citations and the thread that led there.
 
     Without an LLM the answer quotes the sentences that support it best. A citation names a file
-    and the range of characters in it: [1] docs/fram.md:138-221. A question that was asked before
-    costs nothing again. On a terminal an LLM's answer is shown while it is written.
+    and the line in it, [1] docs/fram.md:12, or the page or section of a file without lines; with
+    --json also the range of characters. A question that was asked before costs nothing again. On a
+    terminal an LLM's answer is shown while it is written.
 
     Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
     shown as such, and the exit status is 5.

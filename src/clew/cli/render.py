@@ -86,7 +86,7 @@ def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> s
     title = f"{heading(above)}\n{indent}" if above else ""
     likely = "" if found.relevance is None else f"relevance {found.relevance:.2f}"
     pages = page_range(found.page, found.last_page)
-    where = f"{one_line(found.source)}:{found.start}-{found.end}"
+    where = one_line(found.place)
     place_line = dim("  ".join(filter(None, (where, pages, found.apparatus, likely))))
     shown = preview(found.text, weights or {}, indent=indent)
     same = (dim(wrapped(each, first=indent, rest=indent, max_lines=2)) for each in _same(found))
@@ -146,7 +146,7 @@ def _answers(found: EvidenceGraph) -> Iterator[str]:
 
 
 def citations(found: Answer) -> Iterator[str]:
-    """Yield each citation: its number, file, character range, pages and section, and its words."""
+    """Yield each citation: its number, file and line, pages and section, and its words."""
     generated = found.kind == "generated"
     if found.citations:
         yield "\n".join(_citation(each, shortened=generated) for each in found.citations)
@@ -216,7 +216,7 @@ def _nearest(evidence: Evidence) -> Iterator[str]:
 def _citation(cited: Citation, *, shortened: bool) -> str:
     head = f"  [{cited.number}] "
     indent = " " * len(head)
-    place = click.style(f"{one_line(cited.source)}:{cited.start}-{cited.end}", fg="cyan")
+    place = click.style(one_line(cited.place), fg="cyan")
     pages = page_range(cited.page, cited.last_page)
     section = dim(one_line(cited.section)) if cited.section else ""
     place = "  ".join(filter(None, (place, pages, section)))
@@ -239,9 +239,8 @@ def _stop(step: Step, mark: str) -> str:
     layer = _SHOWN_AS.get(step.layer, step.layer)
     below = f"  {' ' if mark == '└' else '│'} {'':<10}"
     first = f"  {mark} {layer:<10}"
-    place = f"{one_line(step.document_id)}:{step.start}-{step.end}" if step.document_id else ""
     reason = f"({one_line(step.reason)})" if step.reason else ""
-    where = " ".join(part for part in (place, reason) if part)
+    where = " ".join(part for part in (one_line(step.place), reason) if part)
     if layer in _PLACES:
         return first + dim(where)
     text = f'"{step.text}"' if layer == "unit" else step.text

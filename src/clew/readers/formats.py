@@ -46,23 +46,17 @@ from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
 from clew.readers.walk import Columns, File, files, os_reason
+from clew.text import lines
 from clew.types import Document, Skipped
 
 _log = logging.getLogger(__name__)
 
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
-_TEXTS = ".txt .text .rst .org .adoc .asciidoc .tex .log .yaml .yml .toml .ini .cfg .conf"
-_CODE = (
-    ".bash .c .cc .clj .cpp .cs .css .dart .el .erl .ex .exs .f90 .go .gradle .h .hpp .hs .java "
-    ".jl .js .jsx .kt .lisp .lua .m .ml .php .pl .proto .ps1 .py .pyi .r .rb .rs .scala .scss .sh "
-    ".sql .swift .tcl .tf .ts .tsx .vim .vue .zig"
-)
 READERS: dict[str, Reader] = {
-    **dict.fromkeys(_TEXTS.split(), plain.read),
-    **dict.fromkeys(_CODE.split(), plain.read),
-    ".md": markdown.read,
-    ".markdown": markdown.read,
+    **dict.fromkeys(lines.TEXTS.split(), plain.read),
+    **dict.fromkeys(lines.CODE.split(), plain.read),
+    **dict.fromkeys(lines.MARKDOWN.split(), markdown.read),
     ".html": html_page.read,
     ".htm": html_page.read,
     ".xhtml": html_page.read,
