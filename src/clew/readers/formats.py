@@ -154,6 +154,7 @@ def _files(
     found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
     if part is not None:
         found = [each for each in found if _may_have(part, each)]
+    found = [packed.sized(each) if isinstance(each, File) else each for each in found]
     progress.total = sum(each.size for each in found if isinstance(each, File))
     yield from found
     for each in named:
@@ -191,7 +192,8 @@ def _distinct(
                     yield _duplicate(file, item, first[item.id])
                 else:
                     first[item.id] = item.source
-                    progress.read(item.id, len(item.text))
+                    whole = item.source == file.source
+                    progress.read(item.id, len(item.text), whole=whole)
                     yield _dated(item, file) if times else item
 
 

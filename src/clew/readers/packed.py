@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from os import SEEK_END
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
@@ -19,6 +20,7 @@ from clew.readers.walk import File
 
 SUFFIX = ".gz"
 _PIECE = 1 << 20
+_END, _MOST_RATIO = 4, 1_032  # bytes of the size at the end; gzip packs no better
 _SMALL = 1 << 26  # bytes that any file may unpack to
 
 
@@ -30,6 +32,19 @@ def is_packed(path: Path) -> bool:
 def plain_name(path: Path) -> Path:
     """Return the name of what a file holds: that of a gzip file without `.gz`."""
     return Path(path.stem if is_packed(path) else path.name)
+
+
+def sized(file: File) -> File:
+    """Return a file with the size of what it holds, as the end of a gzip file states it."""
+    if not is_packed(file.path) or file.size < _END:
+        return file
+    try:
+        with file.path.open("rb") as stream:
+            stream.seek(-_END, SEEK_END)
+            size = int.from_bytes(stream.read(_END), "little")
+    except OSError:
+        return file
+    return replace(file, size=size) if file.size < size < _MOST_RATIO * file.size else file
 
 
 @contextmanager
