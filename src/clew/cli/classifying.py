@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.building import warn_skipped
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Opener,
     Paid,
@@ -53,7 +54,7 @@ class _ClassifiedLine:
     out_of_set: bool
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("text", required=False)
 @click.option(
     "--file",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Opener,
     Paid,
@@ -68,7 +69,7 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
         click.echo("\n".join(_described(description)))
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
 @click.option(

@@ -142,11 +142,9 @@ def index_option(purpose: str = "Folder of the index.", *, into: bool = False) -
         INDEX,
         type=FolderOrAddress(path_type=Path),
         default=DEFAULT_INDEX,
-        show_default=True,
         envvar=INDEX_VARIABLE,
-        show_envvar=True,
         metavar="FOLDER",
-        help=purpose,
+        help=f"{purpose} [env var: {INDEX_VARIABLE}; default: {DEFAULT_INDEX}]",
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.headings import Headed
 from clew.cli.options import (
     PAID_OPTIONS,
     FolderOrAddress,
@@ -42,7 +43,7 @@ def _home(home: Path | None) -> Path:
     return home or Path(click.get_app_dir("clew")) / "server"
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
 @_home_option
 @click.option(
