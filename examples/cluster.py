@@ -92,7 +92,7 @@ def ask(place: str, question: str) -> None:
         answer = client.index(INDEX).ask(question)
     print(f"{place} is asked: {question}")
     for citation in answer.citations[:2]:
-        print(f"  [{citation.number}] {citation.document_id}:{citation.start}-{citation.end}")
+        print(f"  [{citation.number}] {citation.place}")
         print(textwrap.indent(textwrap.fill(f'"{citation.quote}"', WIDTH - 6), " " * 6))
     if not answer.citations:
         print(f"  {answer.text}")

@@ -62,7 +62,7 @@ def ask(index: clew.Index, question: str, expected: str) -> None:
         print(f"Nothing in this index answers this (support {answer.evidence.support:.2f} of 1).")
         print(f"What is nearest:  {', '.join(hit.document_id for hit in answer.evidence.hits[:3])}")
     for citation in answer.citations:
-        print(f"  [{citation.number}] {citation.source}:{citation.start}-{citation.end}")
+        print(f"  [{citation.number}] {citation.place}")
         print(indented(f'"{citation.quote}"', " " * 6))
     threads = [each.path for each in answer.citations if each.path is not None]
     if threads:
@@ -74,7 +74,7 @@ def show_thread(path: clew.Path) -> None:
     """Print the way from the question to a passage: each stop, and why it is one."""
     print("\nThe thread")
     for step in path.steps:
-        text = f"{step.document_id}:{step.start}-{step.end}" if step.layer == "chunk" else step.text
+        text = step.place if step.layer == "chunk" else step.text
         reason = f" ({step.reason})" if step.reason else ""
         print(indented(f"{text}{reason}", " " * 12, first=f"  {step.layer:<10}"))
 

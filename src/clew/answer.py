@@ -222,7 +222,7 @@ def _by_llm(
 
 
 def placed(found: Answer, snapshot: Snapshot) -> Answer:
-    """Return an answer whose citations have the section and pages of their own ranges.
+    """Return an answer whose citations have the section, pages and line of their own ranges.
 
     They had those of their passages, which may be longer.
     """
@@ -238,7 +238,8 @@ def placed(found: Answer, snapshot: Snapshot) -> Answer:
 def _placed(citation: Citation, document: Document) -> Citation:
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
-    return replace(citation, section=section, page=page, last_page=last_page)
+    line = document.line_at(citation.start)
+    return replace(citation, section=section, page=page, last_page=last_page, line=line)
 
 
 def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Citation:
@@ -254,6 +255,7 @@ def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Cit
         section=passage.section,
         page=passage.page,
         last_page=passage.last_page,
+        line=passage.line if start == passage.start else None,
     )
 
 

@@ -1124,15 +1124,18 @@ class Index(Closing):
         are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
         has an apostrophe before it; `raw` leaves both out.
         The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
-        which `import_graph` reads, and .parquet. A file of that name is replaced when the new one
-        is whole. Raises InputError where the file cannot be written or the method finds no graph,
+        which `import_graph` reads, and .parquet. Of an index without triples GraphML and JSON have
+        the names that stand in one sentence. A file of that name is replaced when the new one is
+        whole. Raises InputError where the file cannot be written or the method finds no graph,
         otherwise as `search`.
         """
         from clew import export
 
         target = export.target(path, whole=query is None, raw=raw)
         if query is None:
-            return target.write(export.index_graph(self.snapshot(where)))
+            snapshot = self.snapshot(where)
+            export.check_triples(snapshot, target, whole=True)
+            return target.write(export.index_graph(snapshot))
         evidence = self.search(
             query,
             method=method,

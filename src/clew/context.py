@@ -116,6 +116,7 @@ def _passage(hit: Hit, number: int) -> Passage:
         section=hit.section,
         page=hit.page,
         last_page=hit.last_page,
+        line=hit.line,
     )
 
 

@@ -19,6 +19,7 @@ from clew.index.choose import NOTE, waiting
 from clew.layers.aliases import Proposal, propose
 from clew.text.analyze import fold
 from clew.text.keys import name_key
+from clew.text.lines import file_place
 from clew.types import (
     ENTITY_TYPES,
     GRAPH,
@@ -307,7 +308,6 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     near = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     near[row] = 0
     others = positive_top_k(near, _MOST).tolist()
-    mentions = snapshot.layer("unit")
     ends = snapshot.layer("triple").columns
     about = (ends["subject"] == row) | (ends["object"] == row)
     return {
@@ -318,10 +318,7 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "type": ENTITY_TYPES[layer.columns["type"][row]],
         "title_of": snapshot.layer("document").ids(titled),
         "n_units": len(units),
-        "units": [
-            {"id": i, "text": t}
-            for i, t in zip(mentions.ids(units[:_MOST]), mentions.texts(units[:_MOST]), strict=True)
-        ],
+        "units": [_mention(snapshot, unit) for unit in units[:_MOST]],
         "together_with": layer.texts(others),
         "descriptions": _descriptions(snapshot, row),
         "triples": _triples(snapshot, np.flatnonzero(about).tolist()),
@@ -332,6 +329,13 @@ def _descriptions(snapshot: Snapshot, entity: int) -> list[str]:
     layer = snapshot.layer("description")
     rows = np.flatnonzero(layer.columns["entity"] == entity).tolist()
     return list(dict.fromkeys(filter(None, layer.texts(rows))))[:_MOST]
+
+
+def _mention(snapshot: Snapshot, unit: int) -> dict[str, Any]:
+    """Return a unit by its id, where it stands for people, and its text."""
+    found = _range(snapshot, "unit", unit)
+    place = file_place(found["source"] or found["document"], found["line"])
+    return {"id": found["id"], "place": place, "text": found["text"]}
 
 
 def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
@@ -350,6 +354,7 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
         "page": page,
         "last_page": last_page,
         "source": document.source,
+        "line": document.line_at(start),
         "start": start,
         "end": end,
         "text": layer.texts([row])[0],

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from clew.algo.links import neighbours
 from clew.display import Shown
 from clew.errors import InputError
+from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.readers.extras import needs
 from clew.text.cells import guarded
 from clew.text.normalize import collapse
@@ -31,6 +35,7 @@ from clew.visible import escaped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from clew.types import (
@@ -59,6 +64,7 @@ class Exported(Shown):
     file: str
     n_nodes: int
     n_edges: int
+    edges_are: str = "triples"  # or "sentences": names that stand in one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +81,7 @@ class ExportedGraph:
     n_edges: int
     nodes: Callable[[], Iterable[Row]]
     edges: Callable[[], Iterable[Row]]
+    edges_are: str = "triples"
 
 
 class Form(Protocol):
@@ -104,7 +111,7 @@ class Target:
         finally:
             with suppress(OSError):
                 part.unlink()
-        return Exported(str(self.path), graph.n_nodes, graph.n_edges)
+        return Exported(str(self.path), graph.n_nodes, graph.n_edges, graph.edges_are)
 
 
 def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
@@ -114,7 +121,7 @@ def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
     InputError for a folder, and for a suffix of no such format.
     """
     path = Path(path)
-    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in (".graphml", ".json")}
+    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _OF_GRAPHS}
     if path.suffix.lower() not in forms:
         what = "a graph" if whole else "what a question finds"
         raise InputError(f"{what} is written to {', '.join(forms)}, and not to {str(path)!r}")
@@ -126,50 +133,124 @@ def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
 # -- graphs ---------------------------------------------------------------------------------------
 
 
-def check_triples(snapshot: Snapshot) -> None:
-    """Raise InputError for an index without triples: it has no graph, nor has what is found."""
+def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
+    """Raise InputError where a graph of triples is to be written and an index has none.
+
+    The `whole` graph in GraphML or JSON is that of its sentences then.
+    """
     made_by = snapshot.layer("chunk").columns[GRAPH]
-    if len(snapshot.layer("triple")):
-        return
     if not len(made_by):
         raise InputError("this index is empty: add documents first")
+    if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _OF_GRAPHS):
+        return
+    what = f"a {target.path.suffix.lower()} file holds" if whole else "the graph of a question has"
+    missing = f"this index has no triples, and {what} nothing else"
     if made_by.any():
         raise InputError(
-            "this index has no triples, so there is no graph to write: its chunks were searched "
-            "for some and have none; '--triples llm' may find more, and 'clew import-kg' bring some"
+            f"{missing}: its chunks were searched for some and have none; '--triples llm' may find "
+            "more, and 'clew import-kg' bring some"
         )
     raise InputError(
-        "this index has no triples, so there is no graph to write: run 'clew index PATH --triples "
-        "cooccurrence' (no LLM), or '--triples llm', first"
+        f"{missing}: run 'clew index PATH --triples cooccurrence' (no LLM), or '--triples llm', "
+        "first"
     )
+
+
+_NODE_TYPES = {"name": "string", "type": "string", "description": "string", "n_chunks": "int"}
+_EDGE_TYPES = {
+    "relation": "string",
+    "strength": "double",
+    "description": "string",
+    "chunks": "string",
+}
 
 
 def index_graph(snapshot: Snapshot) -> ExportedGraph:
     """Return the entities of an index that an extraction has, and its triples.
 
-    Raises InputError where it has no triples.
+    Without triples it is the graph of its sentences: names, joined where one sentence has both.
     """
-    check_triples(snapshot)
+    if not len(snapshot.layer("triple")):
+        return _sentence_graph(snapshot)
     entities = np.flatnonzero(snapshot.layer("entity").columns["extracted"])
+    n_chunks = np.diff(snapshot.link("entity", "chunk").indptr)
     return ExportedGraph(
         about={},
-        node_types={"name": "string", "type": "string", "description": "string", "n_chunks": "int"},
-        edge_types={
-            "relation": "string",
-            "strength": "double",
-            "description": "string",
-            "chunks": "string",
-        },
+        node_types=_NODE_TYPES,
+        edge_types=_EDGE_TYPES,
         n_nodes=len(entities),
         n_edges=len(snapshot.layer("triple")),
-        nodes=partial(_entities, snapshot, entities.tolist()),
+        nodes=partial(_entities, snapshot, entities.tolist(), n_chunks),
         edges=partial(_triples, snapshot),
     )
 
 
-def _entities(snapshot: Snapshot, entities: Sequence[int]) -> Iterator[Row]:
+def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
+    """Return the entities that questions can name, and the pairs that stand in one sentence.
+
+    A sentence of more than thirty names is a list, and joins none. A name that is a part of another
+    is not joined to it.
+    """
+    linkable = snapshot.layer("entity").columns["linkable"].astype(bool)
+    chunks, named = snapshot.link("unit", "chunk"), snapshot.link("unit", "entity")
+    n_chunks = np.diff((chunks.T @ named).tocsc().indptr)
+    keys = snapshot.layer("entity").ids(range(len(linkable)))
+    ends, places = array("q"), array("q")
+    for unit, (begin, end) in enumerate(pairwise(named.indptr.tolist())):
+        names = named.indices[begin:end]
+        names = np.unique(names[linkable[names]]).tolist()
+        if len(names) <= MOST_PAIRS:
+            for pair in combinations(names, 2):
+                if not _is_part(*(keys[row] for row in pair)):
+                    ends.extend(pair)
+                    places.append(unit)
+    pairs = np.asarray(ends, np.int64).reshape(-1, 2)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    found, first = np.unique(pairs[order], axis=0, return_index=True)
+    units = np.split(np.asarray(places, np.int64)[order], first[1:])
+    entities = np.flatnonzero(linkable & (n_chunks > 0)).tolist()
+    return ExportedGraph(
+        about={},
+        node_types=_NODE_TYPES,
+        edge_types=_EDGE_TYPES,
+        n_nodes=len(entities),
+        n_edges=len(found),
+        nodes=partial(_entities, snapshot, entities, n_chunks),
+        edges=partial(_joined, snapshot, found, units),
+        edges_are="sentences",
+    )
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Say whether the words of a name are some of another's, one behind the other."""
+    return f" {one} " in f" {other} " or f" {other} " in f" {one} "
+
+
+def _joined(
+    snapshot: Snapshot, pairs: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+) -> Iterator[Row]:
+    """Yield pairs of entities; the strength is how many sentences of the `units` have both."""
+    link, chunks = snapshot.link("unit", "chunk"), snapshot.layer("chunk")
+    keys = snapshot.layer("entity").ids
+    for (one, other), own in zip(pairs.tolist(), units, strict=False):
+        source, target = keys([one, other])
+        rows = np.unique(np.concatenate([neighbours(link, unit) for unit in own.tolist()]))
+        yield {
+            "source": source,
+            "target": target,
+            "key": f"{source}|{FALLBACK}|{target}",
+            "relation": FALLBACK,
+            "strength": float(len(own)),
+            "description": "",
+            "chunks": chunks.ids(rows.tolist()),
+        }
+
+
+def _entities(
+    snapshot: Snapshot, entities: Sequence[int], n_chunks: NDArray[np.integer]
+) -> Iterator[Row]:
     layer, profiles = snapshot.layer("entity"), snapshot.layer("profile")
-    types, n_chunks = layer.columns["type"], np.diff(snapshot.link("entity", "chunk").indptr)
+    types = layer.columns["type"]
     owners = profiles.columns["entity"]
     order = np.argsort(owners, kind="stable")
     begins = np.searchsorted(owners[order], np.arange(len(layer) + 1))
@@ -557,6 +638,7 @@ def _write_parquet(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # n
         writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
+_OF_GRAPHS = (".graphml", ".json")  # formats of any graph, not of triples alone
 _FORMS: Mapping[str, Form] = {
     ".graphml": _write_graphml,
     ".json": _write_json,

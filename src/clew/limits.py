@@ -21,7 +21,7 @@ class ReadingLimits:
     file_bytes: int = 1 << 30  # of a file that is read whole
     received_bytes: int = 1 << 26  # of a web page, or of standard input
     unpacked_bytes: int = 1 << 28  # all parts of an Office file or a book together
-    unpacked_ratio: int = 200  # of a gzip file of triples: its size unpacked to its own
+    unpacked_ratio: int = 200  # of a gzip file: its size unpacked to its own
     records: int = 1_000_000  # documents of one table or mailbox
     text_characters: int = 20_000_000  # of one document; a thick book has a million
     line_characters: int = 50_000_000  # of a line of records or of triples

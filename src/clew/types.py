@@ -14,8 +14,9 @@ from clew.display import Shown, paragraph, table
 from clew.errors import MissingLayer
 from clew.once import Once
 from clew.text.apparatus import kind_of, named_in
+from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
-from clew.text.sections import head, page_at, section_at
+from clew.text.sections import head, page_at, page_range, section_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,6 +75,12 @@ class Document(Shown):
     def pages_of(self, start: int, end: int) -> tuple[int | None, int | None]:
         """Return the pages, from 1, on which a range begins and ends; None: it has no pages."""
         return page_at(self.pages, start), page_at(self.pages, max(end - 1, start))
+
+    def line_at(self, place: int) -> int | None:
+        """Return the line of its file, from 1, on which a character is; None: it has none."""
+        if self.pages:
+            return None
+        return line_at(self.text, place, id_=self.id, source=self.source)
 
     def apparatus_at(self, start: int, end: int) -> str:
         """Return which kind of apparatus a range is, by its markup or its lines, "" for none."""
@@ -527,7 +534,13 @@ class Hit(Shown):
     page: int | None = None  # on which it begins, from 1; None: the document has no pages
     last_page: int | None = None  # on which it ends
     apparatus: str = ""  # "contents", "index" or "bibliography", behind the text itself
+    line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
     metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)  # the document's
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people: its file and line, such as `fram.md:12`."""
+        return file_place(self.source or self.document_id, self.line)
 
     @property
     def head(self) -> str:
@@ -547,6 +560,19 @@ class Step(Shown):
     document_id: str = ""  # where the text stands; empty for the query
     start: int = 0
     end: int = 0
+    source: str = ""
+    section: str = ""
+    page: int | None = None
+    line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people: its file and line, or else its page or section."""
+        if not self.document_id:
+            return ""
+        place = file_place(self.source or self.document_id, self.line)
+        inside = "" if self.line else page_range(self.page, self.page) or self.section
+        return f"{place}, {inside}" if inside else place
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -722,7 +748,7 @@ class Evidence(Shown):
             (
                 n,
                 each.title,
-                f"{each.document_id}:{each.start}-{each.end}",
+                each.place,
                 each.relevance,
                 each.text,
             )
@@ -761,6 +787,7 @@ class Passage(Shown):
     section: str = ""
     page: int | None = None
     last_page: int | None = None
+    line: int | None = None
 
     @property
     def head(self) -> str:
@@ -794,6 +821,12 @@ class Citation(Shown):
     section: str = ""  # the headings above it, the widest first, with " > " between them
     page: int | None = None  # on which it begins, from 1; None: the document has no pages
     last_page: int | None = None  # on which it ends
+    line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people: its file and line, such as `fram.md:12`."""
+        return file_place(self.source or self.document_id, self.line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -811,10 +844,7 @@ class Answer(Shown):
 
     def _repr_html_(self) -> str:
         """Show the answer and its citations in a notebook."""
-        rows = [
-            (f"[{each.number}]", f"{each.document_id}:{each.start}-{each.end}", each.quote)
-            for each in self.citations
-        ]
+        rows = [(f"[{each.number}]", each.place, each.quote) for each in self.citations]
         cited = table(("", "where", "quote"), rows) if rows else ""
         told = paragraph(self.question, strong=True) + paragraph(
             self.text or "Nothing in the index answers this."

@@ -93,9 +93,9 @@ def test_the_thread_of_the_first_quote_is_printed():
     first = answer(QUESTION, evidence(FRAM, OSLO, paths=paths), models())
     assert first.citations[0].document_id == "fram"
     assert FRAM.text in plain(render.answer(first))
-    assert f"oslo:{OSLO.start}" not in plain(render.answer(first)).partition("The thread")[2]
+    assert " oslo" not in plain(render.answer(first)).partition("The thread")[2]
     without = answer(QUESTION, evidence(FRAM, paths=paths[:1]), models())
-    assert f"oslo:{OSLO.start}" in plain(render.answer(without)).partition("The thread")[2]
+    assert " oslo" in plain(render.answer(without)).partition("The thread")[2]
 
 
 def test_tables_are_not_quoted():

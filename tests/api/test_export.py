@@ -645,15 +645,46 @@ def test_an_export_that_breaks_leaves_the_old_file(tmp_path):
     ],
 )
 def test_an_index_without_triples(tmp_path, text, triples, message):
-    """It has no graph: the message says what is missing and how to get it, and no file is there."""
+    """No file of triples is written: the message says what is missing and how to get it."""
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add([Document(id="fram", text=text or "Gone.")], triples=triples)
         if text is None:
             index.remove("fram")
-        for suffix in (".graphml", ".json", ".jsonl", ".tsv", ".parquet"):
+        for suffix in (".jsonl", ".tsv", ".parquet", *((".json", ".graphml") * (text is None))):
             with pytest.raises(InputError, match=message):
                 index.export(tmp_path / f"g{suffix}")
     assert not list(tmp_path.glob("g.*"))
+
+
+@pytest.mark.parametrize("suffix", [".json", ".graphml"])
+def test_without_triples_names_of_one_sentence_are_joined(tmp_path, suffix):
+    """An edge says in how many sentences both stand, and where; a part of a name is not joined."""
+    texts = {
+        "a": "Ada Lund met Bo Berg. Bo Berg and Ada Lund sailed the Fram. It rained.",
+        "b": "Bo Berg left the Fram in Oslo.",
+        "list": " ".join(f"Name{chr(65 + n // 26)}{chr(97 + n % 26)} Of," for n in range(40))
+        + " end.",
+    }
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add([Document(id=id_, text=text) for id_, text in texts.items()])
+        exported = index.export(tmp_path / f"g{suffix}")
+        index.export(tmp_path / f"again{suffix}")
+    assert exported.edges_are == "sentences"
+    written = tmp_path / f"g{suffix}"
+    assert written.read_bytes() == (tmp_path / f"again{suffix}").read_bytes()
+    if suffix == ".graphml":
+        graph = nx.read_graphml(written, force_multigraph=True)
+    else:
+        graph = nx.node_link_graph(json.loads(written.read_text("utf-8")), edges="edges")
+    assert (len(graph), graph.size()) == (exported.n_nodes, exported.n_edges)
+    edges = {frozenset((a, b)): data for a, b, data in graph.edges(data=True)}
+    assert edges[frozenset(("ada lund", "bo berg"))]["strength"] == 2
+    found = edges[frozenset(("bo berg", "fram"))]
+    chunks = found["chunks"].split("\n") if suffix == ".graphml" else found["chunks"]
+    assert (found["strength"], sorted(c.partition(":")[0] for c in chunks)) == (2, ["a", "b"])
+    assert not [pair for pair in edges if pair <= {"ada lund", "ada", "lund"}]
+    assert frozenset(("ada lund", "oslo")) not in edges
+    assert not [pair for pair in edges if any(name.startswith("name") for name in pair)]
 
 
 def test_the_same_index_gives_the_same_bytes(index, tmp_path):

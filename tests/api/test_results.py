@@ -140,7 +140,7 @@ def test_notebooks_show_what_was_found_and_obey_nothing(index, answer):
     assert "<td>document</td><td>2</td>" in pages[0]
     assert "&lt;script&gt;alert(1)" in pages[1]
     assert "Who built the &lt;i&gt;Fram&lt;/i&gt;?" in pages[2]
-    assert "fram.md:" in pages[2]
+    assert "<td>fram.md</td>" in pages[2]
     for page in pages:
         assert "<script" not in page
         assert "<i>" not in page

@@ -133,10 +133,10 @@ def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
     result = clew("ask", QUESTION, "--index", shared_index)
     assert result.exit_code == 0
     assert "The sentences that support an answer best" in result.stdout
-    assert re.search(r"\[\d\] \S+/archer\.md:\d+-\d+\n +\"", result.stdout)
+    assert re.search(r"\[\d\] \S+/archer\.md:3\n +\"", result.stdout)
     assert "┌ question  Where was Colin Archer born?" in result.stdout
     assert "(the question names it: colin archer)" in result.stdout
-    assert re.search(r"└ chunk +polar/\w+\.md:\d+-\d+ \(holds it\)", result.stdout)
+    assert re.search(r"└ chunk +\S+/polar/\w+\.md:3 \(holds it\)", result.stdout)
     assert re.search(r"\n0 tokens, 0 LLM calls; .+\n$", result.stdout)
     assert "\x1b" not in result.stdout
 
@@ -173,7 +173,7 @@ def test_search_ranks_chunks(clew, shared_index):
     result = clew("search", "Shackleton died aboard", "--index", shared_index, "--method", "bm25")
     assert re.search(r"\n\nsupport 0\.\d\d of 1\n\n", result.stdout)
     assert re.match(
-        r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:\d+-\d+  relevance 0\.\d\d\n +Ernest", result.stdout
+        r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:3  relevance 0\.\d\d\n +Ernest", result.stdout
     )
 
 
@@ -187,14 +187,14 @@ def test_a_hit_lists_the_chunks_that_say_the_same(clew):
 
 
 def test_a_hit_says_where_it_stands(clew):
-    """Its section stands behind its title, its pages and what it is in behind its range."""
+    """Its section stands behind its title, its pages and what it is in behind its file."""
     found = replace(HIT, section="Youth > Birth", page=12, last_page=13, apparatus="index")
     said = clew("search", QUESTION, obj=finds(hits=(found,))).stdout
-    assert re.search(r"Colin Archer > Youth > Birth\n +archer\.md:0-32  pp\. 12-13  index\n", said)
+    assert re.search(r"Colin Archer > Youth > Birth\n +archer\.md  pp\. 12-13  index\n", said)
 
 
 def test_a_citation_says_where_it_stands(clew, tmp_path):
-    """Pages and section stand behind the range."""
+    """Pages and section stand behind the file, which has no lines."""
     document = Document(
         id="archer",
         text=f"Birth\n\n{TEXT}",
@@ -205,7 +205,7 @@ def test_a_citation_says_where_it_stands(clew, tmp_path):
     with open_index(tmp_path / "a.clew", models=models()) as index:
         index.add([document])
     said = clew("ask", QUESTION, "--index", tmp_path / "a.clew").stdout
-    assert "  [1] archer.pdf:7-39  p. 1  Birth\n" in said
+    assert "  [1] archer.pdf  p. 1  Birth\n" in said
 
 
 def test_search_that_finds_nothing_says_so(clew, shared_index):
@@ -311,7 +311,7 @@ def test_ask_shows_the_tables_of_its_context(clew):
 def test_a_hit_says_its_channel(clew):
     """Where a method has several parts, the one that found a hit stands behind the score."""
     shown = clew("search", QUESTION, obj=finds()).stdout
-    assert shown.startswith("  1  0.812  (graph)  Colin Archer\n            archer.md:0-32\n")
+    assert shown.startswith("  1  0.812  (graph)  Colin Archer\n            archer.md\n")
 
 
 def test_json_has_tables_and_channels(clew):
@@ -404,7 +404,7 @@ def test_threads_through_keywords_and_triples():
         "  ├ triple    Archer born in Larvik  (has both)",
         f"  ├ triple    {long}",
         "  │           (its subject is the same)",
-        "  └ subchunk  archer:0-32 (has it)",
+        "  └ subchunk  archer (has it)",
     ]
 
 
@@ -459,7 +459,7 @@ def test_a_question_that_nothing_answers_is_refused(clew, shared_index):
         r"Nothing in this index answers this \(support 0\.\d\d of 1\)\.\n", found.stdout
     )
     assert "What is nearest, which is no answer (--anyway takes it for one)" in found.stdout
-    assert len(re.findall(r"\.md:\d+-\d+  relevance 0\.\d\d\n", found.stdout)) == 3
+    assert len(re.findall(r"\.md:\d+  relevance 0\.\d\d\n", found.stdout)) == 3
     assert '"' not in found.stdout
 
 

@@ -6,7 +6,6 @@ import shlex
 import pytest
 
 from clew.api import open_index
-from clew.cli.options import command_line
 from clew.testing import models
 from tests.index.reads import ReadsChat
 
@@ -18,7 +17,7 @@ def test_index_says_what_it_did_and_how_to_go_on(clew, articles):
     assert "my.clew: 6 documents, 6 chunks" in result.stdout
     assert "6 added, 0 changed, 0 restored, 0 unchanged, 0 skipped" in result.stdout
     assert "0 tokens" in result.stdout
-    assert '\nAsk it:  clew ask "..."\n' in result.stdout
+    assert '\nAsk it:  clew ask "What is known about Colin Archer?"\n' in result.stdout
     assert not result.stderr
 
 
@@ -40,15 +39,48 @@ def test_index_json_is_one_document(clew, articles):
 def test_the_command_to_go_on_names_the_folder(clew, articles):
     """Where the index is not the usual one, the next command says so, quoted for a shell."""
     result = clew("index", articles, "--into", "my notes.clew")
-    assert "clew ask \"...\" --index 'my notes.clew'\n" in result.stdout
-    assert " --into 'my notes.clew' --triples cooccurrence\n" in result.stdout
+    asked, improved = (shlex.split(line.split(":  clew ")[1]) for line in next_lines(result))
+    assert asked == ["ask", "What is known about Colin Archer?", "--index", "my notes.clew"]
+    assert improved[2:] == ["--triples", "cooccurrence", "--index", "my notes.clew"]
+    assert '"my notes.clew"' in result.stdout  # as every shell has it
+
+
+def next_lines(result):
+    """Return the lines that name a command to type next."""
+    return [line for line in result.stdout.splitlines() if ":  clew " in line]
+
+
+@pytest.mark.parametrize("where", ["--into", "--index", "variable", "file", "file above", ""])
+def test_the_commands_to_go_on_work_as_printed(clew, articles, tmp_path, monkeypatch, where):
+    """One rule says which index is meant, of what writes and what asks alike."""
+    monkeypatch.setattr("click.get_app_dir", lambda _name: str(tmp_path / "home"))
+    given, named = [], "d e.clew" if where else "my.clew"
+    if where == "variable":
+        monkeypatch.setenv("CLEW_INDEX", named)
+    elif where.startswith("file"):
+        (tmp_path / "clew.toml").write_text(f'index = "{named}"\n', encoding="utf-8")
+        if where == "file above":
+            (tmp_path / "below").mkdir()
+            monkeypatch.chdir(tmp_path / "below")
+    elif where:
+        given = [where, named]
+    result = clew("index", articles, *given)
+    assert [each.name for each in tmp_path.rglob("*.clew")] == [named]
+    assert (tmp_path / named).is_dir()  # beside the file that names it
+    asked, improved = (shlex.split(line.split(":  clew ")[1]) for line in next_lines(result))
+    assert ("--index" in asked) == ("--index" in improved) == where.startswith("--")
+    answer = clew(*asked)
+    assert answer.exit_code == 0
+    assert "Colin Archer" in answer.stdout
+    assert "6 chunks by rules" in clew(*improved).stdout
+    assert [each.name for each in tmp_path.rglob("*.clew")] == [named]
 
 
 def test_a_new_index_without_triples_says_how_to_get_them(clew, articles):
     """Its last line names what needs them and the command, which can be typed as it stands."""
     last = clew("index", articles).stdout.splitlines()[-1]
     told, command = last.split(":  clew ")
-    assert told == "It has no triples, which bubble, agrag and export need"
+    assert told == "It has no triples, which bubble and agrag need"
     assert command == f"index {articles} --triples cooccurrence"
     done = clew(*shlex.split(command)).stdout
     assert "6 chunks by rules" in done
@@ -75,7 +107,7 @@ def test_many_paths_are_not_repeated(clew, tmp_path):
     names = [f"{name}.txt" for name in "abcd"]
     for name in names:
         (tmp_path / name).write_text(f"Text {name}.", encoding="utf-8")
-    assert clew("index", *names).stdout.endswith("clew index PATH... --triples cooccurrence\n")
+    assert clew("index", *names).stdout.endswith("the same command with --triples cooccurrence\n")
 
 
 def test_the_variable_names_the_folder_of_index_and_search(clew, articles, tmp_path):
@@ -84,12 +116,6 @@ def test_the_variable_names_the_folder_of_index_and_search(clew, articles, tmp_p
     clew("index", articles, env=env)
     assert (tmp_path / "other.clew").is_dir()
     assert clew("search", "Fram", env=env).exit_code == 0
-
-
-def test_the_next_command_knows_the_variable(monkeypatch, tmp_path):
-    """No --index is written where CLEW_INDEX says it already."""
-    monkeypatch.setenv("CLEW_INDEX", str(tmp_path))
-    assert command_line("clew ask", folder=tmp_path) == "clew ask"
 
 
 def test_chunk_size_and_overlap_decide_on_chunks(clew, articles):

@@ -52,17 +52,18 @@ def test_values_hold(place, clew, monkeypatch):
     place(
         '[index]\ninto = "x.clew"\nexclude = ["b*"]\ngitignore = false\n[search]\nmethod = "bm25"\n'
     )
-    assert clew("index", "..").stdout.startswith("x.clew: 1 document,")  # and none of the settings
-    monkeypatch.setenv("CLEW_SEARCH_INDEX", "x.clew")
+    added = clew("index", "..").stdout  # and none of the settings
+    assert added.startswith("../x.clew: 1 document,")  # beside the file
+    monkeypatch.setenv("CLEW_SEARCH_INDEX", "../x.clew")
     assert json.loads(clew("search", "rope", "--json").stdout)["method"] == "bm25"
     dense = clew("search", "rope", "--json", "--method", "dense")
     assert json.loads(dense.stdout)["method"] == "dense"
     monkeypatch.setenv("CLEW_SEARCH_WHERE", "title = 'a'\nid like '*.md'")
     found = json.loads(clew("search", "rope", "--json").stdout)
     assert found["where"] == "title = 'a' and id like '*.md'"
-    monkeypatch.setenv("CLEW_LIST_INDEX", "x.clew")
+    monkeypatch.setenv("CLEW_LIST_INDEX", "../x.clew")
     monkeypatch.setenv("CLEW_LIST_JSON", "1")
-    assert json.loads(clew("list").stdout)["index"] == "x.clew"
+    assert json.loads(clew("list").stdout)["index"] == "../x.clew"
     monkeypatch.setenv("CLEW_INDEX_NO_GITIGNORE", "1")
     assert values(clew)["index.no-gitignore"] == ("1", "CLEW_INDEX_NO_GITIGNORE")
     monkeypatch.setenv("CLEW_CONFIG", "")
@@ -79,6 +80,16 @@ def test_every_option_is_shown_on_demand(place, clew):
     told = clew("config").stdout
     assert str(path) in told
     assert "search --chunks" in told
+
+
+def test_an_evaluation_has_an_index_of_its_own(place, clew):
+    """What all commands share as the index is not meant: it is made for a data set."""
+    place('into = "all.clew"\n')
+    known = values(clew)
+    assert known["list.index"][0] == known["index.index"][0] == "../all.clew"
+    assert "eval.index" not in known
+    place('[eval]\nindex = "tiny.clew"\n')
+    assert values(clew)["eval.index"][0] == "tiny.clew"
 
 
 def test_prices(place, clew):

@@ -74,7 +74,7 @@ def test_a_folder_that_may_have_moved(clew, both):
 def test_files_that_no_reader_takes(clew, here):
     """They are summed up by suffix and no failure; one that is named itself is."""
     for name in ("a.png", "b.png", "c.gif", "LOGO"):
-        Path("p1/docs", name).write_bytes(b"x")
+        Path("p1/docs", name).write_bytes(b"\0")
     done = clew("index", "p1/docs")
     assert done.exit_code == 0
     told = "4 files that no reader takes: 2 .png, 1 .gif, 1 without suffix (--verbose names them)"
@@ -111,7 +111,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
 def test_the_command_to_type_next_leaves_out_the_same(clew, here):
     """What was excluded does not come in by the way that an answer shows."""
     done = clew("index", "p2/docs", "--exclude", "more*", "--no-gitignore")
-    command = "clew index p2/docs --exclude 'more*' --no-gitignore --triples cooccurrence"
+    command = 'clew index p2/docs --exclude "more*" --no-gitignore --triples cooccurrence'
     assert done.stdout.endswith(f"  {command}\n")
 
 

@@ -1,6 +1,7 @@
 """What the commands say about themselves, and how quickly."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import click
 import pytest
 
 from clew.cli import main
+from clew.cli.headings import HEADINGS
 from clew.cli.helping import guides
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
@@ -75,6 +77,29 @@ def test_every_help_text_is_complete(clew, command):
         if isinstance(parameter, click.Option):
             assert parameter.opts[0] in result.stdout
             assert parameter.help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_many_options_stand_under_headings(clew, command):
+    """More than a dozen are found by what they are for, and none is left over."""
+    found = main.commands[command]
+    if len(found.params) <= 14:
+        return
+    blocks = clew(command, "--help").stdout.partition("\n\n")[2].split("\n\n")
+    headed = [block for block in blocks if re.match(r"\S[^\n]*:\n  -", block)]
+    assert len(headed) > 3
+    assert max(block.count("\n  -") for block in headed) <= 12
+    known = " ".join(HEADINGS.values()).split()
+    options = [each for each in found.params if isinstance(each, click.Option)]
+    assert not [each.name for each in options if each.expose_value and each.name not in known]
+
+
+def test_each_heading_is_of_an_option():
+    """None stands there for an option that is gone, or twice."""
+    names = " ".join(HEADINGS.values()).split()
+    options = {param.name for command in main.commands.values() for param in command.params}
+    assert len(set(names)) == len(names)
+    assert {*names} <= options
 
 
 @pytest.mark.parametrize("command", ["ask", "search", "show", "remove", "compact"])

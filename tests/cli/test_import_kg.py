@@ -19,7 +19,7 @@ def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
     assert "my.clew: 2 triples, 3 entities, 2 documents" in result.stdout
     assert "subjects: 2 added, 0 changed, 0 removed, 0 unchanged" in result.stdout
     assert "0 tokens" in result.stdout
-    assert result.stdout.endswith('clew ask --method paths "..."\n')
+    assert result.stdout.endswith('clew ask --method paths "What is known about Colin Archer?"\n')
     assert not result.stderr
     assert "2 unchanged" in clew("import-kg", ships).stdout
 

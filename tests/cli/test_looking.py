@@ -204,6 +204,7 @@ def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
         "file": "g.json",
         "n_nodes": len(written["nodes"]),
         "n_edges": len(written["edges"]),
+        "edges_are": "triples",
     }
     assert summary["n_edges"] > 0
 
@@ -231,14 +232,27 @@ def test_export_says_what_cannot_be(clew, own_index, articles, tmp_path, argumen
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--query", "Who?"], ["--query", "?", "--method", "dense"]]
+    ("file", "arguments", "what"),
+    [
+        ("g.tsv", [], "a .tsv file holds"),
+        ("g.json", ["--query", "Who?"], "the graph of a question has"),
+        ("g.json", ["--query", "?", "--method", "dense"], "the graph of a question has"),
+    ],
 )
-def test_export_of_an_index_without_triples(clew, shared_index, tmp_path, arguments):
+def test_export_of_triples_that_are_not_there(clew, shared_index, tmp_path, file, arguments, what):
     """It says what is missing and which command makes it, and writes no file."""
-    result = clew("export", "g.json", *arguments, "--index", shared_index)
+    result = clew("export", file, *arguments, "--index", shared_index)
     assert result.exit_code == 1
     assert result.stderr == (
-        "clew: this index has no triples, so there is no graph to write: run 'clew index PATH "
+        f"clew: this index has no triples, and {what} nothing else: run 'clew index PATH "
         "--triples cooccurrence' (no LLM), or '--triples llm', first\n"
     )
     assert not list(tmp_path.glob("g.*"))
+
+
+def test_export_of_sentences(clew, shared_index, tmp_path):
+    """Without triples a graph is still written, and it is said of what it is."""
+    result = clew("export", "g.graphml", "--index", shared_index)
+    assert result.exit_code == 0
+    assert result.stdout.endswith("edges: no triples, so names that stand in one sentence\n")
+    assert "occurs with" in (tmp_path / "g.graphml").read_text(encoding="utf-8")

@@ -8,7 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from clew.cli import progress as shown
-from clew.cli.progress import clock, documents_done, documents_read, questions_asked, told
+from clew.cli.progress import (
+    clock,
+    documents_done,
+    documents_read,
+    questions_asked,
+    rounded,
+    time_left,
+    told,
+)
 from clew.progress import Progress
 
 
@@ -74,7 +82,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
             setattr(progress, name, getattr(vars_of, name))
         time.sleep(0.2)
     first, *_ = lines = sys.stderr.getvalue().splitlines()
-    assert first.startswith("clew: indexing, 25%, 1.0 of 4.0 MB, 0:00 left, notes/a.md")
+    assert first.startswith("clew: indexing, 25%, 1.0 of 4.0 MB, notes/a.md")
     time.sleep(0.06)
     assert sys.stderr.getvalue().splitlines() == lines
 
@@ -82,7 +90,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 def test_what_is_told():
     """Share, time left, what it cost, the file at hand; of what is known."""
     progress = a_run()
-    assert told(progress, 60) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
+    assert told(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
     progress.meter = SimpleNamespace(
         llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123
     )
@@ -91,7 +99,7 @@ def test_what_is_told():
     assert words == ["25%", "1.0 of 4.0 MB", "1,234 tokens", "$0.0123"]
     assert name == "…ong/way/to/some note.md"
     progress.stage, progress.chunks = "extracting", (3, 12)
-    assert told(progress, 60) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
+    assert told(progress, 180) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
     assert told(Progress(documents=3)) == "3 documents"
 
 
@@ -101,3 +109,26 @@ def test_what_is_told():
 def test_times(seconds, words):
     """As clocks have them."""
     assert clock(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(7.4, "0:07"), (64, "1:00"), (599, "10:00"), (700, "12:00"), (5_000, "1:25:00")],
+)
+def test_an_estimate_is_no_exact_time(seconds, words):
+    """The longer it takes, the less exactly it is known."""
+    assert clock(rounded(seconds)) == words
+
+
+def test_each_stage_has_its_own_time():
+    """What was embedded says nothing of how long an LLM takes."""
+    progress = Progress(stage="indexing", total=1_000)
+    left = time_left(progress)
+    for second in range(30):
+        progress.open("a.md", 10)
+        found = left(float(second))
+    assert 60 < found < 80
+    progress.stage, progress.chunks = "extracting", (0, 100)
+    assert left(30.0) is None
+    progress.chunks = (1, 100)
+    assert left(31.0) is None

@@ -42,7 +42,8 @@ def test_what_is_there_is_listed_and_costs_nothing_again(clew, parts, articles):
 def test_an_index_is_cut_and_written_to(clew, shared_index):
     """The shards have its documents; what is removed from them stays in the index."""
     cut = clew("split", "--index", shared_index, "cut", "2", obj=None)
-    assert cut.stdout == 'cut has 2 shards.\n\nAsk it:  clew ask "..." --index cut\n'
+    asked = 'clew ask "What is known about Colin Archer?" --index cut'
+    assert cut.stdout == f"cut has 2 shards.\n\nAsk it:  {asked}\n"
     gone = clew("remove", "polar/fram.md", "--index", "cut", obj=None)
     assert gone.stdout == "Removed 1 document from cut.\n"
     assert "MB now" in clew("compact", "--index", "cut", obj=None).stdout

@@ -159,9 +159,9 @@ def test_threads_through_statistical_entities_and_chunks():
     assert click.unstyle(render.thread(Path(steps))).splitlines() == [
         "  ┌ question  Where was the builder of the Fram born?",
         "  ├ entity    Fram  (holds 0.25)",
-        "  ├ chunk     polar/archer.md:0-80 (on the tree)",
+        "  ├ chunk     polar/archer.md (on the tree)",
         "  ├ n-gram    polar ship  (holds 0.025)",
-        "  └ chunk     polar/larvik.md:0-60 (on the tree)",
+        "  └ chunk     polar/larvik.md (on the tree)",
     ]
 
 

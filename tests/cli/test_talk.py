@@ -42,6 +42,13 @@ def test_quiet(clew, files, arguments):
     assert (result.exit_code, result.stdout, result.stderr) == (3, "", "")
     asked = clew("-q", "ask", "Who wound the rope?")
     assert "Ada Lund" in asked.stdout
+    for command in ("ask", "search"):
+        spoken, quiet = clew(command, "Who wound the rope?"), clew(command, "Who wound it?", "-q")
+        assert "tokens" in spoken.stdout
+        assert "tokens" not in quiet.stdout
+    assert "tokens" not in clew("-q", "ask", "How do I bake bread?", "--threshold", "1").stdout
+    assert clew("-q", "remove", "--dry-run", "docs/a.md").stderr == ""
+    assert clew("-q", "backup", "copy.tar.gz").stdout == ""
     wrong = clew("-q", "index", "nowhere")
     assert (wrong.exit_code, wrong.stdout) == (1, "")
     assert wrong.stderr.startswith("clew: there is no file")

@@ -71,7 +71,7 @@ def test_suffixes_may_be_in_upper_case(document):
     ("name", "reason", "unread"),
     [
         ("a.xyz", "no reader for .xyz files", ".xyz"),
-        ("unknown", "no reader for files without suffix", "without suffix"),
+        ("a.xyz.gz", "no reader for .xyz.gz files", ".xyz.gz"),
     ],
 )
 def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason, unread):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli import render
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Opener,
     Paid,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("question")
 @query_options
 @paid_options
@@ -73,8 +74,9 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
     """Answer QUESTION, with citations and the thread that led there.
 
     Without an LLM the answer quotes the sentences that support it best. A citation names a file
-    and the range of characters in it: [1] docs/fram.md:138-221. A question that was asked before
-    costs nothing again. On a terminal an LLM's answer is shown while it is written.
+    and the line in it, [1] docs/fram.md:12, or the page or section of a file without lines; with
+    --json also the range of characters. A question that was asked before costs nothing again. On a
+    terminal an LLM's answer is shown while it is written.
 
     Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
     shown as such, and the exit status is 5.
@@ -106,7 +108,7 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
         sys.exit(REFUSED)
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("text", metavar="QUERY")
 @query_options
 @paid_options

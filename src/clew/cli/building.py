@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Build,
     Opener,
@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from clew.index import AddReport
     from clew.index.extract import Done
     from clew.index.graph import Imported
+    from clew.shards import Shards
 
 
 _MOST_PATHS = 3  # of a command to type next
+_MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its characters
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
@@ -115,9 +117,9 @@ extraction_options = gathered(
 )
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("--into", "Folder of the index; made if it is not there.")
+@index_option("Folder of the index; made if it is not there.", into=True)
 @build_options
 @store_option
 @file_options
@@ -212,6 +214,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
             return
         with told(opened):
             added = add()
+        asked = to_ask("ask", opened=opened, folder=folder) if added.n_documents else ""
         bare = _is_new(added) and not any(
             len(each.snapshot().layer("triple")) for each in each_of(opened)
         )
@@ -219,7 +222,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     if as_json:
         echo_json({"index": called(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
-        say(_summary(added, folder))
+        say("\n".join([*_summary(added, folder), *(["", asked] if asked else [])]))
         if bare and extraction["triples"] is None:
             say(_how_to_triples(paths, folder, files))
     _end(added, paths if part is None else ())
@@ -276,16 +279,16 @@ def _watch(
     folders = [Path(path) for path in paths]
     watcher = watching.Watcher(folders, opened.folder)
     if opening.exists(opened.folder) or watching.has_files(folders, files):
-        say(_summary(update(None), opened.folder))
+        say("\n".join(_summary(update(None), opened.folder)))
     named = one_line(", ".join(paths))
     say(f"Watching {named}: Ctrl-C ends it.")
     watching.follow(watcher, lambda changed: watching.tell(update(changed).report))
     say(f"\nNo longer watching {named}; what is told above is in the index.")
 
 
-@click.command("import-kg")
+@click.command("import-kg", cls=Headed)
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option("--into", "Folder of the index; made if it is not there.")
+@index_option("Folder of the index; made if it is not there.", into=True)
 @limit_option
 @build_options
 @store_option
@@ -319,13 +322,14 @@ def import_graph(
     ):
         done = opened.import_graph(file, limits=parse(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
+        asked = to_ask("ask", "--method", "paths", opened=opened, folder=folder)
     _tell_problems(done.skipped[:_MOST_SKIPPED])
     if len(done.skipped) > _MOST_SKIPPED:
-        click.echo(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
+        say(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
     if as_json:
         echo_json({"index": called(folder), **done.to_dict()})
     else:
-        say(_graph_summary(done, layers, folder))
+        say("\n".join([*_graph_summary(done, layers, folder), "", asked]))
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -440,7 +444,7 @@ def remove(
         echo_json({"index": called(folder), "removed": [] if dry_run else gone, "matched": gone})
     elif dry_run:
         click.echo("\n".join(map(one_line, gone)))
-        click.echo(f"{n} would be removed from {place}.", err=True)
+        say(f"{n} would be removed from {place}.", err=True)
     else:
         say(f"Removed {n} from {place}.")
 
@@ -480,7 +484,7 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
 def _tell_problems(problems: Iterable[Skipped]) -> None:
     """Say on stderr what cannot be used, a line each; most of it is a part of a line of a file."""
     for each in problems:
-        click.echo(f"clew: {one_line(str(each))}", err=True)
+        say(f"clew: {one_line(str(each))}", err=True)
 
 
 def added_lines(added: Added) -> list[str]:
@@ -533,7 +537,25 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
         yield f"{counted(n_waiting, 'chunk')} waiting"
 
 
-def _summary(added: Added, folder: Path) -> str:
+def to_ask(*words: str, opened: Index | Shards, folder: Path) -> str:
+    """Return a line with a command that asks an index about what one of its first titles names."""
+    layers = (index.snapshot().document_layer for index in each_of(opened))
+    first = (document for layer in layers for document in layer.documents(_first_rows(layer)))
+    fitting = (d.title for d in first if len(d.title) <= _LONGEST_TITLE and _has_letter(d.title))
+    about = next(fitting, "")
+    question = f"What is known about {about}?" if about else "What is this about?"
+    return f"Ask it:  {command_line(*words, question, folder=folder)}"
+
+
+def _first_rows(layer: Sized) -> range:
+    return range(min(len(layer), _MOST_TITLES))
+
+
+def _has_letter(title: str) -> bool:
+    return any(map(str.isalpha, title))
+
+
+def _summary(added: Added, folder: Path) -> list[str]:
     holds, done, cost, *more = added_lines(added)
     lines = [f"{heading(one_line(called(folder)))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
@@ -541,9 +563,7 @@ def _summary(added: Added, folder: Path) -> str:
         lines.append(f"  {_left_out(added.report.left_out)}")
     if added.report.gone:
         lines.append(f"  {_gone(added.report)}")
-    if added.n_documents:
-        lines += ["", "Ask it:  " + command_line("clew ask", '"..."', folder=folder)]
-    return "\n".join(lines)
+    return lines
 
 
 def _left_out(counts: Mapping[str, int]) -> str:
@@ -567,19 +587,17 @@ def _is_new(added: Added) -> bool:
 
 def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
-    need = "It has no triples, which bubble, agrag and export need:"
-    if "-" in paths or files["web"] or any(asdict(files["columns"]).values()):
+    need = "It has no triples, which bubble and agrag need:"
+    is_told = not ("-" in paths or files["web"] or any(asdict(files["columns"]).values()))
+    if not is_told or len(paths) > _MOST_PATHS:
         return f"{need}  the same command with --triples cooccurrence"
-    named = [*paths] if len(paths) <= _MOST_PATHS else ["PATH..."]
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
-    usual = not command_line(folder=folder)
-    place = [] if usual else ["--into", called(folder)]
-    command = shlex.join(["clew", "index", *named, *place, *left_out, "--triples", "cooccurrence"])
-    return f"{need}  {one_line(command)}"
+    words = [*paths, *left_out, "--triples", "cooccurrence"]
+    return f"{need}  {command_line('index', *words, folder=folder)}"
 
 
-def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> str:
+def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> list[str]:
     held = ", ".join(counted(layers[each], each) for each in ("triple", "entity", "document"))
     subjects = {
         "added": done.n_added,
@@ -599,5 +617,4 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> s
         lines.append(
             f"  {counted(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
         )
-    ask = command_line("clew ask --method paths", '"..."', folder=folder)
-    return "\n".join([*lines, dim(f"  {_cost(done.usage)}"), "", f"Ask it:  {ask}"])
+    return [*lines, dim(f"  {_cost(done.usage)}")]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.building import warn_skipped
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Opener,
     Paid,
@@ -25,10 +26,10 @@ from clew.cli.options import (
     reranker_option,
     where_option,
 )
-from clew.cli.plain import aligned, and_more, dim, echo_json, heading, json_line, one_line, wrapped
+from clew.cli.plain import aligned, and_more, echo_json, heading, json_line, one_line, wrapped
 from clew.cli.program import SKIPPED
 from clew.cli.progress import questions_asked
-from clew.cli.render import hit, ledger
+from clew.cli.render import costs, hit
 from clew.errors import InputError
 from clew.text.counted import counted
 from clew.text.labels import label_key
@@ -53,7 +54,7 @@ class _ClassifiedLine:
     out_of_set: bool
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("text", required=False)
 @click.option(
     "--file",
@@ -200,7 +201,7 @@ def _summary(
     for note, n_texts in notes.most_common(_MOST_NOTES):
         yield _note(f"{note} ({counted(n_texts, 'text')})")
     yield from and_more(len(notes) - _MOST_NOTES)
-    yield dim(ledger(usage))
+    yield from costs(usage)
 
 
 def _json_line(document_id: str, right: str, found: Classified) -> str:
@@ -236,7 +237,9 @@ def _described(found: Classified) -> str:
     if hits:
         lines += ["", heading("What was found"), *starmap(hit, enumerate(hits, 1))]
     notes = [_note(note) for note in _notes(found)]
-    return "\n".join([*lines, *(["", *notes] if notes else []), "", dim(ledger(found.usage))])
+    spent = list(costs(found.usage))
+    blocks = (notes, spent)
+    return "\n".join([*lines, *(line for block in blocks if block for line in ("", *block))])
 
 
 def _notes(found: Classified) -> list[str]:

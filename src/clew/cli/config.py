@@ -23,6 +23,8 @@ from clew.cli.plain import aligned, dim, echo_json, heading, one_line
 from clew.errors import InputError
 
 FILE, VARIABLE = "clew.toml", "CLEW_CONFIG"
+INDEX = "folder"  # the value of the option that names the index, of every command that has it
+_INDEX_NAMES = ("index", "into")
 # They run a package's code, or send texts to an address: only a file that is trusted names them.
 _TRUSTED = frozenset(
     "answer_llm embedder home host hosts judge llm log proxies reranker store tagger web".split()
@@ -55,7 +57,7 @@ def settings(program: click.Group) -> Configured:
     origins = {}
     for path in files():
         for command, option, value in _read(path, program):
-            values[command][option] = value
+            values[command][option] = _beside(path, value) if option == INDEX else value
             origins[command, option] = path
     return Configured({name: each for name, each in values.items() if each}, origins)
 
@@ -75,6 +77,15 @@ def files() -> list[Path]:
     return [path for path in (own if own.is_file() else None, found) if path is not None]
 
 
+def _beside(path: Path, index: object) -> object:
+    """Return the index that a file names: of a file in a folder above, it lies beside that file."""
+    folder = path.parent
+    is_found = not os.environ.get(VARIABLE) and folder != _own_folder()
+    if not isinstance(index, str) or "://" in index or not is_found or folder == Path.cwd():
+        return index
+    return os.path.relpath(folder / index)
+
+
 def _own_folder() -> Path:
     return Path(click.get_app_dir("clew"))
 
@@ -89,7 +100,8 @@ def _read(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
     for name, value in shared.items():
         written = _known(name, every, path)
         for command, names in options.items():
-            if written in names:
+            # `clew eval` has an index for each data set
+            if written in names and (written not in _INDEX_NAMES or names[written] == INDEX):
                 _check_trust(path, names[written])
                 yield command, names[written], value
     for command, table in tables.items():
@@ -126,6 +138,8 @@ def _options(command: click.Command) -> dict[str, str]:
             written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
             if param.is_flag and param.flag_value is False:  # --no-gitignore: gitignore = false
                 written = [name]
+            if name == INDEX:  # one option, also where a command calls it by one of the names
+                written = [*_INDEX_NAMES]
             known |= {each.replace("-", "_"): name for each in written}
     return known
 
@@ -156,9 +170,9 @@ def give_variables(command: click.Command, name: str) -> None:
     for param in command.params:
         if isinstance(param, click.Option) and param.expose_value:
             others = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
-            written = max(param.opts, key=len).lstrip("-")
-            own = f"clew_{name}_{written}".upper().replace("-", "_")
-            param.envvar = [own, *others]
+            written = [each for each in param.opts if each.startswith("--")] or param.opts
+            own = [f"clew_{name}_{each.lstrip('-')}".upper().replace("-", "_") for each in written]
+            param.envvar = [*own, *others]
 
 
 # -- trust ----------------------------------------------------------------------------------------

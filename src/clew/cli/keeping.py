@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import called, command_line, index_option, json_option
+from clew.cli.building import to_ask
+from clew.cli.options import called, index_option, json_option, open_any
 from clew.cli.plain import echo_json, one_line
 from clew.cli.talk import say
 from clew.text.counted import counted
@@ -32,7 +33,7 @@ def backup(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     if as_json:
         echo_json(found)
     else:
-        click.echo(
+        say(
             f"{one_line(found.path)} has generation {found.generation} with"
             f" {counted(found.n_documents, 'document')} ({found.n_bytes / 1e6:,.1f} MB)"
         )
@@ -40,7 +41,7 @@ def backup(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option("--into", "Folder of the index; it must not be there, or be empty.")
+@index_option("Folder of the index; it must not be there, or be empty.", into=True)
 @json_option
 def restore(file: Path, folder: Path, *, as_json: bool) -> None:
     """Make an index of FILE, which 'clew backup' wrote, once every byte of it was looked at."""
@@ -50,7 +51,7 @@ def restore(file: Path, folder: Path, *, as_json: bool) -> None:
     if as_json:
         echo_json(found)
     else:
-        click.echo(
+        say(
             f"{one_line(called(folder))} is checked and has generation {found.generation} with"
             f" {counted(found.n_documents, 'document')}"
         )
@@ -61,7 +62,8 @@ def restore(file: Path, folder: Path, *, as_json: bool) -> None:
 @click.argument("shards", type=click.IntRange(min=1), metavar="N")
 @index_option()
 @json_option
-def split(home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
+@click.pass_obj
+def split(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
     """Cut an index into N shards in a new FOLDER, which are asked as one.
 
     Nothing is computed anew, and the index stays what it is. 'clew ask', 'search', 'index',
@@ -73,5 +75,6 @@ def split(home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
     if as_json:
         echo_json({"index": str(home), "shards": [str(place) for place in places]})
     else:
-        asked = command_line("clew ask", '"..."', folder=home)
-        say(f"{one_line(str(home))} has {counted(shards, 'shard')}.\n\nAsk it:  {asked}")
+        with open_any(opener, folder) as opened:
+            asked = to_ask("ask", opened=opened, folder=home)
+        say(f"{one_line(str(home))} has {counted(shards, 'shard')}.\n\n{asked}")

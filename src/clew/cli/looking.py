@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Opener,
     Paid,
@@ -25,6 +26,7 @@ from clew.cli.options import (
     where_option,
 )
 from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
+from clew.cli.talk import say
 from clew.errors import InputError
 from clew.text.counted import counted
 
@@ -67,7 +69,7 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
         click.echo("\n".join(_described(description)))
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
 @click.option(
@@ -102,8 +104,9 @@ def export(  # noqa: PLR0913 -- one argument for each option
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
     FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl or .tsv,
-    which 'clew import-kg' reads, or .parquet. A FILE that is there is replaced. The index needs
-    triples: 'clew index PATH --triples cooccurrence' makes some without an LLM.
+    which 'clew import-kg' reads, or .parquet. A FILE that is there is replaced. Of an index without
+    triples .graphml and .json hold the names that stand in one sentence; all else needs triples,
+    which 'clew index PATH --triples cooccurrence' makes without an LLM.
     """
     from clew.export import check_triples, target
     from clew.loading import Specs
@@ -113,9 +116,10 @@ def export(  # noqa: PLR0913 -- one argument for each option
     parameters = {} if query is None else method_parameters(method, given)
     specs = Specs(llm=paid.llm, reranker=reranker)
     with opener(folder, specs=specs, prices=paid.prices) as index:
-        target(file, whole=query is None)
+        written = target(file, whole=query is None)
         where = joined_filter(filters)
-        check_triples(index.snapshot(where))  # before anything is paid for
+        # before anything is paid for
+        check_triples(index.snapshot(where), written, whole=query is None)
         exported = index.export(
             file,
             query=query,
@@ -129,7 +133,9 @@ def export(  # noqa: PLR0913 -- one argument for each option
         echo_json(exported)
     else:
         counts = f"{counted(exported.n_nodes, 'node')} and {counted(exported.n_edges, 'edge')}"
-        click.echo(f"{one_line(exported.file)} has {counts}")
+        joined = exported.edges_are == "sentences"
+        instead = ": no triples, so names that stand in one sentence" if joined else ""
+        say(f"{one_line(exported.file)} has {counts}{instead}")
 
 
 @click.command()

@@ -11,6 +11,7 @@ import click
 from clew.cli.building import added_lines, warn_skipped
 from clew.cli.comparing import compare, tell
 from clew.cli.graph_questions import graph_questions
+from clew.cli.headings import Headed
 from clew.cli.options import Opener, json_option, listed, paid
 from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
@@ -22,6 +23,7 @@ from clew.cli.settings import (
     protocol,
     wish_options,
 )
+from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
 
 
-class Evaluation(click.Command):
+class Evaluation(Headed):
     """Measures, unless its first word is that of another command."""
 
     def make_context(
@@ -172,7 +174,7 @@ def _indexed(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
     with documents_read() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)
     warn_skipped(added.report.skipped)
-    click.echo(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
+    say(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added

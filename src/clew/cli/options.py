@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from clew.cli.config import INDEX
 from clew.cli.plain import one_line
+from clew.cli.talk import say
 from clew.errors import InputError
 from clew.methods import DEFAULT
 
@@ -128,18 +130,21 @@ def called(folder: Path) -> str:
     return opening.shown(folder)
 
 
-def index_option(name: str = "--index", purpose: str = "Folder of the index.") -> Decorator:
-    """Return the option that names the folder of the index, or its address."""
+def index_option(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:
+    """Return the option that names the folder of the index, or its address.
+
+    A command that puts something `into` an index calls it so, too. Of all commands it is the same
+    option: they have one value in the environment and in `clew.toml`.
+    """
+    names = ("--into", "--index") if into else ("--index",)
     return click.option(
-        name,
-        "folder",
+        *names,
+        INDEX,
         type=FolderOrAddress(path_type=Path),
         default=DEFAULT_INDEX,
-        show_default=True,
         envvar=INDEX_VARIABLE,
-        show_envvar=True,
         metavar="FOLDER",
-        help=purpose,
+        help=f"{purpose} [env var: {INDEX_VARIABLE}; default: {DEFAULT_INDEX}]",
     )
 
 
@@ -252,7 +257,7 @@ def paid(
     prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     bounded = budget_tokens is not None or budget_usd is not None
     if bounded and not any((llm, *others)):
-        click.echo("clew: without --llm the budget limits paid embeddings alone", err=True)
+        say("clew: without --llm the budget limits paid embeddings alone", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
     return Paid(llm=llm, prices=prices, budget=budget)
 
@@ -573,8 +578,29 @@ def listed(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def command_line(*words: str, folder: Path) -> str:
-    """Return a command to type next, with --index where it is needed."""
-    usual = os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX
-    place = [] if called(folder) == usual else [f"--index {one_line(shlex.quote(called(folder)))}"]
-    return " ".join([*words, *place])
+def usual_index(command: str = "ask") -> Path:
+    """Return the index that a command means where its options name none.
+
+    That is what the environment names, else `clew.toml`, else the default.
+    """
+    context = click.get_current_context().find_root()
+    program = context.command
+    assert isinstance(program, click.Group)  # noqa: S101 -- that of all commands
+    found = program.commands[command]
+    values = (context.default_map or {}).get(command)
+    inner = click.Context(found, info_name=command, parent=context, default_map=values)
+    option = next(each for each in found.params if each.name == INDEX)
+    folder: Path = option.type_cast_value(inner, option.consume_value(inner, {})[0])
+    return folder
+
+
+def command_line(command: str, *words: str, folder: Path) -> str:
+    """Return a line to type next: a command and its words, with --index where it is needed."""
+    place = [] if folder == usual_index(command) else ["--index", called(folder)]
+    return one_line(" ".join(["clew", command, *map(_quoted, [*words, *place])]))
+
+
+def _quoted(word: str) -> str:
+    """Return a word of a command as every shell takes it, in double quotes where these do."""
+    plain = shlex.quote(word)
+    return plain if plain == word or set(word) & set('"$`\\!') else f'"{word}"'

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.headings import Headed
 from clew.cli.options import (
     Build,
     Opener,
@@ -47,9 +48,9 @@ _planned_for = gathered(
 )
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("--into", "Folder of the index: what its ledger has costs nothing.")
+@index_option("Folder of the index: what its ledger has costs nothing.", into=True)
 @build_options
 @file_options
 @paid_options

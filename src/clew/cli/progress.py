@@ -13,7 +13,7 @@ import click
 
 from clew.cli.plain import one_line
 from clew.cli.talk import is_quiet
-from clew.progress import Progress
+from clew.progress import Progress, TimeLeft
 from clew.text.counted import counted
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Documents = Callable[[int], None]
 Chunks = Callable[[int, int], None]
 
 _LINE_S = 10.0  # between two lines, where stderr is no terminal
+_LOOK_S = 1.0  # between two looks at the progress
 _MOST = 24  # characters of a file's name
 
 
@@ -74,15 +75,14 @@ def documents_read() -> Iterator[Progress]:
 @contextmanager
 def _live(progress: Progress) -> Iterator[None]:
     """Show a bar that looks at the progress whenever it is drawn."""
-    bars = _bars("{task.fields[told]}", bar=True)
+    bars, left = _bars("{task.fields[told]}", bar=True, timed=False), time_left(progress)
     task = bars.add_task("starting", total=None, told="")
     drawn = bars.get_renderables
 
     def renderables() -> Any:  # noqa: ANN401 -- rich's
         done, total = _share(progress)
-        bars.update(
-            task, description=progress.stage, completed=done, total=total, told=told(progress)
-        )
+        shown = told(progress, left(time.monotonic()))
+        bars.update(task, description=progress.stage, completed=done, total=total, told=shown)
         return drawn()
 
     bars.get_renderables = renderables  # type: ignore[method-assign]
@@ -93,11 +93,17 @@ def _live(progress: Progress) -> Iterator[None]:
 @contextmanager
 def _lines(progress: Progress) -> Iterator[None]:
     """Print a line every ten seconds."""
-    over, began = threading.Event(), time.monotonic()
+    over, left = threading.Event(), time_left(progress)
 
     def tell() -> None:
-        while not over.wait(_LINE_S):
-            words = [progress.stage, told(progress, time.monotonic() - began)]
+        told_at = time.monotonic()
+        while not over.wait(min(_LINE_S, _LOOK_S)):
+            now = time.monotonic()
+            seconds = left(now)
+            if now - told_at < _LINE_S:
+                continue
+            told_at = now
+            words = [progress.stage, told(progress, seconds)]
             click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
 
     thread = threading.Thread(target=tell, name="clew-progress", daemon=True)
@@ -109,8 +115,21 @@ def _lines(progress: Progress) -> Iterator[None]:
         thread.join()
 
 
-def told(progress: Progress, seconds: float | None = None) -> str:
-    """Return how far a run is in words: share, rate, time left, the file at hand, what it cost."""
+def time_left(progress: Progress) -> Callable[[float], float | None]:
+    """Return what says at a time how many seconds a stage has left; each stage begins anew."""
+    of, left = ("", ""), TimeLeft()
+
+    def seconds(now: float) -> float | None:
+        nonlocal of, left
+        if of != (progress.shard, progress.stage):
+            of, left = (progress.shard, progress.stage), TimeLeft()
+        return left.seen(now, *_share(progress))
+
+    return seconds
+
+
+def told(progress: Progress, left: float | None = None) -> str:
+    """Return how far a run is in words: share, time left, the file at hand, what it cost."""
     done, total = _share(progress)
     parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
@@ -119,8 +138,8 @@ def told(progress: Progress, seconds: float | None = None) -> str:
         parts += [f"{done / total:.0%}", f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"]
     else:
         parts.append(counted(progress.documents, "document"))
-    if seconds and total and 0 < done < total:
-        parts.append(f"{clock(seconds * (total - done) / done)} left")
+    if left is not None:
+        parts.append(f"{clock(rounded(left))} left")
     if progress.meter is not None and progress.meter.llm_calls:
         parts.append(spent(progress.meter))
     if progress.stage == "indexing" and progress.source:
@@ -133,6 +152,13 @@ def spent(meter: Any) -> str:  # noqa: ANN401 -- a `clew.models.metered.Meter`, 
     """Return what the LLM cost so far."""
     tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
     return f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens
+
+
+def rounded(seconds: float) -> float:
+    """Return a time that is estimated, as exactly as it can be known."""
+    steps = ((3_600, 300), (600, 60), (60, 10), (0, 1))
+    step = next(step for least, step in steps if seconds >= least)
+    return round(seconds / step) * step
 
 
 def clock(seconds: float) -> str:
@@ -151,7 +177,7 @@ def _share(progress: Progress) -> tuple[float, float | None]:
     return progress.done, progress.total or None
 
 
-def _bars(told: str, *, bar: bool) -> Bars:
+def _bars(told: str, *, bar: bool, timed: bool = True) -> Bars:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -164,6 +190,6 @@ def _bars(told: str, *, bar: bool) -> Bars:
 
     # A name of a file is no markup, whatever brackets it has.
     parts = [SpinnerColumn(), TextColumn("{task.description}"), *([BarColumn(16)] if bar else [])]
-    times = TimeRemainingColumn(compact=True) if bar else TimeElapsedColumn()
+    times = TimeRemainingColumn(compact=True) if bar and timed else TimeElapsedColumn()
     told_column = TextColumn(told, markup=False)
     return Progress(*parts, times, told_column, console=Console(stderr=True), transient=True)

@@ -8,6 +8,7 @@ import click
 
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
 from clew.cli.preview import preview, rarities
+from clew.cli.talk import is_quiet
 from clew.text.counted import counted
 from clew.text.sections import page_range, titled
 from clew.types import (
@@ -48,8 +49,8 @@ def answer(found: Answer, *, is_written: bool = False) -> str:
     """
     if found.kind == "refused":
         near = _nearest(found.evidence)
-        costs = dim(ledger(found.usage))
-        return "\n\n".join([*_answer_text(found), *near, *_notes(found.evidence), costs])
+        blocks = [*_answer_text(found), *near, *_notes(found.evidence), *costs(found.usage)]
+        return "\n\n".join(blocks)
     blocks = [
         *(() if is_written else _answer_text(found)),
         *_unsupported(found),
@@ -58,7 +59,7 @@ def answer(found: Answer, *, is_written: bool = False) -> str:
         *graph(found.evidence.graph),
         *map(table, found.context.tables),
         *_notes(found.evidence),
-        dim(ledger(found.usage)),
+        *costs(found.usage),
     ]
     return "\n\n".join(blocks)
 
@@ -70,7 +71,7 @@ def search(found: Evidence) -> str:
     blocks = [*graph(found.graph), *map(table, found.tables), *hits]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
     known = [] if found.support is None else [dim(f"support {found.support:.2f} of 1")]
-    return "\n\n".join([*blocks, *known, *_notes(found), dim(ledger(found.usage))])
+    return "\n\n".join([*blocks, *known, *_notes(found), *costs(found.usage)])
 
 
 def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
@@ -85,7 +86,7 @@ def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> s
     title = f"{heading(above)}\n{indent}" if above else ""
     likely = "" if found.relevance is None else f"relevance {found.relevance:.2f}"
     pages = page_range(found.page, found.last_page)
-    where = f"{one_line(found.source)}:{found.start}-{found.end}"
+    where = one_line(found.place)
     place_line = dim("  ".join(filter(None, (where, pages, found.apparatus, likely))))
     shown = preview(found.text, weights or {}, indent=indent)
     same = (dim(wrapped(each, first=indent, rest=indent, max_lines=2)) for each in _same(found))
@@ -145,7 +146,7 @@ def _answers(found: EvidenceGraph) -> Iterator[str]:
 
 
 def citations(found: Answer) -> Iterator[str]:
-    """Yield each citation: its number, file, character range, pages and section, and its words."""
+    """Yield each citation: its number, file and line, pages and section, and its words."""
     generated = found.kind == "generated"
     if found.citations:
         yield "\n".join(_citation(each, shortened=generated) for each in found.citations)
@@ -155,6 +156,12 @@ def thread(path: Path) -> str:
     """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
     marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
     return "\n".join(_stop(*each) for each in zip(path.steps, marks, strict=True))
+
+
+def costs(usage: Usage) -> Iterator[str]:
+    """Yield the line that says what a run cost, unless nobody wants to know."""
+    if not is_quiet():
+        yield dim(ledger(usage))
 
 
 def ledger(usage: Usage) -> str:
@@ -209,7 +216,7 @@ def _nearest(evidence: Evidence) -> Iterator[str]:
 def _citation(cited: Citation, *, shortened: bool) -> str:
     head = f"  [{cited.number}] "
     indent = " " * len(head)
-    place = click.style(f"{one_line(cited.source)}:{cited.start}-{cited.end}", fg="cyan")
+    place = click.style(one_line(cited.place), fg="cyan")
     pages = page_range(cited.page, cited.last_page)
     section = dim(one_line(cited.section)) if cited.section else ""
     place = "  ".join(filter(None, (place, pages, section)))
@@ -232,9 +239,8 @@ def _stop(step: Step, mark: str) -> str:
     layer = _SHOWN_AS.get(step.layer, step.layer)
     below = f"  {' ' if mark == '└' else '│'} {'':<10}"
     first = f"  {mark} {layer:<10}"
-    place = f"{one_line(step.document_id)}:{step.start}-{step.end}" if step.document_id else ""
     reason = f"({one_line(step.reason)})" if step.reason else ""
-    where = " ".join(part for part in (place, reason) if part)
+    where = " ".join(part for part in (one_line(step.place), reason) if part)
     if layer in _PLACES:
         return first + dim(where)
     text = f'"{step.text}"' if layer == "unit" else step.text

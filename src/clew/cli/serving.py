@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli.headings import Headed
 from clew.cli.options import (
-    DEFAULT_INDEX,
-    INDEX_VARIABLE,
     PAID_OPTIONS,
     FolderOrAddress,
     json_option,
     llm_option,
     reranker_option,
+    usual_index,
 )
 from clew.cli.plain import aligned, dim, echo_json, one_line
+from clew.cli.talk import say
 from clew.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _home(home: Path | None) -> Path:
     return home or Path(click.get_app_dir("clew")) / "server"
 
 
-@click.command()
+@click.command(cls=Headed)
 @click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
 @_home_option
 @click.option(
@@ -157,8 +157,8 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         if log_format == "json":  # all lines are for a program
             run.RUN.info("%s", told)
         else:
-            click.echo(told, err=True)
-            click.echo(dim("Ctrl-C stops it."), err=True)
+            say(told, err=True)
+            say(dim("Ctrl-C stops it."), err=True)
 
     run.log_to_stderr(log_format)
     with suppress(KeyboardInterrupt):  # it has stopped gracefully
@@ -171,11 +171,11 @@ def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     from clew.store import opening
     from clew.store.postgres.address import parse
 
-    if not folders and "://" in os.environ.get(INDEX_VARIABLE, ""):
-        folders = (os.environ[INDEX_VARIABLE],)
-    usual = Path(os.environ.get(INDEX_VARIABLE) or DEFAULT_INDEX)
     if not folders:
-        return {name_of(usual): usual.absolute()} if usual.exists() else {}
+        usual = usual_index()
+        address = opening.address_of(usual)
+        name = name_of(usual if address is None else Path(address.index))
+        return {name: usual.absolute()} if usual.exists() else {}
     found: dict[str, Path] = {}
     for text in folders:
         before, is_address, _ = text.partition("://")
@@ -257,7 +257,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> N
         echo_json({**found.to_dict(), "text": text})
     else:
         click.echo(text)
-        click.echo(dim("Keep it: it cannot be shown again."), err=True)
+        say(dim("Keep it: it cannot be shown again."), err=True)
 
 
 @keys.command("list")
@@ -310,7 +310,7 @@ def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
 def revoke_key(key: str, home: Path | None) -> None:
     """End a key: no request is done by it any more."""
     ended = _keys(home).revoke(key)
-    click.echo(f"The key {one_line(ended.name)} ({ended.id}) is revoked.")
+    say(f"The key {one_line(ended.name)} ({ended.id}) is revoked.")
 
 
 def _keys(home: Path | None) -> Keys:

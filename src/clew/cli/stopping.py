@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from clew.cli.program import Interrupted
+from clew.cli.talk import say
 from clew.errors import NotAnIndex
 from clew.stopping import Stop
 from clew.text.counted import counted
@@ -35,7 +34,7 @@ def stoppable() -> Iterator[Stop]:
         if stop.is_asked or not stop.is_heeded:
             raise KeyboardInterrupt
         stop.ask()
-        click.echo("clew: stopping behind the documents at hand; once more ends at once", err=True)
+        say("clew: stopping behind the documents at hand; once more ends at once", err=True)
 
     before = {}
     if threading.current_thread() is threading.main_thread():  # no other may set handlers

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from clew.cli.plain import dim, one_line
+from clew.cli.talk import say
 from clew.errors import ClewError, IndexLocked, InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def patiently(write: Callable[[], T], index: Path) -> T:
         except IndexLocked:
             if not told:
                 place = one_line(str(index))
-                click.echo(f"clew: waiting until no other process writes to {place}", err=True)
+                say(f"clew: waiting until no other process writes to {place}", err=True)
             told = True
             time.sleep(_RETRY_S)
 

@@ -29,6 +29,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
 )
 _CONTROLS = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b")) + b"\x7f"
 _SAMPLE_BYTES = 1 << 20
+_SNIFFED_BYTES = 1 << 16
 _USUAL = "cp1252"  # taken where nothing speaks more for another encoding
 _UTF_16_BYTES = 1 << 12  # enough to see it by
 
@@ -47,6 +48,13 @@ def text_of(file: File) -> str:
     if not text.strip():
         raise UnreadableSource(file.source, "is empty")
     return text
+
+
+def refuse_binary(file: File) -> None:
+    """Raise UnreadableSource where the beginning of a file is not that of a text."""
+    with file.path.open("rb") as stream:
+        sample = stream.read(_SNIFFED_BYTES)
+    _encoding(sample, file, whole=False, guess=False)
 
 
 class Lines:

@@ -17,6 +17,7 @@ from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
 from clew.readers import (
+    decode,
     epub,
     html_page,
     inputs,
@@ -26,6 +27,7 @@ from clew.readers import (
     markdown,
     notebook,
     office,
+    packed,
     parquet,
     pdf,
     plain,
@@ -42,25 +44,19 @@ from clew.readers.inputs import Page, StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
-from clew.readers.titled import stem_title
+from clew.readers.titled import is_plain_name, stem_title
 from clew.readers.walk import Columns, File, files, os_reason
+from clew.text import lines
 from clew.types import Document, Skipped
 
 _log = logging.getLogger(__name__)
 
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
-_TEXTS = ".txt .text .rst .org .adoc .asciidoc .tex .log .yaml .yml .toml .ini .cfg .conf"
-_CODE = (
-    ".bash .c .cc .clj .cpp .cs .css .dart .el .erl .ex .exs .f90 .go .gradle .h .hpp .hs .java "
-    ".jl .js .jsx .kt .lisp .lua .m .ml .php .pl .proto .ps1 .py .pyi .r .rb .rs .scala .scss .sh "
-    ".sql .swift .tcl .tf .ts .tsx .vim .vue .zig"
-)
 READERS: dict[str, Reader] = {
-    **dict.fromkeys(_TEXTS.split(), plain.read),
-    **dict.fromkeys(_CODE.split(), plain.read),
-    ".md": markdown.read,
-    ".markdown": markdown.read,
+    **dict.fromkeys(lines.TEXTS.split(), plain.read),
+    **dict.fromkeys(lines.CODE.split(), plain.read),
+    **dict.fromkeys(lines.MARKDOWN.split(), markdown.read),
     ".html": html_page.read,
     ".htm": html_page.read,
     ".xhtml": html_page.read,
@@ -93,11 +89,7 @@ _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # reco
 # Of records, each a document with an id of its own: the name of the file does not tell which.
 _RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
-PLAIN_NAMES = frozenset(
-    "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
-    "INSTALL LICENCE LICENSE MAINTAINERS Makefile NEWS NOTES NOTICE README THANKS "
-    "TODO".upper().split()
-)  # names without a suffix, in upper or lower case
+_BARE = "without suffix"
 
 
 def read(  # noqa: PLR0913 -- one argument for each option
@@ -162,6 +154,7 @@ def _files(
     found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
     if part is not None:
         found = [each for each in found if _may_have(part, each)]
+    found = [packed.sized(each) if isinstance(each, File) else each for each in found]
     progress.total = sum(each.size for each in found if isinstance(each, File))
     yield from found
     for each in named:
@@ -177,7 +170,7 @@ def _may_have(part: ShardPart, file: File | Skipped) -> bool:
     """Say whether a file may hold a document of a part, without a look into it."""
     if isinstance(file, Skipped):
         return True
-    suffix = file.path.suffix.lower()
+    suffix = packed.plain_name(file.path).suffix.lower()
     of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
     return suffix in _RECORDS or of_package or part.has(file.id)
 
@@ -199,7 +192,8 @@ def _distinct(
                     yield _duplicate(file, item, first[item.id])
                 else:
                     first[item.id] = item.source
-                    progress.read(item.id, len(item.text))
+                    whole = item.source == file.source
+                    progress.read(item.id, len(item.text), whole=whole)
                     yield _dated(item, file) if times else item
 
 
@@ -211,26 +205,26 @@ def _dated(document: Document, file: File) -> Document:
     return replace(document, metadata={**document.metadata, "modified": written})
 
 
-def _reader_of(file: File) -> Reader | None:
-    suffix = file.path.suffix.lower()
+def _reader_of(path: Path) -> Reader | None:
+    """Return what reads a file that is not packed: of any name without suffix, as plain text."""
+    suffix = path.suffix.lower()
     reader = READERS.get(suffix) or plugins.find("readers", suffix)
-    if reader is None and file.path.stem.upper() in PLAIN_NAMES:
+    if reader is None and (not suffix or is_plain_name(path)):
         return plain.read
     return reader
 
 
 def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
-    suffix = file.path.suffix.lower()
-    if _reader_of(file) is None:
-        reason = f"no reader for {suffix} files" if suffix else "no reader for files without suffix"
-        unread = "" if file.named else suffix or "without suffix"
-        yield Skipped(source=file.source, reason=reason, unread=unread)
+    name = packed.plain_name(file.path)
+    if _reader_of(name) is None:
+        suffix = f"{name.suffix}{packed.SUFFIX * packed.is_packed(file.path)}".lower()
+        unread = "" if file.named else suffix
+        yield Skipped(source=file.source, reason=f"no reader for {suffix} files", unread=unread)
         return
     _log.debug("reading %s", file.source)
     try:
-        size = _size(file, suffix)
-        is_apart = suffix in _PACKED or (suffix in _PARSED and size > _SMALL)
-        yield from apart.read(file) if is_apart else items_of(file)
+        with packed.unpacked(file) as plain_file:
+            yield from _read_plain(plain_file, apart)
     except UnreadableSource as error:
         yield Skipped(source=error.source, reason=error.reason, line=error.line)
     except MissingExtra as error:
@@ -239,6 +233,21 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
         yield Skipped(source=file.source, reason=str(error))
     except OSError as error:
         yield Skipped(source=file.source, reason=os_reason(error))
+
+
+def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
+    """Yield what a file that is not packed gives. Raises what its reader raises."""
+    suffix = file.path.suffix.lower()
+    if not (suffix or file.named or is_plain_name(file.path)):
+        try:
+            _size(file, suffix)
+            decode.refuse_binary(file)
+        except UnreadableSource as error:  # in a folder, what is no text is not for any reader
+            yield Skipped(source=file.source, reason=error.reason, unread=_BARE)
+            return
+    size = _size(file, suffix)
+    is_apart = suffix in _PACKED or (suffix in _PARSED and size > _SMALL)
+    yield from apart.read(file) if is_apart else items_of(file)
 
 
 def _size(file: File, suffix: str) -> int:
@@ -253,7 +262,7 @@ def _size(file: File, suffix: str) -> int:
 
 def items_of(file: File) -> Iterator[Document | Skipped]:
     """Yield what the reader of a file gives, within its limits. Raises what the reader raises."""
-    reader = _reader_of(file)
+    reader = _reader_of(file.path)
     assert reader is not None  # noqa: S101 -- it was looked for
     n_items = 0
     try:

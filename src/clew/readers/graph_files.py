@@ -15,21 +15,18 @@ cannot be used is reported with its line number, and the rest goes on.
 from __future__ import annotations
 
 import csv
-import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
+from clew.readers.packed import plain_name, unpacked
 from clew.readers.stated import Stated, refused
 from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
 from clew.readers.walk import File, files, os_reason
@@ -49,8 +46,6 @@ _COLUMNS = {
 _NEEDED = ("subject", "relation", "object")
 _ENTITIES = ("entity", "name")
 _TRIPLES = ("triple", "fact", "evidence")  # keys of a list or object that is one
-_PIECE = 1 << 20
-_SMALL = 1 << 26  # bytes that any file may unpack to
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 _NEITHER = (
@@ -77,14 +72,13 @@ def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Sta
     MissingExtra if RDF is to be read without the extra `rdf`.
     """
     file = replace(graph_file(path), limits=limits)
-    is_packed = file.path.suffix.lower() == ".gz"
-    suffix = Path(file.path.stem if is_packed else file.path.name).suffix.lower()
+    suffix = plain_name(file.path).suffix.lower()
     if suffix not in _READERS:
         raise InputError(
             f"{file.source!r} is in no format of knowledge graphs that Clew knows. "
             f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz"
         )
-    return _read(file, _READERS[suffix], is_packed=is_packed)
+    return _read(file, _READERS[suffix])
 
 
 def graph_file(path: str | Path) -> File:
@@ -97,11 +91,11 @@ def graph_file(path: str | Path) -> File:
 
 
 def _read(
-    file: File, reader: Callable[[File], Iterator[Stated | Skipped]], *, is_packed: bool
+    file: File, reader: Callable[[File], Iterator[Stated | Skipped]]
 ) -> Iterator[Stated | Skipped]:
     is_empty = True
     try:
-        with _unpacked(file) if is_packed else nullcontext(file) as plain:
+        with unpacked(file) as plain:
             for item in reader(plain):
                 is_empty = False
                 yield item
@@ -109,28 +103,6 @@ def _read(
         raise UnreadableSource(file.source, os_reason(error)) from None
     if is_empty:
         raise UnreadableSource(file.source, "is empty: it holds no triples")
-
-
-@contextmanager
-def _unpacked(file: File) -> Iterator[File]:
-    with TemporaryDirectory(prefix="clew-") as folder:
-        path = Path(folder) / file.path.stem
-        try:
-            with gzip.open(file.path) as packed, path.open("wb") as plain:
-                _unpack(packed, plain, file)
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise UnreadableSource(file.source, "is a broken gzip file, or none") from None
-        yield replace(file, path=path)
-
-
-def _unpack(packed: gzip.GzipFile, plain: BinaryIO, file: File) -> None:
-    """Unpack a file. Raises UnreadableSource where it becomes too many times its size."""
-    most = max(file.limits.unpacked_ratio * file.path.stat().st_size, _SMALL)
-    while data := packed.read(_PIECE):
-        if plain.tell() > most:
-            reason = f"unpacks to {file.limits.more_than('unpacked_ratio', 'times its size')}"
-            raise UnreadableSource(file.source, reason)
-        plain.write(data)
 
 
 def _said(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:

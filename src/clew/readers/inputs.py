@@ -67,6 +67,9 @@ _SUFFIXES = {  # of what a server says that it sends
     "text/tab-separated-values": ".tsv",
     "text/xml": ".xml",
 }
+_UNTOLD = frozenset(  # types that say nothing of the format
+    ("application/gzip", "application/octet-stream", "application/x-gzip", "text/plain")
+)
 _BEGINNINGS = (  # of what standard input may hold
     (re.compile(rb"%PDF-"), ".pdf"),
     (re.compile(rb"\{\\rtf"), ".rtf"),
@@ -75,6 +78,7 @@ _BEGINNINGS = (  # of what standard input may hold
     (re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{"), ".jsonl"),
     (re.compile(rb"\s*[\[{]"), ".json"),
     (re.compile(rb"PAR1"), ".parquet"),
+    (re.compile(rb"\x1f\x8b"), ".txt.gz"),
 )
 
 
@@ -188,7 +192,7 @@ def _read(address: str, reply: HTTPResponse, limits: ReadingLimits) -> bytes:
 def _suffix(address: str, headers: Message) -> str:
     kind = headers.get_content_type()
     path = Path(unquote(urlsplit(address).path))
-    if kind in {"text/plain", "application/octet-stream"} and path.suffix:
+    if kind in _UNTOLD and path.suffix:
         return path.suffix
     found = _SUFFIXES.get(kind)
     if found is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from clew.errors import UnreadableSource
@@ -12,6 +13,11 @@ from clew.readers.walk import File
 from clew.text.normalize import collapse
 from clew.types import Apparatus, Document, Heading, Value
 
+_PLAIN_NAMES = frozenset(
+    "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "
+    "INSTALL LICENCE LICENSE MAINTAINERS Makefile NEWS NOTES NOTICE README THANKS "
+    "TODO".upper().split()
+)  # whatever comes behind a full stop, in upper or lower case
 _PRINTED = re.compile(r"Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - (.+?)(?:\.\w{2,4})?")
 _OF_PROGRAMS = re.compile(
     r"(?:(?:untitled|unbenannt(?:es)?|sans titre|sin título|senza titolo|sem título|"
@@ -33,10 +39,19 @@ class MarkedParagraph(NamedTuple):
     apparatus: str = ""  # "contents", "index" or "bibliography", where it belongs to one
 
 
+def is_plain_name(path: Path) -> bool:
+    """Say whether a file has a name that texts have everywhere, such as README or changelog."""
+    return path.name.partition(".")[0].upper() in _PLAIN_NAMES
+
+
 def stem_title(file: File) -> str:
-    """Return the file name as a title: without suffix, `-` and `_` as spaces."""
-    stem = file.path.stem
-    return " ".join(stem.replace("-", " ").replace("_", " ").split()) or stem
+    """Return the file name as a title: without suffix, `-` and `_` as spaces.
+
+    A name that texts have everywhere stands behind that of the folder.
+    """
+    stem, folder = file.path.stem, PurePosixPath(file.id).parent.name
+    words = [folder, stem] if folder and is_plain_name(file.path) else [stem]
+    return " ".join(" ".join(words).replace("-", " ").replace("_", " ").split()) or stem
 
 
 def stated_title(given: str) -> str:

@@ -77,6 +77,7 @@ def _hit(document: Document, chunk_id: str, start: int, end: int, text: str, sco
         section=document.section_at(start),
         page=page,
         last_page=last_page,
+        line=document.line_at(start),
         metadata=document.metadata,
     )
 
@@ -99,12 +100,17 @@ def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None
 def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
     layer = snapshot.layer(name)
     chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
-    document = int(snapshot.layer("chunk").columns["document"][chunk])
+    [document] = snapshot.documents([int(snapshot.layer("chunk").columns["document"][chunk])])
+    start, end = (int(layer.columns[name][row]) for name in ("start", "end"))
     return replace(
         _named_step(snapshot, name, row, reason, score),
-        document_id=snapshot.layer("document").ids([document])[0],
-        start=int(layer.columns["start"][row]),
-        end=int(layer.columns["end"][row]),
+        document_id=document.id,
+        start=start,
+        end=end,
+        source=document.source,
+        section=document.section_at(start),
+        page=document.pages_of(start, end)[0],
+        line=document.line_at(start),
     )
 
 

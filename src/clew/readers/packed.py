@@ -1,0 +1,75 @@
+"""Gzip files: what one holds is read as a file of the name without `.gz`.
+
+It is unpacked into a temporary file, within limits, so that no file is a bomb.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from os import SEEK_END
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
+
+from clew.errors import UnreadableSource
+from clew.readers.walk import File
+
+SUFFIX = ".gz"
+_PIECE = 1 << 20
+_END, _MOST_RATIO = 4, 1_032  # bytes of the size at the end; gzip packs no better
+_SMALL = 1 << 26  # bytes that any file may unpack to
+
+
+def is_packed(path: Path) -> bool:
+    """Say whether a file is a gzip file, by its name."""
+    return path.suffix.lower() == SUFFIX
+
+
+def plain_name(path: Path) -> Path:
+    """Return the name of what a file holds: that of a gzip file without `.gz`."""
+    return Path(path.stem if is_packed(path) else path.name)
+
+
+def sized(file: File) -> File:
+    """Return a file with the size of what it holds, as the end of a gzip file states it."""
+    if not is_packed(file.path) or file.size < _END:
+        return file
+    try:
+        with file.path.open("rb") as stream:
+            stream.seek(-_END, SEEK_END)
+            size = int.from_bytes(stream.read(_END), "little")
+    except OSError:
+        return file
+    return replace(file, size=size) if file.size < size < _MOST_RATIO * file.size else file
+
+
+@contextmanager
+def unpacked(file: File) -> Iterator[File]:
+    """Give a file that is not packed, and what a gzip file holds for one that is.
+
+    Raises UnreadableSource where that is broken, or becomes too many times its size.
+    """
+    if not is_packed(file.path):
+        yield file
+        return
+    with TemporaryDirectory(prefix="clew-") as folder:
+        path = Path(folder) / plain_name(file.path)
+        try:
+            with gzip.open(file.path) as packed, path.open("wb") as plain:
+                _unpack(packed, plain, file)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise UnreadableSource(file.source, "is a broken gzip file, or none") from None
+        yield replace(file, path=path)
+
+
+def _unpack(packed: gzip.GzipFile, plain: BinaryIO, file: File) -> None:
+    most = max(file.limits.unpacked_ratio * file.path.stat().st_size, _SMALL)
+    while data := packed.read(_PIECE):
+        if plain.tell() > most:
+            reason = f"unpacks to {file.limits.more_than('unpacked_ratio', 'times its size')}"
+            raise UnreadableSource(file.source, reason)
+        plain.write(data)

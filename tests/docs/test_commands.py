@@ -1,0 +1,195 @@
+"""The commands of README, of the tutorial and of the guides run as they are printed, in order."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from clew.testing import HashTokenEmbedder
+from tests.docs.conftest import ARTICLES
+from tests.docs.pages import PAGES, ROOT, blocks, name
+from tests.models.server import Answer, serving
+
+main = pytest.importorskip("clew.cli").main
+
+README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
+MORE = ("gjoa", "herbert-ponting", "norge", "the-great-white-silence")
+SOURDOUGH = "sourdough"  # which no article answers
+REFUSED = 5
+# What other machines, programs or models are needed for, or what does not end by itself.
+ELSEWHERE = re.compile(
+    r"ray\b|postgresql:|--watch|clew (?:serve|mcp)|cross-encoder:|--llm local|ollama:|"
+    r"--tagger spacy|--triples parse|other/clue.jsonl"
+)
+
+
+def commands(page):
+    """Return the commands of a page, as they are typed."""
+    lines = [line for _, text in blocks(page, "console") for line in text.splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith(("$ clew ", "$ export "))]
+
+
+def replied(request):
+    """Answer as an endpoint does: vectors of texts, statements of passages, or a sentence."""
+    if "input" in request.json:
+        texts = request.json["input"]
+        found = [{"index": i, "embedding": [1.0, len(t)]} for i, t in enumerate(texts)]
+        return Answer({"data": found, "usage": {"prompt_tokens": 9, "total_tokens": 9}})
+    asked = request.json["messages"][-1]["content"]
+    passages = re.findall(r"^\[(\d+)\] [^|\n]* \| (.+)$", asked, re.MULTILINE)
+    units = json.dumps({number: [text] for number, text in passages})
+    text = units if "Split each passage" in asked else "Colin Archer built the Fram."
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    return Answer({"choices": [choice], "usage": usage})
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """Let OpenAI's address be one of this machine."""
+    with serving() as server:
+        server.respond = replied
+        monkeypatch.setattr("clew.loading.OPENAI_URL", server.url)
+        monkeypatch.setattr("clew.models.prices.OPENAI_HOST", "127.0.0.1")
+        monkeypatch.setenv("OPENAI_API_KEY", "...")
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Make the current folder a checkout with some of the articles and their questions."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("click.get_app_dir", lambda _name: str(tmp_path / "home"))
+    monkeypatch.setenv("CLEW_HOME", str(tmp_path / "home"))
+    polar = Path("examples/polar")
+    polar.mkdir(parents=True)
+    for article in (*ARTICLES, *MORE):
+        shutil.copy(ROOT / polar / f"{article}.md", polar)
+    ids = {f"polar/{path.name}" for path in polar.iterdir()}
+    questions = (ROOT / "examples" / "questions.jsonl").read_text("utf-8").splitlines()
+    kept = [line for line in questions if set(json.loads(line)["supporting_ids"]) <= ids]
+    Path("examples/questions.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    shutil.copy(ROOT / "examples" / "ships.tsv", "examples")
+    for own in ("notes/roof.md", "papers/fram.txt"):
+        Path(own).parent.mkdir()
+        Path(own).write_text("We decided that the roof is of slate.\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(line, **environment):
+    """Run a command as a shell would, and return its result."""
+    return CliRunner().invoke(main, shlex.split(line, comments=True)[1:], env=environment)
+
+
+def serve(line):
+    """Start a server by a printed command, on a free port; ask it, and end it by Ctrl-C."""
+    environment = {**os.environ, "CLEW_SERVE_PORT": "0", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-m", *shlex.split(line)],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            told = next(line for line in process.stderr if line.startswith("Clew serves"))
+            address = urlsplit(told.split()[-1])
+            connection = HTTPConnection(address.hostname, address.port, timeout=60)
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read()
+            connection.close()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.stderr.read()
+    assert process.returncode in {0, 130}
+
+
+@pytest.mark.parametrize("page", [README, TUTORIAL], ids=name)
+def test_commands_run_as_printed(folder, endpoint, monkeypatch, page):
+    """One behind the other; what an LLM is needed for asks an endpoint of this machine."""
+    monkeypatch.setattr("clew.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
+    for line in commands(page):
+        if line.startswith("export "):
+            monkeypatch.setenv(*line.removeprefix("export ").split("=", 1))
+        elif line.startswith("clew serve"):
+            serve(line)
+        else:
+            result = run(line)
+            refused = REFUSED if line.startswith("clew ask") else 0  # hashes know no meaning
+            assert result.exit_code in {0, refused}, f"{line}\n{result.output}"
+            assert result.exception is None or isinstance(result.exception, SystemExit), line
+    assert endpoint.requests
+    assert {path.suffix for path in folder.iterdir()} >= {".clew", ".graphml"}
+
+
+GUIDES = [page for page in PAGES if page.parent.name in {"guides", "methods"} and commands(page)]
+TEXTS = {
+    "README.md": "# Clew\n\nClew finds passages.\n",
+    "docs/fram.md": "# Fram\n\nColin Archer built the Fram for Fridtjof Nansen.\n",
+    "corpus/fram.md": "# Fram\n\nColin Archer built the Fram. He was born in Larvik.\n",
+    "library/book.txt": "A long book on the Fram.\n",
+    "labelled.jsonl": '{"text": "Sled dogs ate fish.", "label": "dogs"}\n'
+    '{"text": "The Fram was strong.", "label": "ships"}\n',
+    "new.jsonl": '{"text": "Dogs pulled the sled."}\n',
+    "triples.jsonl": '{"id": "docs/fram.md", "triples": [["N. Nansen", "led", "Fram"]]}\n',
+    "questions.jsonl": '{"question": "Who built the Fram?", "answers": ["Colin Archer"]}\n',
+    "questions.txt": "Who built [Fram]\tColin Archer\n" * 2,
+    "clew.toml": "",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", GUIDES, ids=name)
+def test_commands_of_guides_run_as_printed(folder, endpoint, monkeypatch, page):
+    """Those that need nothing but this machine and an endpoint, on an index of the articles."""
+    monkeypatch.setattr("clew.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
+    for path, text in TEXTS.items():
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+    for copy in ("ships.tsv", "graph.tsv"):
+        shutil.copy("examples/ships.tsv", copy)
+    for dataset in ("DATASET", "dataset"):
+        shutil.copytree("examples", dataset)
+    articles = [
+        {"id": f"polar/{path.name}", "text": path.read_text("utf-8")}
+        for path in sorted(Path("dataset/polar").iterdir())
+    ]
+    lines = "".join(f"{json.dumps(each)}\n" for each in articles)
+    Path("dataset/corpus.jsonl").write_text(lines, encoding="utf-8")
+    shutil.rmtree("dataset/polar")
+    assert run("clew index examples/polar").exit_code == 0
+    for line in commands(page):
+        if ELSEWHERE.search(line):
+            continue
+        result = run(line)
+        refused = REFUSED if line.startswith("clew ask") else 0
+        assert result.exit_code in {0, refused}, f"{line}\n{result.output}"
+        assert result.exception is None or isinstance(result.exception, SystemExit), line
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ctranslate2") is None, reason="needs the extra 'models'")
+def test_readme_says_what_is_true(tmp_path, monkeypatch):
+    """With the models that come with Clew its questions are answered, and as it shows."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", "examples")
+    asked = [line for line in commands(README) if line.startswith(("clew index", "clew ask"))]
+    results = {line: run(line) for line in asked if "--llm" not in line}
+    said = [(line, result) for line, result in results.items() if line.startswith("clew ask")]
+    assert [result.exit_code for _, result in said] == [0, REFUSED, 0]
+    quotes = [result.stdout.partition("[")[2].partition("[")[0] for _, result in said]
+    assert "born in Larvik" in " ".join(quotes[0].split())
+    assert "Salisbury" in " ".join(quotes[2].split())
+    shown = next(text for _, text in blocks(README, "") if "The thread" in text)
+    for part in shown.split("\n\n"):
+        assert part.rstrip("\n") in said[0][1].stdout
