@@ -27,6 +27,7 @@ _KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in low
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
 _LONGEST = 16_000  # characters of a header that is read by its grammar
 _OF_MIME = ("content-", "mime-")
+_LONGEST_OF_MIME = 2_000  # they are read several times
 # What the standard library lets through where a header or a part is not as it should be.
 _DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
 
@@ -39,10 +40,11 @@ class _Policy(EmailPolicy):
 
     def header_fetch_parse(self, name: str, value: str) -> Any:  # noqa: ANN401 -- as it says there
         read = super().header_fetch_parse
+        if name.lower().startswith(_OF_MIME):
+            is_long = len(value) > _LONGEST_OF_MIME
+            return read(name, value[:_LONGEST_OF_MIME].rpartition(";")[0] if is_long else value)
         if len(value) <= _LONGEST:
             return read(name, value)
-        if name.lower().startswith(_OF_MIME):
-            return read(name, value[:_LONGEST].rpartition(";")[0])
         return " ".join(str(read("Subject", part)) for part in _parts_of_header(value))
 
 
@@ -87,7 +89,7 @@ def read_mailbox(file: File) -> Iterator[Document | Skipped]:
 
 
 def _message(data: bytes) -> EmailMessage:
-    return message_from_bytes(data, policy=_POLICY)
+    return message_from_bytes(data, policy=_POLICY)  # type: ignore[arg-type]  # of its messages
 
 
 def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:

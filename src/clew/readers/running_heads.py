@@ -82,7 +82,7 @@ def _value(number: str) -> int:
 
 
 def _near(pages: list[int], times: int) -> list[int]:
-    """Return those of the pages, in order, that have `times` of them nearby, themselves included."""
+    """Return those of the pages, in order, that have `times` of them near, themselves included."""
     return [
         page
         for page in pages
