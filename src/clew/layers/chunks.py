@@ -10,7 +10,7 @@ from clew.text import tokens
 from clew.text.chunking import Chunking, Window, chunk
 from clew.text.normalize import collapse
 from clew.text.subchunks import halves
-from clew.types import Document
+from clew.types import Document, title_heads
 
 Columns = dict[str, NDArray[np.generic]]
 
@@ -34,18 +34,17 @@ class Chunks:
 
         That is the document's title and the chunk's section, a line break and the chunk's text.
         """
-        titled = []
-        for d, window, text in zip(self.owners, self.windows, self.texts(), strict=True):
-            head = self.documents[d].title_head(window.start, text)
-            titled.append((head + text, len(head)))
-        return titled
+        texts = self.texts()
+        owners = [self.documents[d] for d in self.owners]
+        heads = title_heads(owners, [window.start for window in self.windows], texts)
+        return [(head + text, len(head)) for head, text in zip(heads, texts, strict=True)]
 
     def titled_parts(self) -> list[str]:
         """Return what a model reads of each sub-chunk by itself: title, section and text."""
-        return [
-            document.title_head(start, document.text[start:end]) + document.text[start:end]
-            for document, start, end in self._part_places()
-        ]
+        texts = self.part_texts()
+        places = self._part_places()
+        heads = title_heads([each[0] for each in places], [each[1] for each in places], texts)
+        return [head + text for head, text in zip(heads, texts, strict=True)]
 
     def part_texts(self) -> list[str]:
         """Return the text of each sub-chunk."""

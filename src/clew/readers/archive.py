@@ -20,7 +20,7 @@ class ArchiveParts:
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
-        self.names = archive.namelist()
+        self.names = dict.fromkeys(archive.namelist())  # in their order
 
     def data(self, name: str) -> bytes:
         """Return a part. Raises ValueError if there is none."""

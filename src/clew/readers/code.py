@@ -62,7 +62,9 @@ _NO_NAMES = frozenset("catch do else for foreach if switch try while with".split
 def _lines(*forms: str) -> re.Pattern[str]:
     """Return what finds a line of one of some forms, in which NAME stands for a name."""
     alternatives = "|".join(
-        form.replace("NAME", rf"(?P<name{i}>[A-Za-z_$][\w$]*[?!]?)").replace("<name>", f"<name{i}>")
+        form.replace("NAME", rf"(?P<name{i}>[A-Za-z_$][\w$]*+[?!]?+)").replace(
+            "<name>", f"<name{i}>"
+        )
         for i, form in enumerate(forms)
     )
     return re.compile(rf"^(?P<indent>[ \t]*)(?:{alternatives})", re.MULTILINE)

@@ -27,7 +27,10 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:
-    """Return what a book says of itself, and the names of its pages. Raises ValueError."""
+    """Return what a book says of itself, and the names of its pages, each once.
+
+    Raises ValueError.
+    """
     container = parts.xml("META-INF/container.xml")
     name = next((found.get("full-path", "") for found in container.iter("rootfile")), "")
     package = parts.xml(name)
@@ -37,4 +40,5 @@ def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:
         if "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split()
     }
     order = (hrefs.get(item.get("idref")) for item in package.iter("itemref"))
-    return package, [normpath(join(dirname(name), unquote(href))) for href in order if href]
+    pages = (normpath(join(dirname(name), unquote(href))) for href in order if href)
+    return package, list(dict.fromkeys(pages))

@@ -83,8 +83,8 @@ READERS: dict[str, Reader] = {
     ".ods": sheets.read,
     ".epub": epub.read,
 }
-_PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .xls .xlsx".split())
-_PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .rtf .xhtml .xml".split())
+_PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .rtf .xls .xlsx".split())
+_PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
 # Of records, each a document with an id of its own: the name of the file does not tell which.
 _RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())

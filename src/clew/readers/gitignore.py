@@ -47,7 +47,7 @@ class Pattern:
         >>> bool(Pattern.parse("a/**/*.log").regex.fullmatch("a/b/c/d.log"))
         True
         """
-        line = re.sub(r"(?<!\\) +\Z", "", line)
+        line = re.sub(r"(?<![\\ ]) ++\Z|(?<=\\ ) ++\Z", "", line)
         glob = line.removeprefix("!")
         folders_only = glob.endswith("/")
         glob = glob.removesuffix("/")
@@ -116,14 +116,25 @@ def _patterns(folder: Path, path: Path) -> Iterator[tuple[Path, tuple[Pattern, .
 
 
 def _regex(glob: str) -> str:
-    """Return a glob of git's as a regular expression for a whole path below its folder."""
-    parts = []
+    """Return a glob of git's as a regular expression for a whole path below its folder.
+
+    What stands behind a star, up to the next one, is taken where it comes first: no path takes
+    longer than its length times that of the glob.
+    """
+    parts: list[str] = []
+    some = folders = -1  # the last star of this part of the path, and the last `**/`
     for token in _TOKEN.finditer(glob):
         if token["folders"]:
+            if folders >= 0:
+                parts[folders:] = [f"(?>(?:.+?/)??{''.join(parts[folders + 1 :])})"]
+            some, folders = -1, len(parts)
             parts.append("(?:.+/)?")
         elif token["inside"]:
             parts.append(".+")
         elif token["some"]:
+            if some >= 0:
+                parts[some:] = [f"(?>[^/]*?{''.join(parts[some + 1 :])})"]
+            some = len(parts)
             parts.append("[^/]*")
         elif token["one"]:
             parts.append("[^/]")
@@ -132,5 +143,6 @@ def _regex(glob: str) -> str:
             members = re.sub(r"[\[&~|]", r"\\\g<0>", members)
             parts.append(f"(?!/)[{'^' if token['no'] else ''}{members}]")
         else:
+            some = -1 if token["plain"] == "/" else some
             parts.append(re.escape(token["plain"]))
     return "".join(parts)

@@ -11,7 +11,7 @@ The title is `<title>`, else the first `<h1>`, else the file name.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -73,8 +73,12 @@ _LEAST_LINKS = 6  # paragraphs of links that make a list
 _SHORT = 3  # characters of what may stand between links, such as the letters of an index
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{8192,}")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*")
+_FEW_TAGS = 1_000  # of which none can take long
+_OF_TEXT = frozenset("b big code em font i s small strike strong tt u".split())
+_EQUAL = 3  # elements with equal tags that are opened anew
+_TIMES_AGAIN = 100  # times as many as may stand in each other are opened anew
+_LONG_TAG = re.compile(r"<[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*'){8192,}")
 _VALUE = re.compile(r"\"[^\"]*\"|'[^']*'")
 _UNCLOSED = frozenset(
     "area base body br col colgroup dd dt embed head hr html img input li link meta option p param "
@@ -115,23 +119,43 @@ def _parsed(page: str, limits: ReadingLimits) -> LexborHTMLParser:
     Raises LimitMet where elements stand deeper in each other, or have more attributes, than any
     page needs: to parse them takes the square of their number.
     """
-    if page.count("<") > limits.nesting and _depth(page) > limits.nesting:
-        raise LimitMet(f"has {limits.more_than('nesting', 'elements in each other')}")
+    if page.count("<") > min(limits.nesting, _FEW_TAGS):
+        _check_depth(page, limits)
     for found in _LONG_TAG.finditer(page):
         if len(_VALUE.sub("", found[0]).split()) > limits.attributes:
             raise LimitMet(f"has an element of {limits.more_than('attributes')}")
     return LexborHTMLParser(page)
 
 
-def _depth(page: str) -> int:
-    """Return how many elements at the most stand in each other, of those that must be closed."""
-    depth = deepest = 0
+def _check_depth(page: str, limits: ReadingLimits) -> None:
+    """Raise LimitMet where elements stand too deep in each other.
+
+    Those are counted that must be closed. What is made of text, such as `<b>`, is opened anew in
+    every block behind it until it is closed, three times at most for tags that are equal.
+    """
+    depth = again = 0
+    open_: dict[str, list[str]] = defaultdict(list)  # tags of elements for text, by their names
+    counts: Counter[str] = Counter()
+    n_open = 0  # of those, as many as are opened anew
     for found in _TAG.finditer(page):
-        if found[2].lower() in _UNCLOSED:
-            continue
-        depth = max(depth - 1, 0) if found[1] else depth + 1
-        deepest = max(deepest, depth)
-    return deepest
+        name = found[2].lower()
+        if name not in _UNCLOSED:
+            depth = max(depth - 1, 0) if found[1] else depth + 1
+            if depth > limits.nesting:
+                raise LimitMet(f"has {limits.more_than('nesting', 'elements in each other')}")
+        if name not in _OF_TEXT:
+            again += n_open
+            if again > _TIMES_AGAIN * limits.nesting:
+                times = limits.more_than("nesting", "hundred times")
+                raise LimitMet(f"repeats elements that are not closed {times}")
+        elif not found[1]:
+            open_[name].append(found[0])
+            counts[found[0]] += 1
+            n_open += counts[found[0]] <= _EQUAL
+        elif open_[name]:
+            tag = open_[name].pop()
+            n_open -= counts[tag] <= _EQUAL
+            counts[tag] -= 1
 
 
 class _Inside(NamedTuple):

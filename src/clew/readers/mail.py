@@ -7,9 +7,11 @@ its HTML. Attachments are left out. The id of a message in a mailbox is its `Mes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from mailbox import mbox
+from typing import Any
 
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
@@ -23,8 +25,41 @@ from clew.types import Document, Skipped, Value
 _SHOWN = ("From", "To", "Cc", "Date")
 _KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in lower case
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
+_LONGEST = 16_000  # characters of a header that is read by its grammar
+_OF_MIME = ("content-", "mime-")
+_LONGEST_OF_MIME = 2_000  # they are read several times
 # What the standard library lets through where a header or a part is not as it should be.
 _DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
+
+
+class _Policy(EmailPolicy):
+    """How headers are read: by their grammar, where that does not take the square of their length.
+
+    Of a longer one of MIME the beginning counts, and any other is read as words.
+    """
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:  # noqa: ANN401 -- as it says there
+        read = super().header_fetch_parse
+        if name.lower().startswith(_OF_MIME):
+            is_long = len(value) > _LONGEST_OF_MIME
+            return read(name, value[:_LONGEST_OF_MIME].rpartition(";")[0] if is_long else value)
+        if len(value) <= _LONGEST:
+            return read(name, value)
+        return " ".join(str(read("Subject", part)) for part in _parts_of_header(value))
+
+
+_POLICY = _Policy()
+
+
+def _parts_of_header(value: str) -> Iterator[str]:
+    """Yield a header in parts that are not too long, divided at white space where there is some."""
+    start = 0
+    while start < len(value):
+        end = start + _LONGEST
+        if end < len(value):
+            end = max(value.rfind(" ", start + 1, end), value.rfind("\n", start + 1, end), 0) or end
+        yield value[start:end]
+        start = end
 
 
 def read(file: File) -> Iterator[Document]:
@@ -54,7 +89,7 @@ def read_mailbox(file: File) -> Iterator[Document | Skipped]:
 
 
 def _message(data: bytes) -> EmailMessage:
-    return message_from_bytes(data, policy=policy.default)
+    return message_from_bytes(data, policy=_POLICY)  # type: ignore[arg-type]  # of its messages
 
 
 def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:

@@ -7,7 +7,8 @@ and comments are none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 
 from clew.text.normalize import collapse
 from clew.types import Heading
@@ -17,20 +18,26 @@ _RST = re.compile(
     r"(?P<under>([=\-~^\"'`#*+:.])\5{2,})[ \t]*$",
     re.MULTILINE,
 )
-_ORG = re.compile(r"^(\*+)[ \t]+(.+?)(?:[ \t]+:[\w@:]+:)?[ \t]*$", re.MULTILINE)
+_ORG = re.compile(r"^(\*+)[ \t]+(.+)$", re.MULTILINE)
+_ORG_TAGS = re.compile(r":[\w@:]+:")
 _ORG_CODE = re.compile(
-    r"^[ \t]*#\+begin_.*?^[ \t]*#\+end_", re.MULTILINE | re.DOTALL | re.IGNORECASE
+    r"^[ \t]*#\+(?:begin(?P<opens>_)|end(?P<closes>_))", re.MULTILINE | re.IGNORECASE
 )
-_ASCIIDOC = re.compile(r"^(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$", re.MULTILINE)
+_ASCIIDOC = re.compile(r"^(={1,6})[ \t]+(\S.*)$", re.MULTILINE)
+_ASCIIDOC_END = re.compile(r"=+")
 _ASCIIDOC_CODE = re.compile(
-    r"^(-{4,}|\.{4,}|/{4,}|\+{4,})[ \t]*$.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL
+    r"^(?P<opens>(?P<closes>-{4,}|\.{4,}|/{4,}|\+{4,}))[ \t]*$", re.MULTILINE
 )
 _COMMANDS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
 _LATEX = re.compile(
-    rf"^[^%\n]*?(\\({'|'.join(_COMMANDS)})\*?(?:\[[^\]]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}})",
+    rf"^[^%\n]*?(\\({'|'.join(_COMMANDS)})\*?(?:\[[^\]]{{0,300}}\])?"
+    r"\{((?:[^{}]|\{[^{}]*\})*)\})",
     re.MULTILINE,
 )
-_LATEX_CODE = re.compile(r"\\begin\{(verbatim|lstlisting)\}.*?\\end\{\1\}", re.DOTALL)
+_LATEX_CODE = re.compile(
+    r"\\(?:begin\{(?P<opens>verbatim|lstlisting)\}|end\{(?P<closes>verbatim|lstlisting)\})"
+)
+_NONE = (sys.maxsize, sys.maxsize)  # a block behind every text
 _LATEX_COMMENTS = re.compile(r"(?<!\\)%.*")
 _LATEX_MARKS = re.compile(r"\\[a-zA-Z]+\*?|[{}$~\\]")
 
@@ -56,12 +63,21 @@ def _restructured(text: str) -> Iterator[Heading]:
 
 def _org(text: str) -> Iterator[Heading]:
     for found in _outside(_ORG, _ORG_CODE, text):
-        yield Heading(found.start(), len(found[1]), collapse(found[2]))
+        title = _without_last(found[2], _ORG_TAGS)
+        yield Heading(found.start(), len(found[1]), collapse(title))
 
 
 def _asciidoc(text: str) -> Iterator[Heading]:
     for found in _outside(_ASCIIDOC, _ASCIIDOC_CODE, text):
-        yield Heading(found.start(), len(found[1]), collapse(found[2]))
+        title = _without_last(found[2], _ASCIIDOC_END)
+        yield Heading(found.start(), len(found[1]), collapse(title))
+
+
+def _without_last(title: str, pattern: re.Pattern[str]) -> str:
+    """Return a title without its last word, where that is of a pattern and not the only one."""
+    title = title.rstrip(" \t")
+    space = max(title.rfind(" "), title.rfind("\t"))
+    return title[:space] if space >= 0 and pattern.fullmatch(title, space + 1) else title
 
 
 def _latex(text: str) -> Iterator[Heading]:
@@ -78,19 +94,40 @@ def without_commands(title: str) -> str:
 
 def _outside(pattern: re.Pattern[str], code: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Yield the matches that begin in no code."""
-    blocks = [found.span() for found in code.finditer(text)]
+    blocks = _blocks(list(code.finditer(text)))
+    start, end = next(blocks, _NONE)
     for found in pattern.finditer(text):
-        while blocks and blocks[0][1] <= found.start():
-            del blocks[0]
-        if not blocks or found.start() < blocks[0][0]:
+        while end <= found.start():
+            start, end = next(blocks, _NONE)
+        if found.start() < start:
             yield found
+
+
+def _blocks(marks: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    """Yield where code begins and ends; a mark without another that closes it begins none."""
+    closing: dict[str, int] = {}  # the next mark that closes what a mark opens
+    ends: list[int | None] = []
+    for i in range(len(marks) - 1, -1, -1):
+        opens, closes = marks[i]["opens"], marks[i]["closes"]
+        ends.append(closing.get(opens) if opens else None)
+        if closes:
+            closing[closes] = i
+    ends.reverse()
+    i = 0
+    while i < len(marks):
+        end = ends[i]
+        if end is not None:
+            yield marks[i].start(), marks[end].end()
+            i = end
+        i += 1
 
 
 def _ranked(found: Iterator[Heading]) -> list[Heading]:
     """Return headings whose widest level is 1, and the next one that is used 2."""
     listed = list(found)
     levels = sorted({heading.level for heading in listed})
-    return [Heading(h.start, levels.index(h.level) + 1, h.title) for h in listed]
+    ranks = {level: rank for rank, level in enumerate(levels, 1)}
+    return [Heading(h.start, ranks[h.level], h.title) for h in listed]
 
 
 _FORMATS: dict[str, Callable[[str], Iterator[Heading]]] = {

@@ -8,7 +8,7 @@ else the first heading or the first slide's first line, else the file name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 from xml.etree.ElementTree import Element
 
@@ -46,8 +46,8 @@ def _slide_names(parts: ArchiveParts) -> list[str]:
         return by_number
     related = parts.related("ppt/presentation.xml")
     slides = parts.xml("ppt/presentation.xml").iter("sldId")
-    names = [related.get(slide.get("id", ""), "") for slide in slides]
-    return names if set(names) <= set(by_number) else by_number
+    names = dict.fromkeys(related.get(slide.get("id", ""), "") for slide in slides)
+    return list(names) if set(names) <= set(by_number) else by_number
 
 
 def _slide(parts: ArchiveParts, name: str) -> list[MarkedParagraph]:
@@ -62,7 +62,7 @@ def read_open_document(file: File) -> Iterator[Document]:
         content = parts.xml("content.xml")
         heading = next((_words(found) for found in content.iter("h")), "")
         title, about = _about(parts, "meta.xml")
-        slides = [list(_texts(page)) for page in content.iter("page")]
+        slides = [list(_texts(page)) for page in _outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
     first = paragraphs[0].text if slides and paragraphs else ""
     yield extracted(file, paragraphs, title or heading or first, about, pages=_page_starts(slides))
@@ -104,11 +104,18 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
 
 def _apart(paragraph: Element) -> Iterator[Element]:
     """Yield what stands in a paragraph and has paragraphs itself: notes and text boxes."""
-    for child in paragraph:
-        if child.tag in ("note", "frame"):
-            yield child
-        elif child.tag not in _NOT_TEXT:
-            yield from _apart(child)
+    return (each for each in _outermost(paragraph, _APART) if each.tag not in _NOT_TEXT)
+
+
+def _outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:
+    """Yield the elements below one that have one of the tags, but for those inside of them."""
+    stack = list(reversed(root))
+    while stack:
+        element = stack.pop()
+        if element.tag in tags:
+            yield element
+        else:
+            stack += reversed(element)
 
 
 def _is_text(element: Element) -> bool:
@@ -126,7 +133,16 @@ def _level(element: Element) -> int:
 
 
 def _texts_below(cell: Element) -> Iterator[str]:
-    return (text for found in cell.iter() if found.tag in ("p", "h") and (text := _words(found)))
+    """Yield the paragraphs of a cell, each once, and what stands apart in one behind it."""
+    stack = [cell]
+    while stack:
+        element = stack.pop()
+        if element.tag not in ("p", "h"):
+            stack += reversed(element)
+            continue
+        if text := _words(element):
+            yield text
+        stack += reversed(list(_outermost(element, _APART)))
 
 
 def _words(paragraph: Element) -> str:

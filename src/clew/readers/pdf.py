@@ -9,7 +9,7 @@ the file name. Needs the extra `pdf`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate
 from threading import Lock
@@ -36,7 +36,8 @@ _ABOUT = {
     "ModDate": "modified",
 }
 _ONE_AT_A_TIME = Lock()  # PDFium must not be called by two threads at once
-_HYPHENATED = re.compile(r"(\w*)\x02(\w*)")  # PDFium's mark for a hyphen at the end of a line
+_HYPHEN = "\x02"  # PDFium's mark for one at the end of a line
+_LEAST_SEARCHED, _TIMES_SEARCHED = 1_000_000, 20  # characters in which bookmarks are looked for
 _HYPHEN_WORDS = re.compile(r"\w+(?:[-\u2010]\w+)*")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # glyphs without a character
 
@@ -83,15 +84,19 @@ def _headings(
 ) -> Iterator[Heading]:
     """Yield bookmarks as headings: where a line of their page has the title, else its beginning.
 
-    One that leads to a page before that of the one before it is left out.
+    One that leads to a page before that of the one before it is left out. Many times as many
+    bookmarks as pages have are not all looked for: the last of them are at the beginning.
     """
     least = 0
+    budget = _LEAST_SEARCHED + _TIMES_SEARCHED * sum(map(len, pages))
     for page, level, title in outline:
         words = r"\s+".join(map(re.escape, title.split()))
         line = re.compile(
             rf"^[ \t]*(?:\w+[ \t]+)?(?:[\dA-Z.]+[ \t]+)?{words}", re.MULTILINE | re.IGNORECASE
         )
-        found = line.search(pages[page], max(least - starts[page], 0))
+        first = max(least - starts[page], 0)
+        found = line.search(pages[page], first) if budget > 0 else None
+        budget -= max((found.start() if found else len(pages[page])) - first, 0)
         start = starts[page] + (found.start() if found else 0)
         if start >= least:
             yield Heading(start, level, title)
@@ -113,15 +118,30 @@ def _unhyphenated(texts: Sequence[str]) -> list[str]:
     known = {
         word.casefold().replace("\u2010", "-")
         for text in texts
-        if "\x02" in text
+        if _HYPHEN in text
         for word in _HYPHEN_WORDS.findall(text)
     }
 
-    def whole(divided: re.Match[str]) -> str:
-        left, right = divided[1], divided[2]
+    def whole(left: str, right: str) -> str:
         joined, compound = f"{left}{right}", f"{left}-{right}"
         if joined.casefold() in known or not (left and right):
             return joined if left and right else compound
         return joined if right[0].islower() and compound.casefold() not in known else compound
 
-    return [_CONTROLS.sub("", _HYPHENATED.sub(whole, text)) for text in texts]
+    return [_CONTROLS.sub("", _joined(text, whole)) for text in texts]
+
+
+def _joined(text: str, whole: Callable[[str, str], str]) -> str:
+    """Return a text in which what stands on both sides of a hyphen is one, as `whole` says."""
+    before, *pieces = text.split(_HYPHEN)
+    parts = []
+    for piece in pieces:
+        left = next((i for i in range(len(before), 0, -1) if not _is_of_word(before[i - 1])), 0)
+        right = next((i for i, c in enumerate(piece) if not _is_of_word(c)), len(piece))
+        parts += [before[:left], whole(before[left:], piece[:right])]
+        before = piece[right:]
+    return "".join([*parts, before])
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -25,7 +25,7 @@ _TITLES = {
     ".adoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
     ".asciidoc": re.compile(r"^=[ \t]+(.+)$", re.MULTILINE),
     ".tex": re.compile(
-        r"^[^%\n]*?\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
+        r"^[^%\n]*?\\title\s*+(?:\[[^\]]{0,300}\]\s*+)?\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
         re.MULTILINE,
     ),
 }

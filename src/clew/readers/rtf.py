@@ -7,7 +7,7 @@ else the file name. Needs the extra `files`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE
@@ -25,7 +25,8 @@ _NOTE = re.compile(r"\{(?:\\\*)?\\footnote\b" + _GROUP, re.DOTALL)
 _ABOUT = re.compile(r"\{\\(title|author|subject|keywords)\b" + _GROUP, re.DOTALL)
 _FONTS = re.compile(r"\{\\fonttbl\b" + _GROUP, re.DOTALL)  # they say which characters bytes are
 _MACINTOSH = re.compile(r"\s*\{\\rtf\d*\s*\\mac\b")
-_CELL = re.compile(r"[ \t]*\|[ \t]*(?=.*\|[ \t]*$)")  # striprtf's mark, in lines that end with one
+_NO_HEAD = r"{\rtf1"
+_LEAST_HEADS, _TIMES_HEADS = 1_000_000, 10  # characters of heads that are read again with notes
 _NO_LENGTH = re.compile(r"\\bin(?![a-z0-9])")  # striprtf asks for one
 
 
@@ -40,23 +41,35 @@ def read(file: File) -> Iterator[Document]:
     source = _NO_LENGTH.sub("", source)
     encoding = "mac_roman" if _MACINTOSH.match(source) else "cp1252"
     fonts = _FONTS.search(source)
-    head = source[: source.find("{", source.index("{") + 1)] if fonts else r"{\rtf1"
+    head = source[: source.find("{", source.index("{") + 1)] if fonts else _NO_HEAD
     head += fonts[0] if fonts else ""
 
     def text(of: str) -> str:
         words: str = rtf_to_text(of, encoding, errors="replace")  # type: ignore[no-untyped-call]
         return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", words)
 
-    def part(of: str) -> str:
-        return " ".join(text(f"{head}\\plain{of}}}").split())
+    def parts(of: Sequence[str]) -> Iterator[str]:
+        heads = _LEAST_HEADS + _TIMES_HEADS * len(source)
+        for each in of:
+            heads -= len(head)
+            yield " ".join(text(f"{head if heads > 0 else _NO_HEAD}\\plain{each}}}").split())
 
     try:
-        lines = [_CELL.sub(" | ", line).strip(" |\t") for line in text(source).split("\n")]
-        notes = [part(note) for note in _NOTE.findall(source)]
-        about = [(name, part(words)) for name, words in _ABOUT.findall(source)]
+        lines = [_row(line).strip(" |\t") for line in text(source).split("\n")]
+        notes = list(parts(_NOTE.findall(source)))
+        said = _ABOUT.findall(source)
+        about = [*zip((name for name, _ in said), parts([words for _, words in said]), strict=True)]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise UnreadableSource(file.source, "is a broken RTF file") from None
     title = next((words for name, words in about if name == "title"), "")
     metadata = properties((name, words) for name, words in about if name != "title")
     paragraphs = [line for line in (*lines, *notes) if line]
     yield extracted(file, paragraphs, stated_title(title), metadata)
+
+
+def _row(line: str) -> str:
+    """Return a line in which striprtf's marks of cells stand apart, if it ends with one."""
+    *cells, end = line.split("|")
+    if end.strip(" \t") or len(cells) < 2:
+        return line
+    return " | ".join([cells[0].rstrip(" \t"), *(cell.strip(" \t") for cell in cells[1:])]) + "|"

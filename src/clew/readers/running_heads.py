@@ -12,6 +12,7 @@ two nearby pages as well.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -81,5 +82,9 @@ def _value(number: str) -> int:
 
 
 def _near(pages: list[int], times: int) -> list[int]:
-    """Return those of the pages that have `times` of them nearby, themselves included."""
-    return [page for page in pages if sum(abs(other - page) <= _NEAR for other in pages) >= times]
+    """Return those of the pages, in order, that have `times` of them near, themselves included."""
+    return [
+        page
+        for page in pages
+        if bisect_right(pages, page + _NEAR) - bisect_left(pages, page - _NEAR) >= times
+    ]

@@ -13,7 +13,7 @@ from clew.types import Document
 
 _TIMES = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->")
 _MARKS = re.compile(r"</?[^<>]*>|\{\\[^{}]*\}")
-_BLANK = re.compile(r"(?:[ \t]*\n){2,}")
+_BLANK = re.compile(r"(?:(?<![ \t])[ \t]*+\n){2,}")
 
 
 def read(file: File) -> Iterator[Document]:

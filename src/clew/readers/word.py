@@ -62,18 +62,19 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _styles(word: WordDocument) -> Callable[[BaseOxmlElement], str]:
-    """Return what tells the name of a paragraph's style; python-docx looks each up for long."""
-    from docx.text.paragraph import Paragraph
+    """Return what tells the name of a paragraph's style; python-docx goes through all for each."""
+    from docx.enum.style import WD_STYLE_TYPE
 
-    known: dict[str, str] = {}
+    kind = WD_STYLE_TYPE.PARAGRAPH
+    default = word.styles.default(kind)
+    unknown = (default.name if default is not None else None) or ""
+    names: dict[str, str | None] = {}
+    for style in word.styles:
+        names.setdefault(style.style_id, style.name if style.type == kind else unknown)
 
     def style_of(paragraph: BaseOxmlElement) -> str:
         style = paragraph.find("{*}pPr/{*}pStyle")
-        key = "" if style is None else _attribute(style, "val")
-        if key not in known:
-            found = Paragraph(paragraph, word).style
-            known[key] = (found.name if found is not None else None) or ""
-        return known[key]
+        return names.get("" if style is None else _attribute(style, "val"), unknown) or ""
 
     return style_of
 
@@ -92,7 +93,7 @@ def _paragraphs(
             yield MarkedParagraph(_text(block), int(level[1]) if level else 0, kind)
         for mark in block.iter(*_MARKS):
             name = (_tag(mark).removesuffix("Reference"), _attribute(mark, "id"))
-            yield MarkedParagraph("\n".join(map(_text, notes.get(name, ()))).strip())
+            yield MarkedParagraph("\n".join(map(_text, notes.pop(name, ()))).strip())
 
 
 def _notes(word: WordDocument) -> dict[tuple[str, str], list[BaseOxmlElement]]:

@@ -84,8 +84,9 @@ class Coverage:
         if not self.is_late or tokens is None:
             return words.weights
         weights = np.zeros(len(tokens.ids))
+        begins, ends = tokens.spans.T  # of tokens in their order, as words are
         for (start, end), weight in zip(words.spans, words.weights, strict=True):
-            weights[(tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)] = weight
+            weights[np.searchsorted(ends, start, "right") : np.searchsorted(begins, end)] = weight
         return np.where(weights > 0, weights, _COMMON)
 
     @property

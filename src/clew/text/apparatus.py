@@ -108,7 +108,9 @@ def _is_list(lines: Sequence[str]) -> bool:
 
 
 def _is_contents(lines: Sequence[str]) -> bool:
-    if sum(bool(_LEADER.search(line)) for line in lines) >= max(2, 0.5 * len(lines)):
+    if sum(bool(_LEADER.search(line, len(line) - _LONGEST)) for line in lines) >= max(
+        2, 0.5 * len(lines)
+    ):
         return True
     numbered = _n_matches(_NUMBERED, lines)
     if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):

@@ -175,8 +175,8 @@ def _headings(source: _TextToCut, least: int, most: int) -> Sequence[Headed]:
 def _before_headings(source: _TextToCut, least: int, end: int) -> int:
     """Return `end`, or where the headings begin that nothing but white space divides from it."""
     for heading in reversed(_headings(source, least, end - 1)):
-        line = _HEADING.match(source.text, heading.start)
-        if line and _WORD.search(source.text, line.end(), max(line.end(), end)):
+        line = _HEADING.match(source.text, heading.start, end)
+        if line and _WORD.search(source.text, line.end(), end):
             break
         end = heading.start
     return end

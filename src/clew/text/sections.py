@@ -16,6 +16,8 @@ from clew.text.normalize import collapse
 
 SEPARATOR = " > "
 _LONGEST = 100  # characters of a heading; what is longer is cut
+_READ = 1_000  # characters of a heading that are looked at
+_DEEPEST = 12  # headings of a section
 
 
 class Headed(Protocol):
@@ -33,16 +35,41 @@ def section_at(headings: Sequence[Headed], place: int, title: str = "") -> str:
     """Return the section that a character is in, the widest heading first, "" for none.
 
     Each heading is of a lower level than the one behind it. One that repeats the document's title
-    is left out.
+    is left out, and so are those beyond the twelve that stand nearest above the place.
     """
-    path: list[Headed] = []
-    for i in range(bisect_right(headings, place, key=_start) - 1, -1, -1):
-        if not path or headings[i].level < path[-1].level:
-            path.append(headings[i])
-            if headings[i].level <= 1:
-                break
-    names = (collapse(heading.title) for heading in reversed(path))
-    return SEPARATOR.join(_shortened(n) for n in names if n and n != collapse(title))
+    return sections_at(headings, [place], title)[0]
+
+
+def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = "") -> list[str]:
+    """Return the section that each of some characters is in, in time linear in the headings."""
+    if not headings:
+        return [""] * len(places)
+    above = _above(headings)
+    known = collapse(title[:_READ])
+    return [_section(headings, above, place, known) for place in places]
+
+
+def _above(headings: Sequence[Headed]) -> list[int]:
+    """Return the nearest heading before each that is of a lower level, -1 for none."""
+    found: list[int] = []
+    path: list[int] = []
+    for i, heading in enumerate(headings):
+        while path and headings[path[-1]].level >= heading.level:
+            path.pop()
+        found.append(path[-1] if path else -1)
+        path.append(i)
+    return found
+
+
+def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title: str) -> str:
+    names: list[str] = []
+    i = bisect_right(headings, place, key=_start) - 1
+    for _ in range(_DEEPEST):
+        if i < 0:
+            break
+        names.insert(0, collapse(headings[i].title[:_READ]))
+        i = above[i]
+    return SEPARATOR.join(_shortened(name) for name in names if name and name != title)
 
 
 def page_at(pages: Sequence[int], place: int) -> int | None:

@@ -3,6 +3,9 @@
 The splitter sees one block at a time, so a heading, a list item or a table row is never glued
 to the sentence behind it. A sentence longer than `MAX_CHARACTERS` is cut at white space: tables
 and lists without a full stop would otherwise become one unit that no model can read.
+
+The splitter reads a word to its end for each mark in it, which takes the square of its length. A
+word of more than `_LONGEST_WORD` characters is therefore shown to it in parts.
 """
 
 import re
@@ -17,6 +20,8 @@ _BLOCK_BREAK = re.compile(
 _AFTER_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t][^\n]*\n")
 _WIDE_STOP = re.compile(r"[。！？｡]+[」』）”’\"]*|[؟۔।॥။።]+\s*")  # no space need follow these
 _WORD = re.compile(r"[^\W_]")  # a letter or digit
+_LONGEST_WORD = 2_000
+_LONG_WORD = re.compile(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}")
 
 
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
@@ -50,14 +55,34 @@ def _after_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
 def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
     if not _WORD.search(block):
         return
-    import nupunkt  # 0.06 s
-
-    for a, b in nupunkt.sent_spans(block):
+    for a, b in _split(block):
         previous = a
         for stop in _WIDE_STOP.finditer(block, a, b):
             yield previous, stop.end()
             previous = stop.end()
         yield previous, b
+
+
+def _split(block: str) -> Iterator[tuple[int, int]]:
+    """Yield what the splitter finds; a cut between two parts of a long word is no sentence end."""
+    import nupunkt  # 0.06 s
+
+    start = 0
+    open_: tuple[int, int] | None = None  # what ends at a cut: it may go on behind it
+    for end in [*_cuts(block), len(block)]:
+        found = [(start + a, start + b) for a, b in nupunkt.sent_spans(block[start:end])]
+        if open_ is not None:
+            found[:1] = [(open_[0], found[0][1] if found else open_[1])]
+        open_ = found.pop() if found and end < len(block) else None
+        yield from found
+        start = end
+
+
+def _cuts(block: str) -> Iterator[int]:
+    """Yield the places at which long words are cut, ascending."""
+    if len(block) > _LONGEST_WORD:
+        for word in _LONG_WORD.finditer(block):
+            yield from range(word.start() + _LONGEST_WORD, word.end(), _LONGEST_WORD)
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

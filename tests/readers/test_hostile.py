@@ -1,0 +1,126 @@
+"""Texts that are made to take long are read and cut in time linear in their size."""
+
+import re
+import time
+
+import pytest
+
+from clew.layers.chunks import cut
+from clew.readers import read
+from clew.readers.gitignore import Pattern
+from clew.text.apparatus import kind_of
+from clew.text.chunking import Chunking
+from clew.types import Document, Skipped
+from tests.readers.writers import packed
+
+SMALL, LARGE = 20_000, 80_000  # bytes
+BOUND = 10  # times as long: four times as much, with room; the square is sixteen times
+LEAST = 0.15  # CPU seconds, below which nothing is said
+RTF = "{\\rtf1\\ansi The ship "
+CUE = "1\n00:00:01,000 --> 00:00:02,000\nThe ship"
+KINDS = {
+    "exclamations.txt": lambda n: "The ship sank. " + "!" * n,
+    "images.md": lambda n: "The ship sank. " + "![](x)" * (n // 6),
+    "spaces.srt": lambda n: CUE + " " * n + "sank",
+    "tabs.srt": lambda n: CUE + "\t" * n + "sank",
+    "spaces.org": lambda n: "* a" + " " * n + "b\n",
+    "code.org": lambda n: "".join(f"#+begin_{i}\n" for i in range(n // 13)),
+    "long-heading.org": lambda n: "The ship\n" + "* a :a" * (n // 6),
+    "levels.org": lambda n: "".join(f"{'*' * i} Ship {i}\n" for i in range(1, int(n**0.5)))
+    + "The ship sank. " * (n // 30),
+    "spaces.adoc": lambda n: "= a" + " " * n + "b\n",
+    "fences.adoc": lambda n: "".join(f"{c * i}\n" for i in range(4, int(n**0.5)) for c in "-+"),
+    "title.tex": lambda n: "\\title" + " " * n + "x\nThe ship",
+    "sections.tex": lambda n: "".join(f"\\section[{i}\n" for i in range(n // 14)),
+    "verbatim.tex": lambda n: "".join(f"\\begin{{verbatim}}{i}\n" for i in range(n // 21)),
+    "names.rs": lambda n: "fn " + "a" * n + ";\n",
+    "headings.md": lambda n: "".join(f"## Ship {i}\n\nIt sank.\n\n" for i in range(n // 25)),
+    "cells.rtf": lambda n: RTF + "a|" * (n // 2) + " sank}",
+    "spaces.rtf": lambda n: RTF + " " * n + " sank}",
+    "parameters.eml": lambda n: f"From: a\nContent-Type: text/plain; {'a=b; ' * (n // 5)}\n\nShip",
+    "addresses.eml": lambda n: "To: " + ", ".join(f"a{i}@b.c" for i in range(n // 10)) + "\n\nShip",
+}  # fmt: skip
+
+
+def cpu_seconds(write, name, size):
+    """Return how long it takes to read and cut a file, the shortest of some times."""
+    path = write(f"{size}-{name}", KINDS[name](size))
+    taken = []
+    for _ in range(3):
+        began = time.process_time()
+        documents = [each for each in read([path]) if isinstance(each, Document)]
+        cut(documents, Chunking()).titled_texts()
+        taken.append(time.process_time() - began)
+        if taken[-1] < LEAST:
+            break
+    return min(taken)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_time_grows_as_the_text_does(write, name):
+    """Four times the text takes about four times as long, by the processor's clock."""
+    large = cpu_seconds(write, name, LARGE)
+    assert large < LEAST or large < BOUND * cpu_seconds(write, name, SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_a_megabyte_is_read_in_seconds(write, name):
+    """Or it is skipped with a reason."""
+    assert cpu_seconds(write, name, 1_000_000) < 30
+
+
+def test_pages_that_a_book_repeats_are_read_once(write):
+    """A list of pages that names one page a thousand times makes no text of a thousand pages."""
+    pages = '<itemref idref="a"/>' * 1000
+    package = (
+        '<package><manifest><item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
+        f"</manifest><spine>{pages}</spine></package>"
+    )
+    parts = {
+        "META-INF/container.xml": '<container><rootfile full-path="c.opf"/></container>',
+        "c.opf": package,
+        "a.xhtml": "<p>The ship sank.</p>",
+    }
+    [document] = read([write("a.epub", packed(parts))])
+    assert document.text == "The ship sank."
+
+
+def test_elements_that_are_opened_again_in_every_block_are_told(write):
+    """A page of unclosed elements, which becomes the square of its size, is not parsed."""
+    page = "".join(f"<p><b id=a{i}>" for i in range(2_000)) + "The ship"
+    [skipped] = read([write("a.html", page)])
+    assert isinstance(skipped, Skipped)
+    assert "repeats elements that are not closed more than" in skipped.reason
+
+
+def test_attributes_are_counted_behind_a_mark_in_quotes(write):
+    """A `<` in a value hides none of them."""
+    page = '<p x="<" ' + " ".join(f"a{i}=1" for i in range(9_000)) + ">The ship"
+    [skipped] = read([write("a.html", page)])
+    assert "more than 1,000 attributes" in skipped.reason
+
+
+def test_stars_of_a_pattern_do_not_multiply():
+    """Thirty of them in one pattern are tried on a long path in a moment."""
+    began = time.process_time()
+    assert not Pattern.parse("a*" * 30 + "b").regex.fullmatch("a" * 250)
+    assert not Pattern.parse("**/a/" * 20 + "b").regex.fullmatch("a/" * 500 + "c")
+    assert Pattern.parse("a*b*c").regex.fullmatch("xx/abbxbc")
+    assert Pattern.parse("a/**/b/**/c").regex.fullmatch("a/b/x/b/y/c")
+    assert time.process_time() - began < 5
+
+
+def test_a_line_of_dots_is_told_in_a_moment():
+    """A leader is looked for at the end of a line."""
+    began = time.process_time()
+    assert kind_of(("." * 50_000 + "z\n") * 2) == ""
+    assert time.process_time() - began < 5
+    assert kind_of("Larvik ........ 3\nOslo ........ 9\nTromsø ........ 12") == "contents"
+
+
+def test_a_long_header_keeps_its_addresses(write):
+    """Beyond the length that is read by grammar they are words, and none is lost."""
+    names = [f"a{i}@b.c" for i in range(3_000)]
+    [document] = read([write("a.eml", "To: " + ", ".join(names) + "\n\nShip")])
+    assert re.findall(r"\w+@b\.c", document.text) == names
