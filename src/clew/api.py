@@ -25,7 +25,7 @@ from clew import methods as retrieval
 from clew.calls import awaitable, checked
 from clew.closing import Closing
 from clew.display import Shown, paragraph, table
-from clew.errors import InputError, NotAnIndex, RecipeMismatch, StoreError
+from clew.errors import AlreadyExists, InputError, NotAnIndex, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
 from clew.following import Follower
 from clew.generation import open_snapshot
@@ -634,14 +634,14 @@ class Index(Closing):
     def merge(self, name: str, into: str) -> None:
         """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
 
-        Raises InputError where the index has no such entity, or both are one already.
+        Raises InputError where the index has no such entity, and AlreadyExists where both are one.
         """
         rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
         missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
         if missing is not None:
             raise InputError(f"the index has no entity {missing!r}: see 'clew show {missing}'")
         if rows[0] == rows[1]:
-            raise InputError(f"{name!r} and {into!r} are one entity already")
+            raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
         self._set_alias(name_key(name), name_key(into))
 
     @_one_at_a_time

@@ -3,6 +3,7 @@
     ClewError
     ├── InputError             a value that the caller gave cannot be used
     │   ├── UnknownMethod      no retrieval method of that name
+    │   ├── AlreadyExists      what is to be made is there already
     │   └── UnreadableSource   a file or record that gives no document
     ├── MissingExtra           an optional package is not installed
     ├── MissingLayer           the index lacks what a method needs
@@ -36,6 +37,10 @@ class InputError(ClewError):
 
 class UnknownMethod(InputError):
     """No retrieval method of that name."""
+
+
+class AlreadyExists(InputError):
+    """What is to be made is there already."""
 
 
 class UnreadableSource(InputError):

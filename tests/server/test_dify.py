@@ -132,7 +132,8 @@ def test_conditions_together(lights):
 @pytest.mark.parametrize(
     ("given", "status", "code", "said"),
     [
-        (None, 400, 400, "knowledge_id: Field required"),
+        (None, 400, 400, "the body is empty"),
+        ({"query": "x"}, 400, 400, "knowledge_id: Field required"),
         (body(("year", "near", 3)), 400, 400, "there is no comparison operator 'near'"),
         (body(("year", ">", None)), 400, 400, "a condition compares with one value"),
         (body(("colour", "is", "red")), 400, 400, "no document has the field 'colour'"),

@@ -309,7 +309,7 @@ REFUSED = [
     ("index", {"limits": {"seconds": 1e9}}, "options.limits: Extra inputs"),
     ("remove", {}, "name the documents to remove"),
     ("remove", {"where": "date >"}, "date"),
-    ("watch", {}, "kind: Input should be 'index', 'extract', 'remove' or 'compact'"),
+    ("watch", {}, "expected tags: 'index', 'extract', 'remove', 'compact'"),
 ]
 
 

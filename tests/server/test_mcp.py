@@ -122,6 +122,9 @@ def test_what_cannot_be_done_is_a_sentence(home):
     async def use():
         async with in_process(home, index="small") as client:
             assert await refused(client, "search") == "query: Field required"
+            for tool, name in (("search", "query"), ("ask", "question"), ("thread", "question")):
+                sentence = await refused(client, tool, **{name: " "})
+                assert sentence == f"{name}: the question is empty: ask something"
             assert "extra" in (await refused(client, "search", query="x", top_k=3)).lower()
             assert (
                 await refused(client, "fetch", id="small/none")

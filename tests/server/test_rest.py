@@ -152,7 +152,8 @@ def test_an_index_is_made_on_disk_and_deleted(home):
         made = client.post(f"{PREFIX}/indexes", json=body)
         assert made.status_code == 201
         assert made.json()["recipe"]["chunk_size"] == 64
-        assert client.post(f"{PREFIX}/indexes", json=body).status_code == 400
+        again = client.post(f"{PREFIX}/indexes", json=body)
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "already_exists")
         drawn = client.get(f"{PREFIX}/indexes/made/graph").json()
         assert drawn == {"nodes": [], "edges": [], "n_entities": 0}
     with home.client() as client:
@@ -357,10 +358,13 @@ def test_names_are_merged_and_taken_apart(own_home):
         merged = client.post(f"{AT}/aliases", json=body).json()
         assert merged["merged"] == {"eriksen": "ola eriksen"}
         assert client.get(f"{AT}/entities/Eriksen").json()["id"] == "ola eriksen"
-        assert client.post(f"{AT}/aliases", json=body).status_code == 400
+        again = client.post(f"{AT}/aliases", json=body)
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "already_exists")
+        nobody = {"name": "Nobody", "into": "Ola Eriksen"}
+        assert client.post(f"{AT}/aliases", json=nobody).status_code == 404
         assert client.delete(f"{AT}/aliases?name=Eriksen").json()["merged"] == {}
         assert client.get(f"{AT}/entities/Eriksen").json()["id"] == "eriksen"
-        assert client.delete(f"{AT}/aliases?name=Eriksen").status_code == 400
+        assert client.delete(f"{AT}/aliases?name=Eriksen").status_code == 404
 
 
 def test_a_backup_is_an_index(own_home, tmp_path):

@@ -99,7 +99,7 @@ def test_what_is_done_on_one_shard_is_refused(client):
             assert reply.status_code in {400, 501}, (asked, reply.text)
             assert reply.json()["error"]["code"] in {"in_shards", "invalid_input"}, asked
     drop = client.delete(AT)
-    assert drop.status_code == 400
+    assert drop.status_code == 403
 
 
 def test_a_filter_is_that_of_all_shards(client):

@@ -41,9 +41,9 @@ def test_each_request_is_logged_without_its_texts(home, told):
     anna = home.key("anna")
     with home.client(proxies=("testclient",)) as client:
         client.headers.update(anna)
-        found = client.post(
-            f"{SEARCH}?x={SECRET}", json={"query": SECRET}, headers={"X-Forwarded-User": "eva"}
-        )
+        found = client.post(SEARCH, json={"query": SECRET}, headers={"X-Forwarded-User": "eva"})
+        client.get(f"{API}/indexes/small/documents?pattern={SECRET}")
+        client.get(f"{API}/indexes/small?{SECRET}={SECRET}")
         client.get(f"{API}/indexes/small/documents/{SECRET}")
         client.get(f"{API}/indexes/{SECRET}")
         client.get(f"/{SECRET}", headers={"Authorization": f"Bearer {SECRET}"})
@@ -54,6 +54,8 @@ def test_each_request_is_logged_without_its_texts(home, told):
     lines = told()
     assert [(line["route"], line["status"], line["index"]) for line in lines] == [
         (f"{API}/indexes/{{index}}/search", 200, "small"),
+        (f"{API}/indexes/{{index}}/documents", 200, "small"),
+        (f"{API}/indexes/{{index}}", 400, "small"),
         (f"{API}/indexes/{{index}}/documents/{{id:path}}", 404, "small"),
         (f"{API}/indexes/{{index}}", 404, ""),
         ("unknown", 404, ""),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from clew.api import check_query
 from clew.classify import Classified
 from clew.client.uploads import Upload, upload_of
 from clew.client.wire import ClientRequest, Pause, error_of, reading
@@ -199,6 +200,7 @@ def search(  # noqa: PLR0913 -- one argument for each option
     **parameters: Scalar,
 ) -> Talk[Evidence]:
     """Return the chunks that a method finds for `query`, and why, as `Index.search` does."""
+    check_query(query)
     body = {
         "query": query,
         "history": [each.to_dict() for each in history],
@@ -232,6 +234,7 @@ def _question(  # noqa: PLR0913 -- one argument for each option
     budget_usd: float | None = None,
     **parameters: Scalar,
 ) -> dict[str, Any]:
+    check_query(question)
     return {
         "question": question,
         "history": [each.to_dict() for each in history],
@@ -462,6 +465,7 @@ def question_graph(
     **parameters: Scalar,
 ) -> Talk[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
+    check_query(query)
     body = {"query": query, **_asked(method, None, where, None, None, parameters)}
     path = f"{at}/graph"
     return _sent("POST", path, DrawnThread, body=body, is_repeatable=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -62,18 +62,24 @@ def application(settings: ServerSettings, opener: Opener = open_any) -> Starlett
 
 def _routes() -> Sequence[BaseRoute]:
     doors = (*openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES)
-    return [*map(_route, ENDPOINTS), *doors, *health.ROUTES, *page.ROUTES]
+    # One route for each path: what it refuses a method with lists all that the path has.
+    paths: dict[str, dict[str, RestEndpoint]] = {}
+    for each in ENDPOINTS:
+        paths.setdefault(each.path, {})[each.method] = each
+    rest = [
+        Route(f"{PREFIX}{path}", _handled(by_method), methods=list(by_method))
+        for path, by_method in paths.items()
+    ]
+    return [*rest, *doors, *health.ROUTES, *page.ROUTES]
 
 
-def _route(endpoint: RestEndpoint) -> Route:
-    path = f"{PREFIX}{endpoint.path}"
-    return Route(path, _handled(endpoint), methods=[endpoint.method], name=endpoint.summary)
-
-
-def _handled(endpoint: RestEndpoint) -> ASGIApp:
+def _handled(endpoints: Mapping[str, RestEndpoint]) -> ASGIApp:
     async def handle(request: Request) -> Response:
+        endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
         call = call_of(request, endpoint.scope)
         try:
+            call.query(endpoint.query)  # what nobody reads is checked, too
+            call.check_generation()
             return reply_of(await endpoint.call(call), endpoint.status)
         except ClewError as error:
             return refused(call.refusal(error))

@@ -1,11 +1,109 @@
-"""What bodies of requests are made of. Processes of jobs read it, so it needs no more than that."""
+"""What requests are made of: bodies, what stands behind the question mark, and their bounds.
+
+Processes of jobs read it, so it needs no more than that. What is bounded here is described with
+these bounds, since both come from the same types.
+"""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, LiteralString
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic_core import PydanticCustomError
+
+from clew import methods
+
+LONGEST = 20_000  # characters of a question or a text
+LONGEST_FILTER = 10_000  # characters of a filter
+MOST_TOKENS = 10**12  # that a budget may be of
+MOST_USD = 1e9
+MOST_OFFSET = 10**9
+MOST_LISTED, LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
+_MOST_DIGITS = 20
+
+# More than blanks. What is a blank to Python, to JavaScript or to Rust is none here.
+NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
+_not_blank = re.compile(NOT_BLANK)
 
 
 class Body(BaseModel):
     """The JSON of a request. What is not known is an error that names it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Query(BaseModel):
+    """What stands behind the question mark. What is not known is an error that names it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _more_than_blanks(sentence: LiteralString) -> AfterValidator:
+    def check(text: str) -> str:
+        if _not_blank.search(text) is None:
+            raise PydanticCustomError("empty", sentence)
+        return text
+
+    return AfterValidator(check)
+
+
+def _whole(text: object) -> object:
+    """Return digits as they are, which pydantic reads as a number; nothing else is one."""
+    is_whole = isinstance(text, int) or (
+        isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    )
+    if not is_whole:
+        raise PydanticCustomError("int_parsing", "a whole number is made of digits")
+    return text
+
+
+def _integral(number: object) -> object:
+    """Return 3.0 as 3, which are one number to JSON; anything else as it is."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _flag(text: object) -> object:
+    found = {"true": True, "false": False}.get(text) if isinstance(text, str) else text
+    if not isinstance(found, bool):
+        raise PydanticCustomError("bool_parsing", "it is true or false")
+    return found
+
+
+def _with_names(schema: dict[str, Any]) -> None:
+    """Describe which methods there are: what is none is refused by what loads methods."""
+    schema["enum"] = list(methods.names())
+
+
+_FULL: dict[str, JsonValue] = {"minLength": 1, "pattern": NOT_BLANK}
+Text = Annotated[str, Field(json_schema_extra=_FULL), _more_than_blanks("the text is empty")]
+Asking = Annotated[
+    str,
+    Field(max_length=LONGEST, json_schema_extra=_FULL),
+    _more_than_blanks("the question is empty: ask something"),
+]
+Method = Annotated[str, Field(max_length=100, json_schema_extra=_with_names)]
+Whole = Annotated[int, BeforeValidator(_whole)]  # behind the question mark
+Flag = Annotated[bool, BeforeValidator(_flag)]
+
+
+def one_of(known: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an annotation
+    """Return the annotation of a text that is one of some."""
+
+    def check(text: str) -> str:
+        if text not in known:
+            raise PydanticCustomError("enum", "take one of {known}", {"known": ", ".join(known)})
+        return text
+
+    return Annotated[str, Field(json_schema_extra={"enum": list(known)}), AfterValidator(check)]
+
+
+INTEGRAL = BeforeValidator(_integral)  # stands behind the bounds of a number in JSON
+
+
+class Part(Query):
+    """Which part of a list is wanted."""
+
+    offset: Whole = Field(0, ge=0, le=MOST_OFFSET, description="how many to leave out")
+    limit: Whole = Field(LISTED, ge=0, le=MOST_LISTED, description="how many to give")

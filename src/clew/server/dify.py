@@ -20,6 +20,7 @@ from clew.errors import InputError
 from clew.filters import Filter, field
 from clew.server.across import at_least, relevances, split_method
 from clew.server.addresses import base_of, document_address
+from clew.server.bodies import Asking
 from clew.server.endpoints import Call, door, sent
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class RetrievalBody(_Read):
     """What Dify sends."""
 
     knowledge_id: str = Field(min_length=1, max_length=200)
-    query: str = Field(max_length=20_000)
+    query: Asking
     retrieval_setting: RetrievalSetting = Field(default_factory=RetrievalSetting)
     metadata_condition: MetadataCondition | None = None
 

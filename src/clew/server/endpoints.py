@@ -8,20 +8,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import anyio
 from anyio import from_thread
 from anyio.lowlevel import current_token
 from anyio.to_thread import run_sync
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
 from clew.errors import ClewError
 from clew.server import noted
+from clew.server.bodies import Part, Query
 from clew.server.callers import Caller
-from clew.server.errors import Refusal, not_found, refusal_of, too_large
+from clew.server.errors import Refusal, no_such_kind, not_found, refusal_of, too_large
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_shards import ScopedShards
 from clew.server.views import Listed
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 B = TypeVar("B", bound=BaseModel)
+Q = TypeVar("Q", bound=Query)
 
-_MOST_DIGITS = 20
-_MOST_LISTED, _LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
+JSON, FORM = "application/json", "multipart/form-data"
 _LARGE = 1 << 16  # bytes of JSON that are read in a thread
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
@@ -103,33 +104,22 @@ class Call(Seat):
         """Return a part of the path."""
         return str(self.request.path_params[name])
 
-    def query(self, name: str, default: str = "") -> str:
-        """Return a parameter behind the question mark."""
-        return self.request.query_params.get(name, default)
+    def query(self, kind: type[Q]) -> Q:
+        """Return what stands behind the question mark. Raises a refusal, 400, for what is wrong."""
+        given = self.request.query_params.multi_items()
+        names = [name for name, _ in given]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise Refusal(400, "invalid_input", f"{twice:.80}: given more than once")
+        try:
+            return kind.model_validate(dict(given))
+        except ValidationError as error:
+            raise Refusal(400, "invalid_input", _wrong(error)) from None
 
-    def number(self, name: str, default: int, *, most: int) -> int:
-        """Return a parameter that is a whole number of at least 0, and at most `most`."""
-        text = self.query(name)
-        if not text:
-            return default
-        is_whole = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
-        if not is_whole or int(text) > most:
-            raise Refusal(
-                400, "invalid_input", f"{name} is a number from 0 to {most}, not {text!r:.40}"
-            )
-        return int(text)
-
-    def part(self) -> Part:
-        """Return which part of a list is asked for."""
-        return {
-            "offset": self.number("offset", 0, most=10**9),
-            "limit": self.number("limit", _LISTED, most=_MOST_LISTED),
-        }
-
-    def listed(self, items: Sequence[T]) -> Listed[T]:
+    def listed(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
         """Return the part of a list that is asked for."""
-        part = self.part()
-        chosen = items[part["offset"] : part["offset"] + part["limit"]]
+        part = self.query(query)
+        chosen = items[part.offset : part.offset + part.limit]
         return Listed(items=tuple(chosen), total=len(items))
 
     def index(
@@ -147,11 +137,27 @@ class Call(Seat):
         return self.opened(name or self.path("index"), scope, tokens=tokens, usd=usd)
 
     async def body(self, kind: type[B], *, most: int | None = None) -> B:
-        """Return the JSON that was sent. Raises a refusal, 400, that names what is wrong."""
+        """Return the JSON that was sent.
+
+        Raises a refusal: 400 that names what is wrong, 415 for what is said to be no JSON.
+        """
+        self.check_kind(JSON)
         content = await self.raw(most)
         if len(content) > _LARGE:
             return await run_sync(parsed, kind, content)
         return parsed(kind, content)
+
+    def check_generation(self) -> None:
+        """Raise a refusal, 400, where the generation that is asked for is no number."""
+        least = self.request.headers.get(noted.GENERATION_HEADER)
+        if least is not None:
+            noted.generation_of(least)
+
+    def check_kind(self, *kinds: str) -> None:
+        """Raise a refusal, 415, for a body that is said to be of none of some media types."""
+        told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+        if told and told not in kinds:
+            raise no_such_kind(told, kinds)
 
     async def raw(self, most: int | None = None) -> bytes:
         """Return the bytes that were sent. Raises a refusal, 413, for too many."""
@@ -200,19 +206,22 @@ def parsed(kind: type[B], content: bytes, *, at: str = "") -> B:
 
     `at` is where the JSON stands in what was sent.
     """
+    if not content:
+        raise Refusal(400, "invalid_input", "the body is empty: send a JSON object")
     try:
-        return kind.model_validate_json(content or b"{}")
+        return kind.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join([*([at] if at else []), *map(str, first["loc"])]) or "the body"
-        raise Refusal(400, "invalid_input", f"{place}: {first['msg']}") from None
+        # Of a body of several kinds a place begins with its kind, which nobody wrote there.
+        raise Refusal(
+            400, "invalid_input", _wrong(error, at, skip=int(issubclass(kind, RootModel)))
+        ) from None
 
 
-class Part(TypedDict):
-    """A part of a list."""
-
-    offset: int
-    limit: int
+def _wrong(error: ValidationError, at: str = "", skip: int = 0) -> str:
+    """Return what is wrong first, and where."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join([*([at] if at else []), *map(str, first["loc"][skip:])]) or "the body"
+    return f"{place:.200}: {first['msg']}"
 
 
 Handler = Callable[[Call], Awaitable[object]]
@@ -231,13 +240,16 @@ class RestEndpoint:
     body: type[BaseModel] | None = None
     reply: object = None  # a type; None: any JSON
     status: int = 200
-    parameters: Mapping[str, str] = field(default_factory=dict)  # behind the question mark
+    query: type[Query] = Query  # what stands behind the question mark
+    headers: Mapping[str, str] = field(default_factory=dict)  # that it reads, beside those of all
     named: Mapping[str, str] = field(default_factory=dict)  # what the parts of the path are
-    lists: bool = False  # takes an offset and a limit
     downloads: bool = False  # answers with a file
-    streams: bool = False  # answers as text/event-stream where that is asked for
+    events: Mapping[str, object] = field(default_factory=dict)  # types of the data, by names
     bytes_of: str = ""  # takes and answers bytes of this media type
     upload: str = ""  # takes files as multipart/form-data, too: what they are called
+    upload_one: bool = False  # takes one file
+    form: type[BaseModel] | None = None  # the options beside files
+    paid: bool = False  # a model may bill for it
 
 
 def reply_of(found: object, status: int = 200) -> Response:

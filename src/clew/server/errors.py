@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from clew import errors
@@ -11,6 +11,7 @@ from clew.errors import ClewError
 # A subclass stands before its parent.
 _STATUS: tuple[tuple[type[ClewError], int, str], ...] = (
     (errors.UnknownMethod, HTTPStatus.BAD_REQUEST, "unknown_method"),
+    (errors.AlreadyExists, HTTPStatus.CONFLICT, "already_exists"),
     (errors.UnreadableSource, HTTPStatus.UNPROCESSABLE_ENTITY, "unreadable_source"),
     (errors.InputError, HTTPStatus.BAD_REQUEST, "invalid_input"),
     (errors.MissingExtra, HTTPStatus.NOT_IMPLEMENTED, "missing_extra"),
@@ -73,6 +74,12 @@ def no_key(why: str) -> Refusal:
 def too_large(why: str) -> Refusal:
     """Return the refusal for more bytes than are taken."""
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", why)
+
+
+def no_such_kind(told: str, kinds: Sequence[str]) -> Refusal:
+    """Return the refusal for a body of a media type that is not taken."""
+    sentence = f"a body is {' or '.join(kinds)} here, not {told:.80}: say so in Content-Type"
+    return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", sentence)
 
 
 def no_space(error: OSError) -> Refusal:

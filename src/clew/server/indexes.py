@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api import Index
-from clew.errors import InputError, NotAnIndex, StoreUnavailable
-from clew.server.errors import Refusal, not_found
+from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
+from clew.server.errors import Refusal, forbidden, not_found
 from clew.server.jobs.queue import JobQueue
 from clew.server.scoped_shards import in_shards
 from clew.server.settings import check_name
@@ -117,7 +117,7 @@ class Indexes:
     def make(
         self, name: str, settings: Settings | None = None, *, embedder: str | None = None
     ) -> None:
-        """Make an empty index in the server's home. Raises InputError where there is one.
+        """Make an empty index in the server's home. Raises AlreadyExists where there is one.
 
         What it is built with is on disk then, for jobs of other processes.
         """
@@ -129,7 +129,7 @@ class Indexes:
         written = f"indexes/{name}.clew" if address is None else address.beside(name)
         with self._lock:
             if name in self.folders():
-                raise InputError(f"there is an index {name!r} already: take another name")
+                raise AlreadyExists(f"there is an index {name!r} already: take another name")
             with self._books.writing() as connection:
                 connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, written))
         place = self._place(written)
@@ -152,11 +152,11 @@ class Indexes:
     def drop(self, name: str) -> None:
         """Delete an index that was made here, with its files.
 
-        Jobs that wait for it are cancelled. Raises InputError for one that the server was started
-        with, a refusal, 409, while a job of it runs, and IndexLocked while another process writes.
+        Jobs that wait for it are cancelled. Raises a refusal, 403 for one that the server was
+        started with and 409 while a job of it runs, and IndexLocked while another process writes.
         """
         if not self.is_own(name):
-            raise InputError(
+            raise forbidden(
                 f"the index {name!r} was named when the server was started: it is not the server's"
                 f" to delete"
             )

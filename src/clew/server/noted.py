@@ -12,11 +12,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clew.server.errors import Refusal
+
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.server.callers import Caller
 
 GENERATION_HEADER = "X-Clew-Generation"  # of a reply, and which one a request asks for at least
+MOST_NUMBER = 10**15 - 1  # of a generation
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -51,6 +54,13 @@ def begin(given: str, least: str = "") -> Noted:
     noted = Noted(given if _ID.fullmatch(given) else secrets.token_hex(8), least=least)
     _current.set(noted)
     return noted
+
+
+def generation_of(text: str) -> int:
+    """Return the generation that a request names. Raises a refusal, 400, for what is no number."""
+    if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_NUMBER):
+        raise Refusal(400, "invalid_input", f"{GENERATION_HEADER} is a number, not {text!r:.40}")
+    return int(text)
 
 
 def current() -> Noted | None:

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from clew.server import across
 from clew.server.addresses import base_of, document_address
+from clew.server.bodies import Asking
 from clew.server.endpoints import Call, door, refused, sent
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ class WebSearchBody(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    query: str = Field(max_length=20_000)
-    count: int = Field(default=5, ge=1)
+    query: Asking
+    count: int = Field(default=5, ge=1)  # of more than are given those are given
 
 
 async def search(call: Call) -> Response:
     """Return passages of the index that the path names, or of all that the caller sees."""
     body = await call.body(WebSearchBody)
-    index = call.request.path_params.get("index") or call.query("index")
+    index = call.request.path_params.get("index") or call.request.query_params.get("index", "")
     most = min(body.count, _MOST)
     found = await call.run(partial(across.search, call, body.query, most=most, index=index))
     base = base_of(call.request, call.hub.settings)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from pydantic import TypeAdapter
 
 from clew import __version__
+from clew.server.endpoints import FORM, JSON
+from clew.server.noted import GENERATION_HEADER, MOST_NUMBER
 from clew.server.rest import ENDPOINTS, PREFIX
 
 if TYPE_CHECKING:
@@ -20,8 +22,21 @@ if TYPE_CHECKING:
 
 _REF = "#/components/schemas/{model}"
 _PART = re.compile(r"{(\w+)(:path)?}")
-_LISTS = {"offset": "how many to leave out", "limit": "how many to give, at most 1,000"}
-_WHOLE = frozenset({"offset", "limit", "wait"})
+_REFUSALS: Mapping[int, str] = {
+    400: "It is not as this description says, or what it asks for cannot be: `invalid_input`",
+    401: "No key came, or none that is known: `unauthorized`",
+    402: "The budget leaves no room for it: `budget_spent`",
+    403: "The key may not do it: `forbidden`",
+    404: "What the path or the body names is not there, or not for this key: `not_found`",
+    409: "What is there is in the way: `already_exists`, `index_locked`, `index_changed` or others",
+    412: f"The index has not come to the generation of {GENERATION_HEADER}: `generation_missing`",
+    413: "It is longer than the server takes: `too_large`",
+    415: "The body is of another media type: `unsupported_media_type`",
+    429: "The key sends too many requests: `too_many_requests`",
+    502: "A model did not do its work: `model_error`",
+    503: "Too many requests are under way, or what is needed does not answer: `busy`",
+}
+_WAITS = frozenset({429, 503})
 _REFUSED: Schema = {
     "type": "object",
     "properties": {
@@ -38,14 +53,18 @@ _REFUSED: Schema = {
 }
 
 
+def described(base: str) -> Schema:
+    """Return the description of the routes that a server has at an address."""
+    return {**_description(), "servers": [{"url": base}]}
+
+
 @cache
-def described() -> Schema:
-    """Return the description of the routes that this server has."""
+def _description() -> Schema:
     return description(ENDPOINTS)
 
 
 def description(endpoints: Sequence[RestEndpoint]) -> Schema:
-    """Return the description of some routes."""
+    """Return the description of some routes, wherever they are served."""
     schemas: Schema = {"Refused": _REFUSED}
     paths: dict[str, Schema] = {}
     for each in endpoints:
@@ -62,6 +81,10 @@ def description(endpoints: Sequence[RestEndpoint]) -> Schema:
         "paths": paths,
         "components": {
             "schemas": dict(sorted(schemas.items())),
+            "responses": {
+                str(status): _refusal(why, waits=status in _WAITS)
+                for status, why in _REFUSALS.items()
+            },
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer"},
                 "session": {"type": "apiKey", "in": "cookie", "name": "clew_session"},
@@ -81,11 +104,10 @@ def _operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
             str(status): _reply(endpoint, schemas, status) for status in _statuses(endpoint)
         }
         | {
-            "default": {
-                "description": "Why it was not done",
-                "content": _json({"$ref": "#/components/schemas/Refused"}),
-            },
-        },
+            str(status): {"$ref": f"#/components/responses/{status}"}
+            for status in sorted(_refusals(endpoint))
+        }
+        | {"default": _refusal("Why it was not done")},
         # A server on this machine alone, without any key, asks for none.
         "security": [{"key": []}, {"session": []}, {}] if endpoint.scope else [{}],
     }
@@ -94,20 +116,60 @@ def _operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     if endpoint.body is not None:
         content = _json(_schema(endpoint.body, schemas, "validation"))
         if endpoint.upload:
-            content["multipart/form-data"] = {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        endpoint.upload: {"type": "array", "items": {"type": "string"}},
-                        "options": {"type": "string", "description": "JSON"},
-                    },
-                    "required": [endpoint.upload],
-                }
-            }
+            content[FORM] = _form(endpoint, schemas)
         told["requestBody"] = {"required": True, "content": content}
     if endpoint.bytes_of:
         told["requestBody"] = {"required": True, "content": {endpoint.bytes_of: {}}}
     return told
+
+
+def _form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
+    """Return the description of a form: files, and options as JSON."""
+    files = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+    most = 1 if endpoint.upload_one else None
+    return {
+        "schema": {
+            "type": "object",
+            "properties": {
+                endpoint.upload: {
+                    "type": "array",
+                    "items": files,
+                    "minItems": 1,
+                    **({} if most is None else {"maxItems": most}),
+                },
+                "options": _schema(endpoint.form, schemas, "validation"),
+            },
+            "required": [endpoint.upload],
+            "additionalProperties": False,
+        },
+        "encoding": {"options": {"contentType": JSON}},
+    }
+
+
+def _refusals(endpoint: RestEndpoint) -> Iterator[int]:
+    """Yield the statuses by which a route refuses what it is asked for."""
+    yield from (400, 503)
+    if endpoint.scope:
+        yield from (401, 403, 429)
+    if endpoint.named:
+        yield from (404, 409)
+    if "index" in endpoint.named:
+        yield 412
+    if endpoint.body is not None or endpoint.bytes_of:
+        yield from (413, 415)
+    if endpoint.paid:
+        yield from (402, 502)
+
+
+def _refusal(why: str, *, waits: bool = False) -> Schema:
+    found: Schema = {
+        "description": why,
+        "content": _json({"$ref": _REF.format(model="Refused")}),
+    }
+    if waits:
+        about = "seconds until another attempt"
+        found["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer"}}}
+    return found
 
 
 def _parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
@@ -119,18 +181,31 @@ def _parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
             "description": endpoint.named.get(name, name),
             "schema": {"type": "string"},
         }
-    for name, about in {**endpoint.parameters, **(_LISTS if endpoint.lists else {})}.items():
+    query = TypeAdapter(endpoint.query).json_schema()
+    for name, schema in query.get("properties", {}).items():
+        about = schema.pop("description")
+        kept = {key: value for key, value in schema.items() if key != "title"}
+        if kept.get("default") == "":
+            del kept["default"]  # nothing is asked for
         yield {
             "name": name,
             "in": "query",
+            "required": name in query.get("required", ()),
             "description": about,
-            "schema": {"type": "integer", "minimum": 0} if name in _WHOLE else {"type": "string"},
+            "schema": kept,
         }
+    headers = dict(endpoint.headers)
+    if "index" in endpoint.named:
+        headers[GENERATION_HEADER] = "the generation that is to be read, or a later one"
+    for name, about in headers.items():
+        number = {"type": "integer", "minimum": 0, "maximum": MOST_NUMBER}
+        yield {"name": name, "in": "header", "description": about, "schema": number}
 
 
 def _statuses(endpoint: RestEndpoint) -> tuple[int, ...]:
     """Return what a reply that is no refusal has: a job that was waited for has another status."""
-    return (endpoint.status, *([int(HTTPStatus.OK)] if "wait" in endpoint.parameters else []))
+    is_waited_for = "wait" in endpoint.query.model_fields
+    return (endpoint.status, *([int(HTTPStatus.OK)] if is_waited_for else []))
 
 
 def _reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
@@ -142,15 +217,40 @@ def _reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
         return {"description": phrase, "content": {kind: {} for kind in kinds}}
     if endpoint.bytes_of:
         return {"description": phrase, "content": {endpoint.bytes_of: {}}}
-    kind = dict[str, Any] if endpoint.reply is None else endpoint.reply
-    content = _json(_schema(kind, schemas, "serialization"))
-    if endpoint.streams:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+    content: Schema = {}
+    if endpoint.reply is not None or not endpoint.events:
+        kind = dict[str, Any] if endpoint.reply is None else endpoint.reply
+        content = _json(_schema(kind, schemas, "serialization"))
+    if endpoint.events:
+        content["text/event-stream"] = {"schema": _events(endpoint, schemas)}
     return {"description": phrase, "content": content}
 
 
+def _events(endpoint: RestEndpoint, schemas: Schema) -> Schema:
+    """Return the schema of each event of a stream: its name, and JSON as its data."""
+    return {
+        "description": "each event of the stream, of which `data` is JSON",
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "its number, where events have one"},
+                    "event": {"const": name},
+                    "data": {
+                        "type": "string",
+                        "contentMediaType": JSON,
+                        "contentSchema": _schema(kind, schemas, "serialization"),
+                    },
+                },
+                "required": ["event", "data"],
+            }
+            for name, kind in endpoint.events.items()
+        ],
+    }
+
+
 def _json(schema: Schema) -> dict[str, Schema]:
-    return {"application/json": {"schema": schema}}
+    return {JSON: {"schema": schema}}
 
 
 def _schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN401 -- any type, and pydantic's literal
@@ -158,7 +258,7 @@ def _schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN401 --
     found = TypeAdapter(kind).json_schema(mode=mode, ref_template=_REF)
     for name, one in found.pop("$defs", {}).items():
         _put(schemas, name, one)
-    if "properties" not in found:
+    if not {"properties", "oneOf"} & set(found):
         return found
     name = "_".join(each.__name__ for each in (get_origin(kind) or kind, *get_args(kind)))
     _put(schemas, name, found)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 4_096  # of one part
 _FIELD_BYTES = 1 << 16
-_FIELDS = 20
+OPTIONS = "options"  # the field beside files
 _EVERY = 1 << 20  # bytes that are written together
 _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
@@ -218,8 +218,12 @@ class _Reader:
         self._field = options.get(b"name", b"").decode("utf-8", "replace")
         if b"filename" in options:
             self._open(options[b"filename"])
-        elif len(self.form.fields) >= _FIELDS:
-            raise too_large(f"a form has at most {_FIELDS} fields")
+        elif self._field != OPTIONS:
+            raise _bad(
+                f"it has files, sent as {self._of!r}, and {OPTIONS!r}: no {self._field!r:.60}"
+            )
+        elif self._field in self.form.fields:
+            raise _bad(f"it has {OPTIONS!r} more than once")
 
     def _open(self, filename: bytes) -> None:
         if self._field != self._of:

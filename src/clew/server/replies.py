@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ConfigDict
+
 from clew.server.jobs.queue import JobView
 from clew.types import Scalar, Usage
 
@@ -103,3 +105,102 @@ class EvaluationView(JobView):
     """An evaluation: a job with its report, once it is done."""
 
     report: Mapping[str, Any] | None
+
+
+# -- the data of server-sent events -----------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextEvent:
+    """A further piece of an answer; None where what was told does not count and comes anew."""
+
+    text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorEvent:
+    """Why there is no answer, or why a job failed."""
+
+    __pydantic_config__ = ConfigDict(extra="ignore")  # not that of what it stands in
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JobTold:
+    at: float  # seconds since 1970
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuedEvent(_JobTold):
+    """A job waits for its turn."""
+
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningEvent(_JobTold):
+    """A job has begun, for the how often it did."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingEvent(_JobTold):
+    """A job waits, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressEvent(_JobTold):
+    """How far a job is."""
+
+    stage: str
+    bytes: int
+    bytes_total: int
+    source: str
+    documents: int
+    steps: int
+    steps_total: int
+    llm_calls: int
+    tokens: int
+    usd: float | None  # None: a price is not known
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedEvent(_JobTold):
+    """A file or a line that gave no document, and why."""
+
+    source: str
+    line: int | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedEvent(_JobTold):
+    """What became of a job, with what its kind reports of that."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # as pydantic reads it
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedEvent(ReportedEvent):
+    """Why a job failed."""
+
+    error: ErrorEvent
+
+
+JOB_EVENTS: Mapping[str, object] = {
+    "queued": QueuedEvent,
+    "running": RunningEvent,
+    "waiting": WaitingEvent,
+    "progress": ProgressEvent,
+    "skipped": SkippedEvent,
+    "cancelling": ReportedEvent,
+    "interrupted": ReportedEvent,
+    "done": ReportedEvent,
+    "failed": FailedEvent,
+    "cancelled": ReportedEvent,
+}

@@ -23,6 +23,7 @@ from clew.server.errors import Refusal, forbidden, not_found
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
+from clew.text.keys import name_key
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from clew.types import Answer, Document, Evidence, Snapshot
 
 _SOURCE = "source"
-_MOST_DIGITS = 15
 
 
 @dataclass(slots=True)
@@ -309,14 +309,24 @@ class ScopedIndex:
         return describe_aliases({}, self.snapshot())
 
     def merge(self, name: str, into: str) -> None:
-        """Let a name stand for another one, as `Index.merge` does."""
+        """Let a name stand for another one, as `Index.merge` does.
+
+        Raises a refusal, 404, for a name that no entity has, and AlreadyExists where both are one.
+        """
         self.check("write")
+        for each in (name, into):
+            views.entity_row(self.snapshot(), each)
         with self.writer() as index:
             index.merge(name, into)
 
     def unmerge(self, name: str) -> None:
-        """Let a name stand for itself again, as `Index.unmerge` does."""
+        """Let a name stand for itself again, as `Index.unmerge` does.
+
+        Raises a refusal, 404, for one that does so already.
+        """
         self.check("write")
+        if name_key(name) not in self.index.aliases()["merged"]:
+            raise not_found(f"{name!r:.200} stands for no other entity")
         with self.writer() as index:
             index.unmerge(name)
 
@@ -386,11 +396,8 @@ def _without_source(found: Any) -> Any:  # noqa: ANN401 -- a hit, a passage or a
 
 def _catch_up(index: Index, least: str) -> None:
     """Let an index be read at a generation at least. Raises a refusal, 400 or 412."""
-    if not (least.isascii() and least.isdigit() and len(least) <= _MOST_DIGITS):
-        raise Refusal(
-            400, "invalid_input", f"{noted.GENERATION_HEADER} is a number, not {least!r:.40}"
-        )
+    generation = noted.generation_of(least)
     try:
-        index.catch_up(int(least))
+        index.catch_up(generation)
     except InputError as error:
         raise Refusal(412, "generation_missing", str(error)) from error

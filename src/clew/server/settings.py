@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
 
 PORT = 8765
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # what an index is called
 _ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
@@ -75,7 +75,7 @@ class ServerSettings:
 
 def is_name(text: str) -> bool:
     """Say whether an index may have a name."""
-    return _NAME.fullmatch(text) is not None
+    return re.fullmatch(NAME, text) is not None
 
 
 def check_name(name: str) -> str:

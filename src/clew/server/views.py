@@ -352,12 +352,17 @@ def entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, .
     )
 
 
-def entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
-    """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-    layer = snapshot.layer("entity")
-    [row] = layer.rows([name_key(name)])
+def entity_row(snapshot: Snapshot, name: str) -> int:
+    """Return the row of an entity by its name or id. Raises a refusal, 404, where there is none."""
+    [row] = snapshot.layer("entity").rows([name_key(name)])
     if row < 0:
         raise not_found(f"there is no entity {name!r:.200} in this index")
+    return int(row)
+
+
+def entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
+    """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
+    layer, row = snapshot.layer("entity"), entity_row(snapshot, name)
     units = neighbours(snapshot.linked("entity", "unit"), row).tolist()
     descriptions = snapshot.layer("description")
     said = np.flatnonzero(descriptions.columns["entity"] == row).tolist()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import sqlite
 from clew.display import Shown
-from clew.errors import DamagedIndex, InputError, StoreError
+from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
 from clew.private import make_folder, make_inner_folder, open_file
 from clew.store import opening
 from clew.store.database import FILE, Database
@@ -106,7 +106,9 @@ def _is_zipped(target: Path) -> bool:
 
 def _check_target(folder: Path, target: Path) -> None:
     if target.exists():
-        raise InputError(f"{target} is there already, and no backup is overwritten: name another")
+        raise AlreadyExists(
+            f"{target} is there already, and no backup is overwritten: name another"
+        )
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {target.parent}: make it first")
     if folder.resolve() in target.resolve().parents:
@@ -206,7 +208,7 @@ class _Hashing:
 def check_new(folder: Path) -> None:
     """Raise InputError where a folder is there and not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already, and is not overwritten: name another")
+        raise AlreadyExists(f"{folder} is there already, and is not overwritten: name another")
 
 
 @contextmanager

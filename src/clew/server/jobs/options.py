@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from clew import methods as retrieval
 from clew.errors import InputError
 from clew.filters import as_filter
 from clew.index.choose import NOTE, Wanted, wished
-from clew.server.bodies import Body
+from clew.server.bodies import (
+    INTEGRAL,
+    LONGEST_FILTER,
+    MOST_TOKENS,
+    MOST_USD,
+    NOT_BLANK,
+    Body,
+    Method,
+)
 from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+_MOST = 10**9  # of what is counted
 _Share = Field(None, ge=0, le=1)
 _Name = Field("", max_length=200)
 _EXTRACTION = (
     "units", "value", "triples", "core", "core_by", "entities", "entity_threshold", "entity_words",
 )  # fmt: skip
 Number = str | int | float | bool
+
+
+def _distinct(numbers: list[int]) -> list[int]:
+    if len(set(numbers)) < len(numbers):
+        raise PydanticCustomError("distinct", "these are to differ")
+    return numbers
+
+
+_DISTINCT = AfterValidator(_distinct)
 
 
 class CompactOptions(Body):
@@ -33,8 +52,8 @@ class CompactOptions(Body):
 class PaidOptions(Body):
     """What a job may spend at the most, beside what its key may."""
 
-    budget_tokens: int | None = Field(None, ge=0)
-    budget_usd: float | None = Field(None, ge=0)
+    budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None
+    budget_usd: float | None = Field(None, ge=0, le=MOST_USD)
 
 
 class ExtractOptions(PaidOptions):
@@ -47,9 +66,9 @@ class ExtractOptions(PaidOptions):
     core_by: Literal["pagerank", "random"] | None = None
     entities: Literal["llm", "statistical"] | None = None
     entity_threshold: float | None = Field(None, ge=0, lt=1)
-    entity_words: int | None = Field(None, ge=1)
+    entity_words: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
     again: bool = False  # ask once more where a reply was of no use
-    methods: list[str] | None = Field(None, max_length=50)  # that the index is made for
+    methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
 
     def extraction(self) -> dict[str, Any]:
         """Return what `Index.add` is told of the extraction."""
@@ -70,27 +89,43 @@ class IndexOptions(ExtractOptions):
 class RemoveOptions(Body):
     """Which documents are removed: by ids, folders of ids or patterns, and by a filter."""
 
-    documents: list[str] = Field(default_factory=list, max_length=10_000)
-    where: str = Field("", max_length=2_000)
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["documents"], "properties": {"documents": {"minItems": 1}}},
+                {"required": ["where"], "properties": {"where": {"pattern": NOT_BLANK}}},
+            ]
+        }
+    )
+
+    documents: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list, max_length=10_000
+    )
+    where: str = Field("", max_length=LONGEST_FILTER)
 
 
 class EvaluateOptions(PaidOptions):
     """Which methods are measured, and how."""
 
     name: str = Field("questions", min_length=1, max_length=200)
-    methods: list[str] = Field(
+    methods: list[Method] = Field(
         default_factory=lambda: [retrieval.DEFAULT, "dense", "bm25"], min_length=1, max_length=20
     )
     parameters: dict[str, dict[str, Number]] = Field(default_factory=dict)  # by method
-    ks: list[int] = Field(default_factory=lambda: [2, 5, 10], min_length=1, max_length=10)
-    context_tokens: int = Field(4_000, ge=1, le=1_000_000)
+    ks: Annotated[list[Annotated[int, Field(ge=1, le=1_000), INTEGRAL]], _DISTINCT] = Field(
+        default_factory=lambda: [2, 5, 10],
+        min_length=1,
+        max_length=10,
+        json_schema_extra={"uniqueItems": True},
+    )
+    context_tokens: Annotated[int, Field(ge=1, le=1_000_000), INTEGRAL] = 4_000
     answers: bool = False
-    answer_tokens: int = Field(512, ge=1, le=100_000)
-    where: str = Field("", max_length=2_000)
+    answer_tokens: Annotated[int, Field(ge=1, le=100_000), INTEGRAL] = 512
+    where: str = Field("", max_length=LONGEST_FILTER)
     split: str | None = Field(None, max_length=200)
-    limit: int | None = Field(None, ge=1)
-    sample: int | None = Field(None, ge=1)
-    seed: int = 0
+    limit: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
+    sample: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1), INTEGRAL] = 0
 
 
 KINDS: Mapping[str, type[Body]] = {

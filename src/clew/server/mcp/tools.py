@@ -18,6 +18,7 @@ from clew.display import plain
 from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import document_address
+from clew.server.bodies import LONGEST_FILTER, Asking
 from clew.server.errors import not_found
 from clew.server.openai.citing import NEAREST, REFUSAL
 from clew.types import Passage
@@ -72,7 +73,7 @@ class _Reply(BaseModel):
 class SearchFor(_Given):
     """The arguments of `search`."""
 
-    query: str = Field(description="A question, or words to look for.", max_length=20_000)
+    query: Asking = Field(description="A question, or words to look for.")
 
 
 class SearchResult(_Reply):
@@ -129,7 +130,9 @@ def _part(document: Document, hit: Hit) -> range:
 class Fetch(_Given):
     """The arguments of `fetch`."""
 
-    id: str = Field(description="The id of a result of the search tool.", max_length=4_000)
+    id: str = Field(
+        description="The id of a result of the search tool.", min_length=1, max_length=4_000
+    )
 
 
 class Fetched(_Reply):
@@ -201,17 +204,20 @@ def _document(scoped: ScopedIndex, name: str) -> Document:
 class Ask(_Given):
     """The arguments of `ask` and `thread`."""
 
-    question: str = Field(description="A question that stands by itself.", max_length=20_000)
+    question: Asking = Field(description="A question that stands by itself.")
     index: str = Field(
         default="",
         description="The index to ask; needed where list_indexes gives several.",
+        max_length=64,
     )
     where: str = Field(
         default="",
         description="A filter on documents, such as: date >= 2024 and tags has 'fram'.",
-        max_length=4_000,
+        max_length=LONGEST_FILTER,
     )
-    method: str = Field(default="", description="The method of retrieval; walk where empty.")
+    method: str = Field(
+        default="", description="The method of retrieval; walk where empty.", max_length=100
+    )
 
     def given(self) -> dict[str, Any]:
         """Return the arguments of `Index.ask` and `Index.search`."""
@@ -383,7 +389,9 @@ def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
 class PlanOf(_Given):
     """The arguments of `plan`."""
 
-    index: str = Field(default="", description="The index; needed where there are several.")
+    index: str = Field(
+        default="", description="The index; needed where there are several.", max_length=64
+    )
 
 
 class PlannedCosts(_Reply):

@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 
 from clew.errors import ClewError, InputError
 from clew.server.addresses import base_of
+from clew.server.bodies import LONGEST
 from clew.server.endpoints import told
 from clew.server.openai.citing import Reference, composed, spoken
 from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
@@ -24,7 +25,6 @@ from clew.server.openai.tasks import (
     task_reply,
 )
 from clew.server.openai.writing import ToldText
-from clew.server.rest.asking import LONGEST
 from clew.types import Exchange
 
 if TYPE_CHECKING:

@@ -26,7 +26,10 @@ _TYPES = {
     402: "insufficient_quota",
     403: "permission_error",
     404: "not_found_error",
+    405: "invalid_request_error",
+    409: "invalid_request_error",
     413: "invalid_request_error",
+    415: "invalid_request_error",
     429: "rate_limit_error",
 }
 

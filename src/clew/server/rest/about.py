@@ -5,8 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from pydantic import Field
+
 from clew import __version__, methods
 from clew.describe import describe_method
+from clew.server.addresses import base_of
+from clew.server.bodies import Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.replies import AboutServer, MethodView, ParameterView, SpentLine
 from clew.server.views import Listed
@@ -42,21 +46,30 @@ def _method(name: str) -> MethodView:
     return MethodView(**found, parameters=parameters)
 
 
+class SpendQuery(Part):
+    """Whose spending is listed."""
+
+    key: str = Field(
+        "", max_length=100, description="the id of a key; only an admin sees those of others"
+    )
+
+
 async def spent(call: Call) -> Listed[SpentLine]:
     """Return what was billed, by key and day: to an admin of all, to others of their own key."""
-    asked = call.query("key") or None
+    asked = call.query(SpendQuery).key or None
     if not call.caller.is_keeper:
         asked = call.caller.key.id if call.caller.key is not None else None
     names = {each.id: each.name for each in call.hub.keys.all()}
     lines = await call.run(call.hub.spending.by_day, asked)
-    return call.listed([SpentLine(name=names.get(line["key"], ""), **line) for line in lines])
+    found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
+    return call.listed(found, SpendQuery)
 
 
-async def description(_call: Call) -> dict[str, Any]:
+async def description(call: Call) -> dict[str, Any]:
     """Return the description of all routes, as OpenAPI 3.1 has it."""
     from clew.server.openapi import described
 
-    return described()
+    return described(base_of(call.request, call.hub.settings))
 
 
 ENDPOINTS = (
@@ -67,13 +80,12 @@ ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/methods", call=list_methods, scope="read", group="server",
         summary="List the methods of retrieval with their parameters",
-        reply=Listed[MethodView], lists=True,
+        reply=Listed[MethodView], query=Part,
     ),
     RestEndpoint(
         method="GET", path="/spend", call=spent, scope="read", group="server",
         summary="What models billed, by key and day",
-        reply=Listed[SpentLine], lists=True,
-        parameters={"key": "the id of a key; only an admin sees those of others"},
+        reply=Listed[SpentLine], query=SpendQuery,
     ),
     RestEndpoint(
         method="GET", path="/openapi.json", call=description, scope="", group="server",

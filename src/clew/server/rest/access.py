@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
@@ -10,13 +11,14 @@ from starlette.responses import JSONResponse, Response
 from clew.display import plain
 from clew.errors import InputError
 from clew.server.addresses import base_of
-from clew.server.bodies import Body
+from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
 from clew.server.callers import COOKIE, Caller
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import forbidden, no_key, not_found
-from clew.server.keys import SESSION_S, Key, KeyOptions
+from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
 from clew.server.replies import AboutServer
 from clew.server.rest.about import about
+from clew.server.rest.indexes import IndexName
 from clew.server.views import Listed
 
 
@@ -51,15 +53,19 @@ class KeyBody(Body):
     """A new key: its name, and what its holder may do."""
 
     name: str = Field(min_length=1, max_length=100)
-    scope: str = "read"
-    indexes: list[str] = Field(default_factory=list, max_length=1_000, description="none: all")
-    where: str = Field("", max_length=10_000, description="a filter; no others are ever seen")
-    requests_per_minute: int | None = Field(None, ge=0)
-    tokens: int | None = Field(None, ge=0)
-    tokens_per_day: int | None = Field(None, ge=0)
-    usd: float | None = Field(None, ge=0)
-    usd_per_day: float | None = Field(None, ge=0)
-    citations: str = "annotations"
+    scope: one_of(SCOPES) = "read"  # type: ignore[valid-type]  # made of what is known
+    indexes: list[IndexName] = Field(
+        default_factory=list, max_length=1_000, description="none: all"
+    )
+    where: str = Field(
+        "", max_length=LONGEST_FILTER, description="a filter; no others are ever seen"
+    )
+    requests_per_minute: Annotated[int, Field(ge=0, le=10**6), INTEGRAL] | None = None
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None
+    tokens_per_day: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None
+    usd: float | None = Field(None, ge=0, le=MOST_USD)
+    usd_per_day: float | None = Field(None, ge=0, le=MOST_USD)
+    citations: one_of(CITATIONS) = "annotations"  # type: ignore[valid-type]
 
     def options(self) -> KeyOptions:
         """Return what the holder may do. Raises InputError for what no key may."""
@@ -69,7 +75,7 @@ class KeyBody(Body):
 class SessionBody(Body):
     """The text of a key."""
 
-    key: str = Field(max_length=200)
+    key: str = Field(min_length=1, max_length=200)
 
 
 async def list_keys(call: Call) -> Listed[KeyView]:
@@ -138,7 +144,7 @@ async def end_session(call: Call) -> Response:
 ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/keys", call=list_keys, scope="admin", group="keys",
-        summary="List the keys", reply=Listed[KeyView], lists=True,
+        summary="List the keys", reply=Listed[KeyView], query=Part,
     ),
     RestEndpoint(
         method="POST", path="/keys", call=add, scope="admin", group="keys",

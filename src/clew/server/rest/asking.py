@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 from starlette.responses import StreamingResponse
@@ -14,9 +14,20 @@ from clew.api import Index
 from clew.classify import Classified
 from clew.errors import ClewError, InputError
 from clew.index.plan import Plan
-from clew.server.bodies import Body
-from clew.server.drawn import evidence_graph
+from clew.server.bodies import (
+    INTEGRAL,
+    LONGEST,
+    LONGEST_FILTER,
+    MOST_TOKENS,
+    MOST_USD,
+    Asking,
+    Body,
+    Method,
+    Text,
+)
+from clew.server.drawn import DrawnThread, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint, event, told
+from clew.server.replies import ErrorEvent, TextEvent
 from clew.server.rest.indexes import INDEX
 from clew.types import Answer, Document, Evidence, Exchange
 
@@ -25,8 +36,14 @@ if TYPE_CHECKING:
 
 Number = str | int | float | bool | None
 
-LONGEST = 20_000  # characters of a question or a text
 _TURNS = 100
+ANSWER_EVENTS: Mapping[str, object] = {
+    "evidence": Evidence,
+    "graph": DrawnThread,
+    "text": TextEvent,
+    "answer": Answer,
+    "error": ErrorEvent,
+}
 # Arguments that no parameter of a method may stand for.
 ARGUMENTS = frozenset(
     name
@@ -38,18 +55,18 @@ ARGUMENTS = frozenset(
 class AskedBody(Body):
     """What questions and texts to classify have in common."""
 
-    method: str | None = Field(
-        default=None, max_length=100, description="as GET /methods lists them"
+    method: Method | None = Field(default=None, description="as GET /methods lists them")
+    where: str | None = Field(
+        default=None, max_length=LONGEST_FILTER, description="a filter of documents"
     )
-    where: str | None = Field(default=None, max_length=10_000, description="a filter of documents")
-    context_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    context_tokens: Annotated[int, Field(ge=1, le=1_000_000), INTEGRAL] | None = None
     parameters: dict[str, Number] = Field(
         default_factory=dict, description="of the method, as GET /methods lists them"
     )
-    budget_tokens: int | None = Field(
-        default=None, ge=0, description="that models may take for this"
+    budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = Field(
+        default=None, description="that models may take for this"
     )
-    budget_usd: float | None = Field(default=None, ge=0)
+    budget_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
 
     def given(self) -> dict[str, Any]:
         """Return the arguments of `Index.search`, `ask` and `classify`.
@@ -77,7 +94,7 @@ class PastTurn(Body):
 class SearchBody(AskedBody):
     """What to search for, and how."""
 
-    query: str = Field(max_length=LONGEST)
+    query: Asking
     history: list[PastTurn] = Field(
         default_factory=list, max_length=_TURNS, description="the conversation so far, oldest first"
     )
@@ -91,7 +108,7 @@ class SearchBody(AskedBody):
 class AskBody(SearchBody):
     """A question, and whether its answer is wanted as it comes."""
 
-    query: str = Field(alias="question", max_length=LONGEST)
+    query: Asking = Field(alias="question")
     min_support: float = Field(support.THRESHOLD, ge=0, le=1)
     stream: bool = False
     graph: bool = Field(
@@ -105,7 +122,7 @@ class AskBody(SearchBody):
 class ClassifyBody(AskedBody):
     """A text that gets one of the labels of the index."""
 
-    text: str = Field(max_length=LONGEST)
+    text: Text = Field(max_length=LONGEST)
     label: str = Field("label", max_length=200, description="the field that labels stand in")
     name_weight: float | None = Field(default=None, ge=0, le=1)
 
@@ -117,7 +134,7 @@ class PlannedDocument(Body):
     """A document that a plan is made for."""
 
     id: str = Field(min_length=1, max_length=1_000)
-    text: str
+    text: Text
     title: str = ""
 
 
@@ -125,7 +142,7 @@ class PlanBody(Body):
     """What to plan the extraction by an LLM for."""
 
     documents: list[PlannedDocument] | None = Field(
-        default=None, description="none: those of the index"
+        default=None, min_length=1, description="none: those of the index"
     )
     core: float | None = Field(
         default=None, ge=0, le=1, description="the share of chunks that it reads"
@@ -198,17 +215,17 @@ async def plan(call: Call) -> Plan:
 ENDPOINTS = (
     RestEndpoint(
         method="POST", path="/indexes/{index}/search", call=search, scope="read", group="asking",
-        summary="Search", body=SearchBody, reply=Evidence, named=INDEX,
+        summary="Search", body=SearchBody, reply=Evidence, named=INDEX, paid=True,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/ask", call=ask, scope="read", group="asking",
         summary="Ask a question; its answer whole, or as events while it comes", body=AskBody,
-        reply=Answer, streams=True, named=INDEX,
+        reply=Answer, events=ANSWER_EVENTS, named=INDEX, paid=True,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/classify", call=classify, scope="read",
         group="asking", summary="Give a text one of the labels of the index", body=ClassifyBody,
-        reply=Classified, named=INDEX,
+        reply=Classified, named=INDEX, paid=True,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/plan", call=plan, scope="read", group="asking",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
+from clew.server.bodies import LONGEST_FILTER, Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.files import Removal
 from clew.server.rest.indexes import INDEX
@@ -10,15 +13,26 @@ from clew.server.views import DocumentLine, DocumentView, Listed
 DOCUMENT = {**INDEX, "id": "the id of a document; it may have slashes"}
 
 
+class DocumentsQuery(Part):
+    """Which documents are listed, and in what order."""
+
+    pattern: str = Field("", max_length=1_000, description="ids, as 'notes', 'notes/*.md'")
+    where: str = Field(
+        "",
+        max_length=LONGEST_FILTER,
+        description="a filter, as 'date >= 2024 and tags has \"fram\"'",
+    )
+    sort: str = Field(
+        "",
+        max_length=200,
+        description="'id', 'title' or a field of the metadata; backwards behind a '-'",
+    )
+
+
 async def documents(call: Call) -> Listed[DocumentLine]:
     """Return some of an index's documents."""
-    return await call.run(
-        call.index().documents,
-        pattern=call.query("pattern"),
-        where=call.query("where"),
-        sort=call.query("sort"),
-        **call.part(),
-    )
+    query = call.query(DocumentsQuery)
+    return await call.run(call.index().documents, **query.model_dump())
 
 
 async def document(call: Call) -> DocumentView:
@@ -36,13 +50,8 @@ async def remove(call: Call) -> Removal:
 ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/indexes/{index}/documents", call=documents, scope="read",
-        group="documents", summary="List documents", reply=Listed[DocumentLine], lists=True,
-        named=INDEX,
-        parameters={
-            "pattern": "ids, as 'notes', 'notes/*.md'",
-            "where": "a filter, as 'date >= 2024 and tags has \"fram\"'",
-            "sort": "'id', 'title' or a field of the metadata; backwards behind a '-'",
-        },
+        group="documents", summary="List documents", reply=Listed[DocumentLine],
+        query=DocumentsQuery, named=INDEX,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/documents/{id:path}", call=document, scope="read",

@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.errors import InputError
-from clew.server.bodies import Body
+from clew.server.bodies import Body, Part, Query, Whole
 from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.replies import AliasView, ProposedAlias
@@ -22,14 +21,31 @@ _NODES = 1_000  # drawn where nothing is said
 class AliasBody(Body):
     """A name that is to stand for another one."""
 
-    name: str = Field(max_length=1_000)
-    into: str = Field(max_length=1_000)
+    name: str = Field(min_length=1, max_length=1_000)
+    into: str = Field(min_length=1, max_length=1_000)
+
+
+class GraphQuery(Query):
+    """How much of a graph is drawn."""
+
+    limit: Whole = Field(_NODES, ge=0, le=MOST_NODES, description="entities that are drawn")
+
+
+class EntitiesQuery(Part):
+    """Which entities are listed."""
+
+    find: str = Field("", max_length=1_000, description="a part of a name")
+
+
+class AliasQuery(Query):
+    """Which name is to stand for itself again."""
+
+    name: str = Field(min_length=1, max_length=1_000, description="the name")
 
 
 async def index_graph(call: Call) -> DrawnIndex:
     """Return the entities of most texts and what joins them, with places."""
-    limit = call.number("limit", _NODES, most=MOST_NODES)
-    return await call.run(call.index().graph, limit)
+    return await call.run(call.index().graph, call.query(GraphQuery).limit)
 
 
 async def question_graph(call: Call) -> DrawnThread:
@@ -41,12 +57,13 @@ async def question_graph(call: Call) -> DrawnThread:
 
 async def entities(call: Call) -> Listed[EntityLine]:
     """Return some of the entities, those of most texts first."""
-    return await call.run(call.index().entities, call.query("find"), **call.part())
+    return await call.run(call.index().entities, **call.query(EntitiesQuery).model_dump())
 
 
 async def entity(call: Call) -> EntityView:
     """Return an entity with its neighbours and some of its texts."""
-    return await call.run(call.index().entity, call.path("name"), **call.part())
+    part = call.query(Part).model_dump()
+    return await call.run(call.index().entity, call.path("name"), **part)
 
 
 async def aliases(call: Call) -> AliasView:
@@ -63,10 +80,8 @@ async def merge(call: Call) -> AliasView:
 
 async def unmerge(call: Call) -> AliasView:
     """Let a name stand for itself again."""
-    index, name = call.index("write"), call.query("name")
-    if not name:
-        raise InputError("name the entity that is to stand for itself again: ?name=NAME")
-    await call.run(index.unmerge, name)
+    index = call.index("write")
+    await call.run(index.unmerge, call.query(AliasQuery).name)
     return _aliases(await call.run(index.aliases))
 
 
@@ -84,22 +99,22 @@ ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/indexes/{index}/graph", call=index_graph, scope="read",
         group="graph", summary="The graph of an index, with places", reply=DrawnIndex,
-        named=INDEX, parameters={"limit": f"entities that are drawn, at most {MOST_NODES:,}"},
+        named=INDEX, query=GraphQuery,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/graph", call=question_graph, scope="read",
         group="graph", summary="The threads and the graph of a question, with places",
-        body=SearchBody, reply=DrawnThread, named=INDEX,
+        body=SearchBody, reply=DrawnThread, named=INDEX, paid=True,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/entities", call=entities, scope="read",
-        group="graph", summary="Find entities", reply=Listed[EntityLine], lists=True, named=INDEX,
-        parameters={"find": "a part of a name"},
+        group="graph", summary="Find entities", reply=Listed[EntityLine], query=EntitiesQuery,
+        named=INDEX,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/entities/{name:path}", call=entity, scope="read",
         group="graph", summary="An entity with its neighbours and texts", reply=EntityView,
-        lists=True, named={**INDEX, "name": "a name or an id"},
+        query=Part, named={**INDEX, "name": "a name or an id"},
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/aliases", call=aliases, scope="read", group="graph",
@@ -112,7 +127,7 @@ ENDPOINTS = (
     RestEndpoint(
         method="DELETE", path="/indexes/{index}/aliases", call=unmerge, scope="write",
         group="graph", summary="Let a name stand for itself again", reply=AliasView, named=INDEX,
-        parameters={"name": "the name"},
+        query=AliasQuery,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/rows/{id:path}", call=row, scope="read",

@@ -5,19 +5,21 @@ from __future__ import annotations
 import secrets
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from clew.errors import StoreError
 from clew.index import Settings
 from clew.private import make_folder
-from clew.server.bodies import Body
+from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import Refusal, forbidden, no_space
 from clew.server.replies import CostLine, IndexLine
+from clew.server.settings import NAME, is_name
 from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking
 
@@ -28,12 +30,29 @@ INDEX = {"index": "the name of an index"}
 _OWN_EMBEDDERS = ("minilm", "minilm-float32")
 
 
+def _named(name: str) -> str:
+    if not is_name(name):
+        raise PydanticCustomError(
+            "name", "an index is named by at most 64 small letters, digits, - and _"
+        )
+    return name
+
+
+IndexName = Annotated[
+    str,
+    Field(json_schema_extra={"minLength": 1, "maxLength": 64, "pattern": f"^{NAME}$"}),
+    AfterValidator(_named),
+]
+
+
 class IndexBody(Body):
     """A new index: its name, and how it is built."""
 
-    name: str = Field(max_length=64)
-    chunk_size: int | None = Field(None, ge=16, le=8_192, description="tokens of a chunk")
-    chunk_overlap: int | None = Field(None, ge=0, le=4_096)
+    name: IndexName
+    chunk_size: Annotated[int, Field(ge=16, le=8_192), INTEGRAL] | None = Field(
+        None, description="tokens of a chunk"
+    )
+    chunk_overlap: Annotated[int, Field(ge=0, le=4_096), INTEGRAL] | None = None
     embedder: str | None = Field(
         None, max_length=200, description="as the command line has it; others than Clew's own"
         " need a key of the scope 'admin'",
@@ -130,7 +149,7 @@ async def backup(call: Call) -> Response:
 ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/indexes", call=list_indexes, scope="read", group="indexes",
-        summary="List the indexes", reply=Listed[IndexLine], lists=True,
+        summary="List the indexes", reply=Listed[IndexLine], query=Part,
     ),
     RestEndpoint(
         method="POST", path="/indexes", call=make, scope="write", group="indexes",
@@ -146,7 +165,7 @@ ENDPOINTS = (
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/spend", call=costs, scope="read", group="indexes",
-        summary="What each write cost, the newest first", reply=Listed[CostLine], lists=True,
+        summary="What each write cost, the newest first", reply=Listed[CostLine], query=Part,
         named=INDEX,
     ),
     RestEndpoint(

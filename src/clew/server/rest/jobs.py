@@ -7,37 +7,103 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import anyio
 from anyio.to_thread import run_sync
-from pydantic import Field, JsonValue
+from pydantic import Field, RootModel
 from starlette.responses import Response, StreamingResponse
 
 from clew.server import receiving
-from clew.server.bodies import Body
-from clew.server.endpoints import Call, RestEndpoint, event, parsed, reply_of
+from clew.server.bodies import INTEGRAL, Body, Flag, Part, Query, Whole, one_of
+from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, event, parsed, reply_of
 from clew.server.errors import Refusal, not_found
-from clew.server.jobs.options import KINDS, EvaluateOptions, check
+from clew.server.jobs.options import (
+    KINDS,
+    CompactOptions,
+    EvaluateOptions,
+    ExtractOptions,
+    IndexOptions,
+    RemoveOptions,
+    check,
+)
 from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
 from clew.server.jobs.queue import STATES, Job, JobView
-from clew.server.replies import EvaluationView
+from clew.server.noted import MOST_NUMBER
+from clew.server.replies import JOB_EVENTS, EvaluationView
 from clew.server.rest.indexes import INDEX
 from clew.server.views import Listed
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _LONGEST_WAIT = 60
+_LAST_EVENT, _EVENT_STREAM = "Last-Event-ID", "text/event-stream"
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
-WAIT = {"wait": f"seconds to wait for the end of the job, at most {_LONGEST_WAIT}"}
 _JOB = {"id": "the id of a job"}
 
 
-class JobBody(Body):
+class IndexJob(Body):
+    """Uploaded files are indexed again."""
+
+    kind: Literal["index"]
+    options: IndexOptions = IndexOptions.model_validate({})
+
+
+class ExtractJob(Body):
+    """What is extracted from chunks."""
+
+    kind: Literal["extract"]
+    options: ExtractOptions = ExtractOptions.model_validate({})
+
+
+class RemoveJob(Body):
+    """Documents are removed."""
+
+    kind: Literal["remove"]
+    options: RemoveOptions
+
+
+class CompactJob(Body):
+    """What is removed is erased."""
+
+    kind: Literal["compact"]
+    options: CompactOptions = CompactOptions.model_validate({})
+
+
+class JobBody(RootModel[IndexJob | ExtractJob | RemoveJob | CompactJob]):
     """What is to be done, and how."""
 
-    kind: Literal["index", "extract", "remove", "compact"]
-    options: dict[str, JsonValue] = Field(default_factory=dict)
+    root: IndexJob | ExtractJob | RemoveJob | CompactJob = Field(discriminator="kind")
+
+
+class WaitQuery(Query):
+    """How long a job is waited for."""
+
+    wait: Whole = Field(
+        0, ge=0, le=_LONGEST_WAIT, description="seconds to wait for the end of the job"
+    )
+
+
+class JobsQuery(Part):
+    """Which jobs are listed."""
+
+    index: str = Field("", max_length=64, description="only of this index")
+    state: one_of(STATES) = Field("", description="only in this state")  # type: ignore[valid-type]
+    kind: one_of(tuple(KINDS)) = Field("", description="only of this kind")  # type: ignore[valid-type]
+
+
+class EventsQuery(Query):
+    """From where on events are told."""
+
+    after: Whole = Field(
+        0, ge=0, le=MOST_NUMBER, description="number of the last event that is known already"
+    )
+
+
+class EvaluationQuery(Query):
+    """How much is told of an evaluation."""
+
+    rows: Flag = Field(default=False, description="true: with what was measured on each question")
 
 
 class QuestionBody(Body):
@@ -48,7 +114,7 @@ class QuestionBody(Body):
     answers: list[str] = Field(default_factory=list)
     supporting_ids: list[str] = Field(default_factory=list)
     type: str = ""
-    hop_count: int | None = Field(None, ge=0)
+    hop_count: Annotated[int, Field(ge=0, le=1_000), INTEGRAL] | None = None
     split: str | None = None
     evidence: list[str] = Field(default_factory=list)
 
@@ -70,7 +136,7 @@ async def submitted(
     prepare: Callable[[Path], None] | None = None,
 ) -> Response:
     """Check and queue a job of an index; answer with it, at its end where that is waited for."""
-    seconds = call.number("wait", 0, most=_LONGEST_WAIT)
+    seconds = call.query(WaitQuery).wait
     jobs, key = call.hub.jobs, call.caller.key
 
     def put_in() -> Job:
@@ -94,9 +160,8 @@ async def submitted(
 async def add_job(call: Call) -> Response:
     """Queue a job."""
     name = call.index("write").name
-    body = await call.body(JobBody)
-    options = parsed(KINDS[body.kind], json.dumps(body.options).encode(), at="options")
-    return await submitted(call, name, body.kind, options)
+    body = (await call.body(JobBody)).root
+    return await submitted(call, name, body.kind, body.options)
 
 
 # -- looking --------------------------------------------------------------------------------------
@@ -104,21 +169,15 @@ async def add_job(call: Call) -> Response:
 
 async def list_jobs(call: Call) -> Listed[JobView]:
     """Return the jobs of the indexes that the caller may see, the newest first."""
-    state, kind = call.query("state"), call.query("kind")
-    if state and state not in STATES:
-        known = ", ".join(STATES)
-        raise Refusal(400, "invalid_input", f"a job's state is one of {known}, not {state!r:.40}")
-    names = _visible(call)
-    if wanted := call.query("index"):
-        names = {wanted} if names is None or wanted in names else set()
-    return await _listed(call, names, kind, state)
+    query, names = call.query(JobsQuery), _visible(call)
+    if query.index:
+        names = {query.index} if names is None or query.index in names else set()
+    return await _listed(call, names, query)
 
 
-async def _listed(
-    call: Call, names: set[str] | None, kind: str, state: str = ""
-) -> Listed[JobView]:
-    ask = partial(call.hub.jobs.queue.listed, names, kind=kind, state=state, **call.part())
-    found, total = await run_sync(ask)
+async def _listed(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
+    asked = query.model_dump(exclude={"index"})
+    found, total = await run_sync(partial(call.hub.jobs.queue.listed, names, **asked))
     return Listed(items=tuple(job.view() for job in found), total=total)
 
 
@@ -153,13 +212,18 @@ async def cancel_job(call: Call) -> JobView:
     return (await _get(call, job.id)).view()
 
 
-async def job_events(call: Call) -> StreamingResponse:
+async def job_events(call: Call) -> Response:
     """Stream what a job tells, from its beginning or behind the event that Last-Event-ID names."""
     job = await _get(call, call.path("id"))
-    last = call.request.headers.get("last-event-id", "") or call.query("after", "0")
-    if not (last.isascii() and last.isdigit()) or len(last) > 15:
-        raise Refusal(400, "invalid_input", f"Last-Event-ID is a number, not {last!r:.40}")
-    return StreamingResponse(_told(call, job.id, int(last)), media_type="text/event-stream")
+    last = call.query(EventsQuery).after
+    told = call.request.headers.get(_LAST_EVENT)
+    if told is not None:
+        if not (told.isascii() and told.isdigit() and int(told[:20]) <= MOST_NUMBER):
+            raise Refusal(400, "invalid_input", f"{_LAST_EVENT} is a number, not {told!r:.40}")
+        last = int(told)
+    if call.request.method == "HEAD":  # which waits for nothing
+        return Response(media_type=_EVENT_STREAM)
+    return StreamingResponse(_told(call, job.id, last), media_type=_EVENT_STREAM)
 
 
 async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
@@ -190,14 +254,16 @@ async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
 async def add_evaluation(call: Call) -> Response:
     """Queue an evaluation: questions as JSON, or as a file in a format of `clew eval`."""
     name = call.index("write").name
+    call.check_kind(JSON, FORM)
     if not receiving.is_form(call.request):
         body = await call.body(EvaluationBody, most=call.hub.settings.text_bytes)
         lines = receiving.as_lines([each.model_dump(exclude_none=True) for each in body.questions])
         write = partial(_write, f"{QUESTIONS}.jsonl", lines)
         return await submitted(call, name, "evaluate", body, write)
     async with receiving.uploaded(call.request, call.hub.settings, of="questions") as form:
-        if not form.files:
-            raise Refusal(400, "invalid_input", "send the questions as a file called 'questions'")
+        if len(form.files) != 1:
+            sentence = "send the questions as one file, called 'questions'"
+            raise Refusal(400, "invalid_input", sentence)
         options = parsed(EvaluateOptions, form.json("options"), at="options")
         suffix = Path(form.files[0].name).suffix.lower()
         if suffix not in _SUFFIXES:
@@ -221,7 +287,8 @@ async def list_evaluations(call: Call) -> Listed[JobView]:
     """Return the evaluations of an index, the newest first."""
     index = call.index()
     index.check_whole("evaluations are")
-    return await _listed(call, {index.name}, "evaluate")
+    query = JobsQuery(**call.query(Part).model_dump(), kind="evaluate")
+    return await _listed(call, {index.name}, query)
 
 
 async def get_evaluation(call: Call) -> EvaluationView:
@@ -232,7 +299,7 @@ async def get_evaluation(call: Call) -> EvaluationView:
     if job.kind != "evaluate" or job.name != index.name:
         raise not_found(f"there is no evaluation {job.id!r:.80} of this index")
     report = await call.run(_report, folder_of(call.hub.books.home, job.id))
-    if report is not None and call.query("rows") not in {"true", "1"}:
+    if report is not None and not call.query(EvaluationQuery).rows:
         report = {key: value for key, value in report.items() if key != "rows"}
     view = job.view()
     return EvaluationView(**{f.name: getattr(view, f.name) for f in fields(view)}, report=report)
@@ -250,14 +317,12 @@ def _report(folder: Path) -> Mapping[str, Any] | None:
 ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/jobs", call=list_jobs, scope="read", group="jobs",
-        summary="List the jobs, the newest first", reply=Listed[JobView], lists=True,
-        parameters={"index": "only of this index", "state": "only in this state",
-                    "kind": "only of this kind"},
+        summary="List the jobs, the newest first", reply=Listed[JobView], query=JobsQuery,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/jobs", call=add_job, scope="write", group="jobs",
         summary="Index uploaded files again, extract, remove or compact", body=JobBody,
-        reply=JobView, status=202, parameters=WAIT, named=INDEX,
+        reply=JobView, status=202, query=WaitQuery, named=INDEX,
     ),
     RestEndpoint(
         method="GET", path="/jobs/{id}", call=get_job, scope="read", group="jobs",
@@ -269,23 +334,24 @@ ENDPOINTS = (
     ),
     RestEndpoint(
         method="GET", path="/jobs/{id}/events", call=job_events, scope="read", group="jobs",
-        summary="Follow a job", streams=True, named=_JOB,
-        parameters={"after": "number of the last event that is known already"},
+        summary="Follow a job", events=JOB_EVENTS, named=_JOB, query=EventsQuery,
+        headers={_LAST_EVENT: "the same, as browsers send it; it counts where both are sent"},
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/evaluations", call=add_evaluation, scope="write",
         group="evaluations", summary="Measure methods on questions", body=EvaluationBody,
-        reply=JobView, status=202, upload="questions", parameters=WAIT, named=INDEX,
+        reply=JobView, status=202, upload="questions", upload_one=True, form=EvaluateOptions,
+        query=WaitQuery, named=INDEX,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/evaluations", call=list_evaluations, scope="read",
         group="evaluations", summary="List the evaluations of an index", reply=Listed[JobView],
-        lists=True, named=INDEX,
+        query=Part, named=INDEX,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/evaluations/{id}", call=get_evaluation, scope="read",
         group="evaluations", summary="Look at an evaluation and its report", reply=EvaluationView,
-        parameters={"rows": "true: with what was measured on each question"},
+        query=EvaluationQuery,
         named={**INDEX, **_JOB},
     ),
 )  # fmt: skip

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from pydantic import Field, JsonValue
 from starlette.responses import FileResponse, Response
 
-from clew.errors import InputError
+from clew.errors import AlreadyExists, InputError
 from clew.server import files, receiving
 from clew.server.bodies import Body
-from clew.server.endpoints import Call, RestEndpoint, parsed
+from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, parsed
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import IndexOptions
 from clew.server.jobs.places import DOCUMENTS, FILES
 from clew.server.jobs.queue import JobView
 from clew.server.rest.documents import DOCUMENT
 from clew.server.rest.indexes import INDEX
-from clew.server.rest.jobs import WAIT, submitted
+from clew.server.rest.jobs import WaitQuery, submitted
 
 if TYPE_CHECKING:
     from clew.server.receiving import UploadedFile
@@ -53,6 +53,7 @@ class DocumentsBody(Body):
 async def add_documents(call: Call) -> Response:
     """Take files or texts, and queue the job that indexes them."""
     name = call.index("write").name
+    call.check_kind(JSON, FORM)
     if not receiving.is_form(call.request):
         return await _add_texts(call, name)
     async with receiving.uploaded(call.request, call.hub.settings, of="files") as form:
@@ -84,7 +85,7 @@ async def _add_texts(call: Call, name: str) -> Response:
     def write(folder: Path) -> None:
         taken = files.taken(ids, uploads, name)
         if taken is not None:
-            raise InputError(
+            raise AlreadyExists(
                 f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
                 f" that document first"
             )
@@ -120,7 +121,7 @@ ENDPOINTS = (
     RestEndpoint(
         method="POST", path="/indexes/{index}/documents", call=add_documents, scope="write",
         group="documents", summary="Add files or texts", body=DocumentsBody, status=202,
-        reply=JobView, upload="files", parameters=WAIT, named=INDEX,
+        reply=JobView, upload="files", form=IndexOptions, query=WaitQuery, named=INDEX,
     ),
     RestEndpoint(
         method="GET", path="/indexes/{index}/files/{id:path}", call=download, scope="read",
