@@ -135,6 +135,35 @@ def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> l
     return connection.execute(question, values).fetchall()
 
 
+def faults(connection: Connection) -> list[str]:
+    """Return what SQLite finds wrong in a file, of which it reads every page that is in use."""
+    found = [str(row[0]) for row in rows(connection, "PRAGMA integrity_check(20)")]
+    if found == ["ok"]:
+        return []
+    return [line for each in found for line in each.splitlines() if not line.startswith("***")]
+
+
+def read_damaged(connection: Connection) -> bool:
+    """Let as much of a damaged file be read as can be, by a connection that writes nothing to it.
+
+    Of one that was cut off that is what is left. The first page holds only which tables there are,
+    so that is read whatever its checksum says; a table that it does not have right has no rows.
+    Return whether that page is sound.
+    """
+    connection.execute("PRAGMA writable_schema = ON")  # lets a file that was cut off be read
+    try:
+        rows(connection, "SELECT 1 FROM sqlite_schema")
+        return True
+    except Error as error:
+        if not is_damage(error):
+            raise
+        connection.execute("PRAGMA checksum_verification = OFF")
+        with suppress(Error):
+            rows(connection, "SELECT 1 FROM sqlite_schema")
+        connection.execute("PRAGMA checksum_verification = ON")
+        return False
+
+
 def copy(connection: Connection, path: Path) -> None:
     """Write what a connection sees, with the transaction that it is in, to a new file at `path`.
 
@@ -155,31 +184,49 @@ def readable(
 ) -> Iterator[Row]:
     """Yield the rows of a damaged table whose pages can be read, by a key `within` two values.
 
-    These are integers, or byte strings of one length as digests are, and are among what is read.
-    Where a range cannot be read its halves are tried.
+    These are integers, or byte strings of one length as digests are, and are in the first column.
+    Where a range cannot be read to its end the halves of what is left are tried; of a range of
+    texts nothing is tried behind its first page that is damaged.
     """
     ranges = deque([within])
+    question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key}"  # noqa: S608 -- names of ours
     for _ in range(_TRIES):
         if not ranges:
             return
-        first, last = ranges.popleft()
+        begin, last = ranges.popleft()
+        first = begin
         try:
-            question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key}"  # noqa: S608 -- names of ours
-            found = rows(connection, question, (first, last))
+            for row in connection.execute(question, (first, last)):
+                yield row
+                first = _behind(row[0], last)
+                if first is None:
+                    break
         except Error as error:
             if not is_damage(error):
                 raise
+            if isinstance(last, str):
+                return
             if first != last:
-                middle, behind = _middle(first, last)
-                ranges += [(first, middle), (behind, last)]
-        else:
-            yield from found
+                middle = _middle(first, last)
+                ranges += [(first, middle), (_behind(middle, last), last)]
+            elif first != begin:
+                ranges.append((first, last))
 
 
-def _middle(first: Any, last: Any) -> tuple[Any, Any]:  # noqa: ANN401 -- as SQLite's values
-    """Return the last value of a range's first half, and the one behind it."""
+def _middle(first: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
+    """Return the last value of a range's first half."""
     if isinstance(first, int):
-        return (first + last) // 2, (first + last) // 2 + 1
-    size = len(first)
-    middle, behind = _middle(int.from_bytes(first), int.from_bytes(last))
-    return middle.to_bytes(size), min(behind, int.from_bytes(last)).to_bytes(size)
+        return (first + last) // 2
+    middle = (int.from_bytes(first) + int.from_bytes(last)) // 2
+    return middle.to_bytes(len(first))
+
+
+def _behind(value: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
+    """Return the value behind one, None where that is the last one."""
+    if value == last:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return value + 1
+    return (int.from_bytes(value) + 1).to_bytes(len(value))
