@@ -17,7 +17,7 @@ def test_threads_that_ask_together_compute_once():
         return object()
 
     def ask(_):
-        begun.wait(timeout=10)
+        begun.wait(timeout=60)
         return once.get("x", compute)
 
     with ThreadPoolExecutor(8) as pool:
@@ -32,15 +32,15 @@ def test_others_do_not_wait():
 
     def slow():
         computing.set()
-        assert done.wait(timeout=10)
+        assert done.wait(timeout=60)
         return "slow"
 
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(once.get, "slow", slow)
-        assert computing.wait(timeout=10)
+        assert computing.wait(timeout=60)
         assert once.get("quick", lambda: "quick") == "quick"
         done.set()
-        assert waiting.result(timeout=10) == "slow"
+        assert waiting.result(timeout=60) == "slow"
 
 
 def test_one_value_may_need_another():

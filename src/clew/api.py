@@ -362,9 +362,11 @@ class Index(Closing):
         if not first and not self._exists() and changed is None and own is None:
             raise no_file(_named(source), selection.counts())
         items = chain(first, items)
-        store = self._writable()
-        wanted = wished(store.note(NOTE), extraction)
+        note = self._existing().note(NOTE) if self._exists() else {}
+        wanted = wished(note, extraction)
+        self._check_workers(workers)
         self._reach(wanted)
+        store = self._writable(meter)
         if methods is not None:
             store.set_note(_MADE_FOR, {"methods": list(methods)})
         origins.remember(store, self.folder, roots.places, own)
@@ -391,19 +393,15 @@ class Index(Closing):
                 if prune and report.gone:
                     store.remove(report.gone)
                     report.pruned = True
+            is_whole = changed is None and own is None and not report.stopped
+            if paths and is_whole and report.is_empty:
+                raise no_file(_named(source), report.left_out)  # before an LLM is paid
             try:
                 extracted = Done()
                 with meter.stage("extract"):
                     if not report.stopped:
-                        progress.stage = "extracting"
-
-                        def tell(done: int, total: int) -> None:
-                            progress.chunks = done, total
-                            if on_chunks is not None:
-                                on_chunks(done, total)
-
                         extracted = self._extract(
-                            store, wanted, budget, meter, tell, again=again, workers=opened
+                            store, wanted, budget, progress, on_chunks, again=again, workers=opened
                         )
             finally:
                 progress.stage = "finishing"
@@ -441,10 +439,6 @@ class Index(Closing):
         if spec == 1 or is_priced(self.models.embedder):
             yield None
             return
-        if self._given is not None:
-            raise InputError(
-                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
-            )
         specs = loading.from_recipe(self._specs, store.recipe)
         opened = open_workers(spec, replace(specs, llm=None, reranker=None))
         try:
@@ -453,13 +447,21 @@ class Index(Closing):
             if opened is not None:
                 opened.close()
 
+    def _check_workers(self, spec: int | str) -> None:
+        """Raise InputError where workers are wanted and cannot load the models."""
+        if spec != 1 and not is_priced(self.models.embedder) and self._given is not None:
+            raise InputError(
+                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
+            )
+
     def _reach(self, wanted: Wanted) -> None:
         """Raise EndpointError where an LLM that will be needed does not answer.
 
         Where the ledger has replies the LLM may not be needed at all.
         """
         llm = self.models.llm
-        if wanted.kinds() and isinstance(llm, Conversation) and not self._ledger.totals():
+        has_replies = self._ledger.exists() and self._ledger.totals()
+        if wanted.kinds() and isinstance(llm, Conversation) and not has_replies:
             llm.reach()
 
     def _roots(self, source: Source, name: str) -> Roots:
@@ -521,13 +523,20 @@ class Index(Closing):
         store: Store,
         wanted: Wanted,
         budget: Budget | None,
-        meter: Meter,
+        progress: Progress,
         on_chunks: OnChunks | None,
         *,
         again: bool,
         workers: Workers | None,
     ) -> Done:
         from clew.index.extract import extract
+
+        progress.stage = "extracting"
+
+        def tell(done: int, total: int) -> None:
+            progress.chunks = done, total
+            if on_chunks is not None:
+                on_chunks(done, total)
 
         models = self._within(budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
@@ -538,12 +547,12 @@ class Index(Closing):
             rules = rules and spread_extractor(rules, wanted.triples, workers)
         return extract(
             store,
-            metered(models, meter),
+            metered(models, progress.meter),
             wanted,
             ledger=self._ledger,
             rules=rules,
             again=again,
-            on_progress=on_chunks,
+            on_progress=tell,
         )
 
     @checked
@@ -609,7 +618,7 @@ class Index(Closing):
         meter = Meter()
         with meter.stage("read"):
             read = graph.read(Path(path), limits)
-        store = self._writable()
+        store = self._writable(meter)
         with self._billed("import", store, meter):
             try:
                 with meter.stage("rows"):
@@ -1079,7 +1088,8 @@ class Index(Closing):
         if FILE in files and opening.named_in(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
-        store, meter, done = self._existing(), Meter(), repair.Repaired()
+        store, meter = self._existing(), Meter(budget=budget)
+        done = repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if found:
                 raise InputError(opening.repairs_of(self.folder))
@@ -1339,19 +1349,25 @@ class Index(Closing):
         if is_checked(embedder):
             embedder.check()
 
-    def _writable(self) -> Store:
+    def _writable(self, meter: Meter) -> Store:
+        """Return the store for a write, made where there is none.
+
+        An embedder may be asked for its dimension, which `meter` pays. Raises BudgetSpent, and
+        RecipeMismatch where the index was built with other models or settings.
+        """
+        models = metered(self.models, meter)
         self._check_embedder()  # before a folder is made
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
             self._make_folder()  # the embedder's cache is in it
-            recipe = settings.recipe(self.models)
+            recipe = settings.recipe(models)
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
                 recipe["tagger_spec"] = self._specs.tagger or "rules"
             self._store = opening.create(self.folder, recipe, self._kept_by)
         store = self._existing()
         if self._settings is not None:
-            index.check_recipe(store.recipe, self._settings.recipe(self.models))
+            index.check_recipe(store.recipe, self._settings.recipe(models))
         return store
 
 

@@ -40,6 +40,17 @@ def open_file(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, flags, _mode(path.parent, 0o666)), "wb")
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    if os.name == "nt":  # Windows cannot sync a folder, and need not
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _mode(folder: Path, among: int) -> int:
     try:
         return folder.stat().st_mode & among

@@ -4,12 +4,17 @@ SQLite comes with APSW, and with it the checksum VFS of the SQLite project: the 
 a page are a checksum of the others, which is looked at whenever a page is read. Other programs
 read such a file as any other. A page of zeros has the right checksum: a long text that may have
 become one needs a checksum of its own.
+
+Nothing may open a file of SQLite beside it: on POSIX, a process that closes any descriptor of a
+file drops every lock that it holds on that file, those of its other connections too. So bytes of
+such files are read by SQLite's own file system, `own_file`.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -18,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from clew.errors import StoreError
-from clew.private import make_file
+from clew.private import make_file, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,12 +31,18 @@ if TYPE_CHECKING:
 
 Connection = apsw.Connection
 Error = apsw.Error
+LockedFile = apsw.VFSFile
 Row = tuple[Any, ...]
 
 _VFS = "cksmvfs"
 _CHECKSUM = 8  # bytes of a page
-_RESERVED = 20  # the place in the file of how many bytes of a page are reserved
-_TRIES = 20_000  # to read ranges of keys of a damaged table, the widest first
+_HEADER = 100  # bytes of the file
+_RESERVED = 20  # the place in the header of how many bytes of a page are reserved
+_MAGIC = b"SQLite format 3\0"
+_APPLICATION_ID = slice(68, 72)  # of the header
+_PIECE = 1 << 20  # bytes of a file that are copied together
+_PAUSE_S = 0.01  # between two tries to lock a file
+_TRIES = 1_000  # ranges of keys of a damaged table that are read, the widest first
 _HAS_CHECKSUMS = 1  # `user_version` of a file that was made with them
 _lock = threading.Lock()
 
@@ -50,7 +61,8 @@ def connect(path: Path, *, wait: float) -> Connection:
         address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return Connection(address, flags=flags, vfs=_VFS)
-    with suppress(OSError):  # SQLite will say what is wrong
+    # No connection of this process may be opened while the descriptor that makes the file is open.
+    with _lock, suppress(OSError):  # SQLite will say what is wrong
         make_file(path)
     connection = Connection(str(path), vfs=_VFS)
     connection.set_busy_timeout(round(wait * 1000))
@@ -87,10 +99,101 @@ def mark(connection: Connection) -> None:
 def check(connection: Connection, path: Path) -> None:
     """Raise CorruptError where a file that was made with checksums says that it has none."""
     if connection.execute("PRAGMA user_version").get == _HAS_CHECKSUMS:
-        with suppress(OSError), path.open("rb") as file:
-            file.seek(_RESERVED)
-            if file.read(1) not in (b"", bytes([_CHECKSUM])):
-                raise apsw.CorruptError("its header was changed")
+        header = read_header(path)
+        if header and header[_RESERVED] != _CHECKSUM:
+            raise apsw.CorruptError("its header was changed")
+
+
+def read_header(path: Path) -> bytes:
+    """Return the header of a file, empty where it has none or cannot be read."""
+    try:
+        with own_file(path, apsw.SQLITE_OPEN_READONLY) as file:
+            header = file.xRead(_HEADER, 0)
+    except Error:
+        return b""
+    return header if len(header) == _HEADER else b""
+
+
+def is_made_by(path: Path, application_id: int) -> bool:
+    """Say whether a file's header names the application, however damaged the rest is."""
+    header = read_header(path)
+    return header.startswith(_MAGIC) and header[_APPLICATION_ID] == application_id.to_bytes(4)
+
+
+@contextmanager
+def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
+    """Open a database's file as SQLite does, which keeps the locks of the process's connections.
+
+    `access` is SQLITE_OPEN_READONLY or SQLITE_OPEN_READWRITE. Raises Error.
+    """
+    system = next(
+        name for name in apsw.vfs_names() if name != _VFS
+    )  # which reads bytes as they are
+    file = apsw.VFSFile(system, str(path), [apsw.SQLITE_OPEN_MAIN_DB | access, 0])
+    try:
+        yield file
+    finally:
+        file.xClose()
+
+
+@contextmanager
+def locked(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
+    """Hold a database alone in the block, whatever its pages hold: no connection may read it.
+
+    Raises BusyError where others did not let go of it within `wait` seconds.
+    """
+    end = time.monotonic() + wait
+    with own_file(path, apsw.SQLITE_OPEN_READWRITE) as file:
+        try:
+            # Of several that want this one gets the reserved lock, which keeps the others from
+            # waiting for one another.
+            for levels in (
+                (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED),
+                (apsw.SQLITE_LOCK_EXCLUSIVE,),
+            ):
+                while not _raise_lock(file, levels):
+                    if time.monotonic() > end:
+                        raise apsw.BusyError("another connection uses it")
+                    time.sleep(_PAUSE_S)
+            yield file
+        finally:
+            file.xUnlock(apsw.SQLITE_LOCK_NONE)
+
+
+def _raise_lock(file: apsw.VFSFile, levels: Sequence[int]) -> bool:
+    """Take locks one after the other; where one is not to be had, give those back."""
+    try:
+        for level in levels:
+            file.xLock(level)
+    except apsw.BusyError:
+        if len(levels) > 1:
+            file.xUnlock(apsw.SQLITE_LOCK_NONE)
+        return False
+    return True
+
+
+def copy_out(file: apsw.VFSFile, path: Path) -> None:
+    """Write the bytes of a locked database to a new file."""
+    with open_file(path) as target:
+        for start in range(0, file.xFileSize(), _PIECE):
+            target.write(file.xRead(min(_PIECE, file.xFileSize() - start), start))
+
+
+def copy_in(path: Path, file: apsw.VFSFile) -> None:
+    """Write the bytes of a file that nobody uses into a locked database, and sync them."""
+    with path.open("rb") as source:
+        size = 0
+        while piece := source.read(_PIECE):
+            file.xWrite(piece, size)
+            size += len(piece)
+    file.xTruncate(size)
+    file.xSync(apsw.SQLITE_SYNC_FULL)
+
+
+def is_full(error: Error) -> bool:
+    """Say whether an error tells of a disk without space: it may be gone once some is free."""
+    full = (apsw.SQLITE_IOERR_SHMSIZE,)  # the log's index could not grow
+    return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in full
 
 
 def is_damage(error: Error) -> bool:
@@ -184,49 +287,58 @@ def readable(
 ) -> Iterator[Row]:
     """Yield the rows of a damaged table whose pages can be read, by a key `within` two values.
 
-    These are integers, or byte strings of one length as digests are, and are in the first column.
-    Where a range cannot be read to its end the halves of what is left are tried; of a range of
-    texts nothing is tried behind its first page that is damaged.
+    The key is the first column. These are integers, or byte strings of one length as digests are,
+    and are among what is read, or texts. A range is read from both ends up to what is damaged, and
+    then, but of texts, the halves of what is between.
     """
     ranges = deque([within])
-    question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key}"  # noqa: S608 -- names of ours
     for _ in range(_TRIES):
         if not ranges:
             return
-        begin, last = ranges.popleft()
-        first = begin
-        try:
-            for row in connection.execute(question, (first, last)):
-                yield row
-                first = _behind(row[0], last)
-                if first is None:
-                    break
-        except Error as error:
-            if not is_damage(error):
-                raise
-            if isinstance(last, str):
-                return
-            if first != last:
-                middle = _middle(first, last)
-                ranges += [(first, middle), (_behind(middle, last), last)]
-            elif first != begin:
-                ranges.append((first, last))
+        first, last = ranges.popleft()
+        upwards, is_whole = _read_until_damage(connection, table, key, (first, last), "ASC")
+        yield from upwards
+        if is_whole:
+            continue
+        if isinstance(last, str):
+            yield from _read_until_damage(connection, table, key, (first, last), "DESC")[0]
+            continue
+        if upwards:
+            first = _moved(upwards[-1][0], 1)
+        downwards, _ = _read_until_damage(connection, table, key, (first, last), "DESC")
+        yield from downwards
+        if downwards:
+            last = _moved(downwards[-1][0], -1)
+        if first < last:
+            middle = _middle(first, last)
+            ranges += [(first, middle), (_moved(middle, 1), last)]
+
+
+def _read_until_damage(
+    connection: Connection, table: str, key: str, within: tuple[Any, Any], order: str
+) -> tuple[list[Row], bool]:
+    """Return the rows of a range up to the first that cannot be read, and whether all could be."""
+    question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key} {order}"  # noqa: S608 -- names of ours
+    found: list[Row] = []
+    try:
+        found.extend(connection.execute(question, within))
+    except Error as error:
+        if not is_damage(error):
+            raise
+        return found, False
+    return found, True
 
 
 def _middle(first: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
     """Return the last value of a range's first half."""
     if isinstance(first, int):
         return (first + last) // 2
-    middle = (int.from_bytes(first) + int.from_bytes(last)) // 2
-    return middle.to_bytes(len(first))
+    return _middle(int.from_bytes(first), int.from_bytes(last)).to_bytes(len(first))
 
 
-def _behind(value: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
-    """Return the value behind one, None where that is the last one."""
-    if value == last:
-        return None
-    if isinstance(value, str):
-        return value
+def _moved(value: Any, by: int) -> Any:  # noqa: ANN401 -- as SQLite's values
+    """Return the value that is `by` higher; of byte strings the highest and lowest stay."""
     if isinstance(value, int):
-        return value + 1
-    return (int.from_bytes(value) + 1).to_bytes(len(value))
+        return value + by
+    most = (1 << (8 * len(value))) - 1
+    return min(max(int.from_bytes(value) + by, 0), most).to_bytes(len(value))

@@ -73,7 +73,7 @@ def test_the_event_loop_goes_on(index):
 
         def retrieve(self, query, _snapshot, _models):
             begun.set()
-            assert told.wait(10)
+            assert told.wait(60)
             return clew.Evidence(query=query, method="slow")
 
     async def run():
@@ -92,7 +92,7 @@ def test_a_write_that_is_cancelled_is_made_whole(index):
 
     def documents():
         begun.set()
-        assert told.wait(10)
+        assert told.wait(60)
         yield Document(id="late.md", text="The Maud was built in Vollen.")
 
     async def run():

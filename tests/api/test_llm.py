@@ -252,7 +252,7 @@ def test_a_core_without_an_llm_is_refused(folder, triples):
         for core in ({"core": 0.5}, {"core": 1.0}, {"core": 0.0}, {"core_by": "random"}):
             with pytest.raises(InputError, match=f"but triples are wanted by '{triples}'"):
                 index.add(documents, triples=triples, **core)
-        assert index.show()["layers"]["document"] == 0
+        assert not folder.exists()
         index.add(documents, triples="llm", core=0.5)
         assert index.add(documents, triples="cooccurrence").extracted.rules > 0
 
@@ -361,7 +361,7 @@ def test_an_llm_that_is_not_there_is_told_before_anything_is_indexed(folder):
     with opened(folder, gone) as index:
         with pytest.raises(EndpointError, match="cannot be reached"):
             index.add(small_documents(), **BOTH)
-        assert not index.documents()
+        assert not folder.exists()
         assert index.add(small_documents()).n_documents == 12
     with opened(folder, ReadsChat()) as index:
         index.add(small_documents(), units=0.2)

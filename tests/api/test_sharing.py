@@ -108,7 +108,7 @@ def test_threads_open_one_generation_and_one_set_of_models(index):
         begun = threading.Barrier(8)
 
         def ask(_):
-            begun.wait(timeout=10)
+            begun.wait(timeout=60)
             return other.snapshot(), other.models
 
         with ThreadPoolExecutor(8) as pool:

@@ -213,6 +213,7 @@ def test_eval_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
         (["--grid", "clue.depth=-1"], "depth of the method 'clue' is at least 0, not -1"),
         (["--grid", "clue.depth=1", "--grid", "clue.depth=2"], "names clue.depth twice"),
         (["--grid", "clue.depth=1", "--param", "clue.depth=2"], "both set clue.depth"),
+        (["--runs", "tiny/corpus.jsonl/runs"], "corpus.jsonl/runs: Not a directory"),
         (["--plot", "x.svg"], "nothing varies: add --grid"),
         (["--grid", "clue.depth=1,2", "--plot", "x.pdf"], "a plot is a file .png or .svg"),
         (["--grid", "clue.depth=1,2", "--plot", "no/x.svg"], "there is no folder 'no'"),

@@ -45,7 +45,7 @@ def run(url, folder):
         model="m",
         concurrency=THREADS,
         sleep=lambda _: time.sleep(0.001),
-        timeout_s=0.3,
+        timeout_s=30.0,
     )
     ledger = Ledger(Path(folder) / "calls.sqlite")
     with EmbeddedStore.create(Path(folder), RECIPE) as store:
@@ -104,7 +104,7 @@ def kill_many(folder, n, seed):
             server.respond = Watched(seed, 0.0).respond
             calm = folder / f"calm{seed}"
             assert live(server.url, calm, 120.0) == 0
-            endpoint = Watched(seed, slow_s=0.4, pause_s=0.01)
+            endpoint = Watched(seed, slow_s=0.1, pause_s=0.01)
             target = folder / f"target{seed}"
             target.mkdir()
             endpoint.ledger = Ledger(target / "calls.sqlite")

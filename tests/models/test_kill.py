@@ -35,7 +35,7 @@ def chat_at(url):
         model="m",
         concurrency=THREADS,
         sleep=lambda _: time.sleep(0.001),
-        timeout_s=0.3,
+        timeout_s=30.0,
     )
 
 
@@ -58,7 +58,7 @@ class Watched(Billing):
 
 def campaign(server, live, ledger, seed, dice):
     """Kill and restart until all is done; return how often, and how many replies came twice."""
-    billing = Watched(seed, slow_s=0.4, pause_s=0.005).watch(ledger)
+    billing = Watched(seed, slow_s=0.1, pause_s=0.005).watch(ledger)
     server.respond = billing.respond
     lives = [dice.uniform(0.01, LONGEST_LIFE_S) for _ in range(MOST_LIVES)]
     kills = until_done(live, server.url, ledger.path, lives, 60.0)

@@ -26,7 +26,7 @@ AT_ONCE = 128  # texts of a request
 
 def embedder_at(url, path):
     paid = OpenAIEmbeddings(
-        base_url=url, model="e", concurrency=4, expected_dimension=8, timeout_s=5.0
+        base_url=url, model="e", concurrency=4, expected_dimension=8, timeout_s=30.0
     )
     return CachedEmbedder(paid, path)
 

@@ -8,6 +8,9 @@ import pytest
 
 from clew.errors import BadReply, EndpointError, InputError
 from clew.models import Prompt, Turn
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation
+from clew.models.ledger import Ledger, Request
 from clew.models.openai import OpenAIChat, OpenAIEmbeddings
 from clew.testing import ChatContract
 from tests.models.server import Answer, serving
@@ -99,6 +102,44 @@ def test_a_reply_carries_text_data_tokens_and_cost(server, chat):
     assert (reply.text, reply.data) == (GOOD, {"names": ["Ada"]})
     assert (reply.prompt_tokens, reply.completion_tokens, reply.calls) == (1000, 500, 1)
     assert (reply.cost_usd, reply.error) == (pytest.approx(0.006), "")
+
+
+@pytest.mark.parametrize(
+    ("usage", "billed"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 815}, (10, 805)),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}, (10, 5)),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 0}, (10, 5)),
+        ({"prompt_tokens": 10, "total_tokens": 17}, (10, 7)),
+        ({"prompt_tokens": "10", "completion_tokens": 5.0}, (10, 5)),
+    ],
+)
+def test_a_model_s_hidden_thoughts_are_billed(server, chat, usage, billed):
+    """What the total has beyond the prompt and the reply counts with the reply."""
+    server.respond = lambda _: Answer(said("yes").body | {"usage": usage})
+    turn = chat().ask(ASKED)
+    assert (turn.prompt_tokens, turn.completion_tokens) == billed
+
+
+@pytest.mark.parametrize("number", [10**30, 1e300, -3, "many", [], {}])
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
+def test_numbers_that_no_reply_can_have_state_no_usage(server, chat, name, number, tmp_path):
+    """The reply is kept, and a budget counts its worst case."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, name: number}
+    server.respond = lambda _: Answer(said(GOOD).body | {"usage": usage})
+    budget = Budget(tokens=10_000)
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    [reply] = Conversation(chat(), ledger=ledger, budget=budget).complete([ASKED])
+    assert reply.data == {"names": ["Ada"]}
+    assert budget.spent_tokens == budget.lost_tokens >= 99
+    assert ledger.recall(Request("m", ASKED)).text == GOOD
+
+
+def test_a_usage_beyond_all_numbers_is_read(server, chat):
+    """JSON knows no largest number: 1e999 is read as infinite."""
+    body = json.dumps(said(GOOD).body).replace(": 10,", ": 1e999,").encode()
+    server.respond = lambda _: Answer(body)
+    assert chat().ask(ASKED).text == GOOD
 
 
 @pytest.mark.parametrize(

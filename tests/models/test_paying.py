@@ -17,7 +17,7 @@ import clew
 from clew import testing
 from clew.api import open_index
 from clew.cli import main
-from clew.errors import BudgetSpent
+from clew.errors import BudgetSpent, InputError
 from clew.loading import Specs
 from clew.models import Models
 from clew.models.budget import Budget
@@ -79,7 +79,7 @@ def test_embeddings_stand_in_the_usage_and_in_the_ledger(server, tmp_path):
     server.respond = vectors = Vectors()
     with open_index(tmp_path / "i.clew", models=models_at(server, tmp_path / "i.clew")) as index:
         usage = index.add(DOCUMENTS).usage
-        assert usage.embedding_tokens == vectors.billed - 5  # one asked for the dimension
+        assert usage.embedding_tokens == vectors.billed
         assert usage.cost_usd == pytest.approx(usage.embedding_tokens * 2 / 1e6)
         assert index.add(DOCUMENTS).usage.embedding_tokens == 0
         assert index.spent().embedding_tokens == usage.embedding_tokens
@@ -219,3 +219,45 @@ def test_the_price_of_an_embedder_on_the_command_line(server, tmp_path, monkeypa
     assert "the budget of $0.0010 leaves no room" in spent.output
     done = json.loads(run(*bounded, "1", "--json").stdout)["usage"]
     assert done["cost_usd"] == pytest.approx(done["embedding_tokens"] / 1000)
+
+
+@pytest.mark.parametrize(
+    "usage", [{"total_tokens": 5000}, {"prompt_tokens": 10, "total_tokens": 5000}]
+)
+def test_the_larger_of_the_stated_numbers_is_billed(server, usage):
+    """Some endpoints state the total alone, or more in it."""
+    vectors = Vectors(states=False)
+    server.respond = lambda request: Answer(vectors(request).body | {"usage": usage})
+    meter = Meter()
+    models = Models(
+        embedder=OpenAIEmbeddings(base_url=server.url, model="e"),
+        tagger=RuleTagger(),
+        reranker=None,
+    )
+    metered(models, meter).embedder.embed(["Who?"], kind="query")
+    assert meter.embedding_tokens == 5000
+
+
+def test_the_first_request_stands_under_the_budget(server, tmp_path):
+    """The dimension of vectors has to be asked for, and may not be where nothing may be spent."""
+    server.respond = vectors = Vectors()
+    folder = tmp_path / "i.clew"
+    with open_index(folder, models=models_at(server, folder)) as index:
+        with pytest.raises(BudgetSpent):
+            index.add(DOCUMENTS, budget=Budget(tokens=3))
+        assert not vectors.given
+        added = index.add(DOCUMENTS)
+    assert added.usage.embedding_tokens == vectors.billed
+
+
+def test_nothing_is_paid_before_what_can_be_refused(server, tmp_path):
+    """Options that do not go together, and workers that cannot have the models, cost nothing."""
+    server.respond = vectors = Vectors()
+    folder = tmp_path / "i.clew"
+    with (
+        open_index(folder, models=models_at(server, folder)) as index,
+        pytest.raises(InputError, match="a core limits"),
+    ):
+        index.add(DOCUMENTS, core=0.5)
+    assert not vectors.given
+    assert not folder.exists()

@@ -431,7 +431,7 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):
         if "ANSWER:" not in prompt.user + prompt.system:
             return "no"
         at_work.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return REPLY
 
     chat, opener = open_with(answer)
@@ -440,7 +440,7 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):
             **body(stream=True, extra_body={"clew": {"citations": "open-webui"}})
         )
         next(iter(stream))
-        assert at_work.wait(20)
+        assert at_work.wait(60)
         stream.close()
         go_on.set()
     with openai_client(own_home, opener) as client:  # the server before it ended with its work

@@ -281,7 +281,7 @@ def test_asked_to_stop_it_ends_what_is_under_way(jobs_home):
             thread.start()
         until(lambda: "clew_requests_under_way 3" in httpx2.get(f"{address}/metrics").text)
         child.send_signal(signal.SIGTERM)
-        threads[1].join(20)
+        threads[1].join(60)
         assert found["events"].status_code == 200
         assert "event: running" in found["events"].text
         with pytest.raises(httpx2.TransportError):
@@ -289,9 +289,9 @@ def test_asked_to_stop_it_ends_what_is_under_way(jobs_home):
         assert "search" not in found
         assert child.poll() is None
         jobs_home.gate.unlink()
-        threads[0].join(20)
+        threads[0].join(60)
         assert found["search"].status_code == 200
-        assert child.wait(20) == 0
+        assert child.wait(60) == 0
     finally:
         jobs_home.gate.unlink(missing_ok=True)
         child.kill()

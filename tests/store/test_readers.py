@@ -5,6 +5,7 @@ import random
 import time
 import traceback
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from clew.generation import compact, open_snapshot, wasted
 from clew.store import database
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, scratch
+from tests.models.recording import locked_elsewhere
 from tests.store.corpus import documents
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -149,3 +151,17 @@ def test_mapped_arrays_cannot_be_written():
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
         snapshot.close()
+
+
+def test_opening_an_index_again_keeps_its_locks(tmp_path):
+    """A thread that opens, or writes to, an index leaves the locks of another one as they are."""
+    folder = tmp_path / "i.clew"
+    with EmbeddedStore.create(folder, RECIPE) as store:
+        add(store, documents(n=3))
+    with EmbeddedStore.open(folder) as reading, closing(open_snapshot(reading)) as snapshot:
+        for n in (4, 5):
+            with EmbeddedStore.open(folder) as other:
+                add(other, documents(n=n))
+            assert locked_elsewhere(folder / database.FILE) == "busy"
+        assert len(snapshot.layer("document")) == 3
+    assert locked_elsewhere(folder / database.FILE) == "had alone"

@@ -218,7 +218,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": called(folder), **added.to_dict()})
-    elif _n_seen(added) or part is not None:
+    elif part is not None or not added.report.is_empty:
         say(_summary(added, folder))
         if bare and extraction["triples"] is None:
             say(_how_to_triples(paths, folder, files))
@@ -246,7 +246,7 @@ def _end(added: Added, paths: Sequence[str]) -> None:
     report = added.report
     if report.stopped:
         raise Interrupted(kept(added.n_documents))
-    if paths and not _n_seen(added):
+    if paths and report.is_empty:
         raise no_file(", ".join(map(repr, paths)), report.left_out)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
@@ -531,12 +531,6 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
         yield f"{counted(done.rules, 'chunk')} by rules"
     if n_waiting:
         yield f"{counted(n_waiting, 'chunk')} waiting"
-
-
-def _n_seen(added: Added) -> int:
-    report = added.report
-    new = len(report.added) + len(report.changed) + len(report.restored) + len(report.renamed)
-    return new + report.n_unchanged + len(report.skipped) + len(report.gone)
 
 
 def _summary(added: Added, folder: Path) -> str:

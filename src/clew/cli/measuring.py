@@ -71,6 +71,7 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
     bm25 are measured too.
     """
     from clew.evaluate import load
+    from clew.evaluate.files import make_folder
     from clew.evaluate.measure import measure
     from clew.loading import Specs
 
@@ -92,6 +93,8 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
         seed=wish.seed,
         corpus=wish.corpus,
     )
+    if wish.runs is not None:
+        make_folder(wish.runs)
     have = _measurable(dataset, asked)
     shown = () if wish.plot is None else _shown(wish.plot, wish.metrics, have, asked)
     peers = _peers(wish.peers, dataset, asked)

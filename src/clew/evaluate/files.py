@@ -1,4 +1,4 @@
-"""Whether a file can be written, known before anything is measured."""
+"""Whether files can be written, known before anything is measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,20 @@ def check_file(file: str | Path, suffixes: Sequence[str], what: str) -> None:
         raise InputError(f"{path}: there is no folder {str(path.parent)!r}")
     if path.is_dir():
         raise InputError(f"{path}: Is a directory")
+    _check_writable(path.parent, path)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for files, if it is not there. Raises InputError for one that takes none."""
     try:
-        TemporaryFile(dir=path.parent).close()
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise InputError(f"{folder}: {error.strerror or error}") from error
+    _check_writable(folder, folder)
+
+
+def _check_writable(folder: Path, named: Path) -> None:
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise InputError(f"{named}: {error.strerror or error}") from error

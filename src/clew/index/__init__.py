@@ -31,7 +31,7 @@ from clew.index.building import (
 from clew.index.origins import Owners
 from clew.metadata import values
 from clew.models import Embedder, Models, gives_tokens
-from clew.models.metered import Meter
+from clew.models.metered import Meter, metered
 from clew.progress import Progress
 from clew.stopping import Stop
 from clew.store import Store, schema
@@ -113,6 +113,12 @@ class AddReport(Shown):
     left_out: dict[str, int] = field(default_factory=dict)  # files and folders, by what names them
     stopped: bool = False  # it was asked to end before all was read
 
+    @property
+    def is_empty(self) -> bool:
+        """Say whether no file was found or missed, whatever was made of it."""
+        read = (self.added, self.changed, self.restored, self.renamed, self.restated)
+        return not (self.n_unchanged or any(read) or self.skipped or self.gone)
+
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
     """Raise RecipeMismatch where an index was not built as `wanted`, naming both."""
@@ -145,8 +151,8 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     `stop` is asked for, the batch at hand is the last. `workers` make the rows where they are
     given, and the index is the same. Raises RecipeMismatch where it was not built with `models`.
     """
-    check_recipe(store.recipe, model_recipe(models))
     meter = meter or Meter()
+    check_recipe(store.recipe, model_recipe(metered(models, meter)))
     report = AddReport()
     progress, told = progress or Progress(), on_progress or (lambda _: None)
 

@@ -112,8 +112,8 @@ def import_graph(
     Raises RecipeMismatch where the index was not built with `models`, and InputError where a text
     of the index has the id of a subject.
     """
-    check_recipe(store.recipe, model_recipe(models))
     models, tell = metered(models, meter or Meter()), on_progress or (lambda _: None)
+    check_recipe(store.recipe, model_recipe(models))
     store.lock()  # what is done depends on what the store has now
     known = store.hashes()
     named = read.stated.documents()

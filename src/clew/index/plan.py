@@ -163,7 +163,8 @@ def embedding(
     keys = list(named)
     texts += [keys[i] for i in store.unnamed(keys)] if store else keys
     unpaid = embedder.unpaid(texts, kind="document")
-    n_tokens = sum(map(tokens.count, unpaid))
+    asked = [] if store else embedder.dimension_texts()  # an index keeps its dimension
+    n_tokens = sum(map(tokens.count, [*unpaid, *asked]))
     return EmbeddingEstimate(
         model=embedder.name,
         n_texts=len(texts),

@@ -100,6 +100,10 @@ class PricedEmbedder(Embedder, Protocol):
         """Return those of the texts that would be paid for; ask for none of them."""
         ...
 
+    def dimension_texts(self) -> Sequence[str]:
+        """Return the texts that `dimension` would pay for, none where it is known."""
+        ...
+
 
 def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
     """Say whether an embedder can say what texts would cost."""

@@ -55,10 +55,14 @@ class CachedEmbedder:
     @mending
     def dimension(self) -> int:
         """The dimension of what is stored, so that a full cache needs no model."""
+        known = self._known_dimension()
+        return self._embedder.dimension if known is None else known
+
+    def _known_dimension(self) -> int | None:
         with self._file.open() as database:
             question = "SELECT dimension FROM dimensions WHERE embedder = ?"
             row = database.execute(question, [self.name]).fetchone()
-        return int(row[0]) if row else self._embedder.dimension
+        return int(row[0]) if row else None
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         keys = [_key(self.name, kind, text) for text in texts]
@@ -95,6 +99,11 @@ class CachedEmbedder:
         stored = self._load(list(by_key)) if self._file.exists() else {}
         new = [text for key, text in by_key.items() if key not in stored]
         return self._embedder.unpaid(new, kind=kind)
+
+    @mending
+    def dimension_texts(self) -> Sequence[str]:
+        is_known = self._file.exists() and self._known_dimension() is not None
+        return [] if is_known or not is_priced(self._embedder) else self._embedder.dimension_texts()
 
     def _embed(self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind) -> None:
         """Save the vectors of new texts, each as soon as it is received where that can be told.

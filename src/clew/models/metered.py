@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +87,12 @@ class Meter:
     @contextmanager
     def paying(self, stage: str) -> Iterator[None]:
         """Add the time of the block to a stage, and what an embedding endpoint bills in it."""
-        with self.stage(stage), paid_by(Payer(self._pay, self.budget)):
+        with self.stage(stage), self.bills():
             yield
+
+    def bills(self) -> AbstractContextManager[None]:
+        """Add up what an embedding endpoint bills in a block."""
+        return paid_by(Payer(self._pay, self.budget))
 
     def _pay(self, billed: Bill) -> None:
         with self._lock:
@@ -144,6 +148,12 @@ def _llm(llm: LLM, meter: Meter) -> LLM:
 @dataclass(frozen=True, slots=True)
 class _MeteredEmbedder(AroundEmbedder):
     meter: Meter
+
+    @property
+    def dimension(self) -> int:
+        """The inner embedder's; one behind an endpoint may have to be asked, which is paid."""
+        with self.meter.bills():
+            return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         with self.meter.paying("embed"):

@@ -35,6 +35,7 @@ _REPLY_BYTES, _TOKEN_BYTES = 1 << 18, 1 << 10  # of a chat's reply at the most: 
 _VECTOR_BYTES = 1 << 19  # of one vector at the most, as JSON
 _SLACK = 16  # tokens beyond what was asked for, such as marks of a template
 _STREAM = "stream"
+_MOST_TOKENS = 1 << 32  # of a request: a larger number is no count
 _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
@@ -212,8 +213,8 @@ class OpenAIEmbeddings:
     def dimension(self) -> int:
         if self.expected_dimension is not None:
             return self.expected_dimension
-        if "dimension" not in self._seen:
-            self.embed(["dimension"], kind="query")  # one small request
+        for text in self.dimension_texts():
+            self.embed([text], kind="query")  # one small request
         return self._seen["dimension"]
 
     def embed(
@@ -246,6 +247,10 @@ class OpenAIEmbeddings:
         prefix = self._prefix(kind)
         return [prefix + text for text in texts]
 
+    def dimension_texts(self) -> Sequence[str]:
+        is_known = self.expected_dimension is not None or "dimension" in self._seen
+        return [] if is_known else ["dimension"]
+
     def _prefix(self, kind: Kind) -> str:
         return self.query_prefix if kind == "query" else self.document_prefix
 
@@ -274,7 +279,7 @@ class OpenAIEmbeddings:
             rows = sorted(reply["data"], key=lambda item: item["index"])
             indexes = [item["index"] for item in rows]
             vectors = np.array([item["embedding"] for item in rows], dtype=np.float64)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OverflowError, TypeError, ValueError):
             raise BadReply(f"{place}: the reply is no list of vectors of one length") from None
         if indexes != list(range(len(batch))):
             raise BadReply(f"{place}: {len(rows)} vectors or wrong indexes for {len(batch)} texts")
@@ -306,10 +311,11 @@ def _embedded(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa:
     `exact`: the model's tokens are those that we count.
     """
     usage = reply.get("usage") if isinstance(reply, dict) else None
-    stated = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    if exact or not isinstance(stated, int):
-        return max(sum(map(tokens.count, batch)), stated if isinstance(stated, int) else 0)
-    return max(stated, sum(map(tokens.at_least, batch)))
+    usage = usage if isinstance(usage, dict) else {}
+    counts = (_count(usage.get(name)) for name in ("prompt_tokens", "total_tokens"))
+    stated = max((count for count in counts if count is not None), default=None)
+    count = tokens.count if exact or stated is None else tokens.at_least
+    return max(stated or 0, sum(map(count, batch)))
 
 
 class _Watched:
@@ -406,10 +412,27 @@ def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- parsed JSON
-    try:
-        return int(usage["prompt_tokens"]), int(usage["completion_tokens"])
-    except (KeyError, TypeError, ValueError):
+    """Return the tokens of a prompt and of its reply, None for both where they are not stated.
+
+    What the total has beyond the two is billed too, and counts with the reply: some endpoints
+    state a model's hidden thoughts nowhere else. Numbers that no reply can have state nothing.
+    """
+    names = ("prompt_tokens", "completion_tokens", "total_tokens")
+    stated = {} if not isinstance(usage, dict) else {n: usage[n] for n in names if n in usage}
+    counts = {name: _count(value) for name, value in stated.items() if value is not None}
+    if None in counts.values() or "prompt_tokens" not in counts or len(counts) == 1:
         return None, None
+    given, taken, total = (counts.get(name) or 0 for name in names)
+    return given, max(taken, total - given)
+
+
+def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
+    """Return a number of tokens, None for what is none that a request can have."""
+    try:
+        count = int(number)
+    except (OverflowError, TypeError, ValueError):  # such as 1e400, which JSON allows
+        return None
+    return count if 0 <= count <= _MOST_TOKENS else None
 
 
 def _lacking(refusal: Refused, body: Mapping[str, object]) -> str:

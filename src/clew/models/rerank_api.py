@@ -50,7 +50,7 @@ class RerankEndpoint:
             results = sorted(reply["results"], key=lambda result: result["index"])
             indexes = [result["index"] for result in results]
             scores = np.array([float(result["relevance_score"]) for result in results])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OverflowError, TypeError, ValueError):
             raise BadReply(
                 f"{place}: the reply is no list of results with index and relevance_score"
             ) from None

@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -21,7 +22,7 @@ import apsw
 
 from clew import sqlite
 from clew.errors import StoreError
-from clew.private import open_file
+from clew.private import open_file, sync_folder
 from clew.sqlite import Connection
 
 __all__ = [
@@ -38,8 +39,6 @@ __all__ = [
 ]
 
 _BUSY_S = 30.0  # how long another process may hold the file
-_APPLICATION_ID = slice(68, 72)  # of the header of the file
-_MAGIC = b"SQLite format 3\0"
 _ROOM_BYTES = 8 << 20  # for the replies under way, some dozens at the most
 _DIGEST = 32  # bytes of a key
 _ROWS = 1_000  # that are copied at once
@@ -172,7 +171,7 @@ class DatabaseFile:
                 yield database
         except sqlite.Error as error:
             # What stands in a file that can be read is paid for: only damage is worth a deletion.
-            if sqlite.is_damage(error) and self._is_ours():
+            if sqlite.is_damage(error) and sqlite.is_made_by(self.path, self.application_id):
                 raise DamagedFile(f"the {self.kind} {self.path} is damaged ({error})") from error
             hint = "name another file, or delete this one if it was Clew's"
             if isinstance(error, _UNUSABLE):
@@ -228,43 +227,90 @@ class DatabaseFile:
         return _beside(self.path, ".room")
 
     def mend(self) -> None:
-        """Put a damaged file aside as NAME.damaged, and what can be read of it in its place.
+        """Keep what can be read of a damaged file in its place, and a copy of it as NAME.damaged.
 
-        Raises StoreError where no new file can be made.
+        A file that another thread or process has mended meanwhile is let be, and a mending that
+        was killed is gone on with. The file keeps its place on the disk and is locked meanwhile,
+        so nobody writes to one that is gone. Raises StoreError where that cannot be done.
         """
-        new = self.path.with_name(f"{self.path.name}.mended")
+        try:
+            with sqlite.locked(self.path, wait=_BUSY_S) as file:
+                if self._mended.exists() or self._rebuild(file):
+                    self._put_in_place(file)
+        except (sqlite.Error, OSError) as error:
+            raise StoreError(
+                f"the damaged {self.kind} {self.path} cannot be mended: {error}."
+                f" Hint: check its folder, the free space, and whether another process holds it"
+            ) from error
+
+    @property
+    def _mended(self) -> Path:
+        """The whole of what takes a damaged file's place: it is there until that is done."""
+        return _beside(self.path, ".mended")
+
+    def _rebuild(self, file: sqlite.LockedFile) -> bool:
+        """Write what can be read of the locked file to a new one; False: the file is sound."""
+        damaged, rebuilt = _beside(self.path, ".damaged-new"), _beside(self.path, ".rebuilt")
         for end in _ENDS:
-            _beside(new, end).unlink(missing_ok=True)
-        copy = DatabaseFile(new, self.kind, self.application_id, self.tables)
-        n_rows = 0
-        with closing(sqlite.connect(self.path, wait=_BUSY_S)) as damaged, copy.open() as mended:
-            is_another = sqlite.read_damaged(damaged) and _owner(damaged) != self.application_id
-            for table, made_by in () if is_another else _tables(damaged):
-                with suppress(apsw.SQLError):  # it is there
-                    mended.execute(made_by)
-                with suppress(apsw.SQLError):  # what the damaged file says of it is no table
-                    n_rows += _copy(damaged, mended, table)
+            _beside(damaged, end).unlink(missing_ok=True)
+            _beside(rebuilt, end).unlink(missing_ok=True)
+        sqlite.copy_out(file, damaged)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(_beside(self.path, "-wal"), _beside(damaged, "-wal"))
+        if self._is_sound(damaged):
+            for end in _ENDS:
+                _beside(damaged, end).unlink(missing_ok=True)
+            return False
+        n_rows = self._copy_readable(damaged, rebuilt)
         for end in _ENDS:
             with suppress(FileNotFoundError):
-                _beside(self.path, end).replace(_beside(self.path, f".damaged{end}"))
-        new.replace(self.path)
+                _beside(damaged, end).replace(_beside(self.path, f".damaged{end}"))
+        rebuilt.replace(self._mended)
+        sync_folder(self.path.parent)
         _log.warning(
             "the %s %s was damaged: %d rows of it could be read and are kept, others will be paid "
             "for again; the damaged file is %s.damaged",
             *(self.kind, self.path, n_rows, self.path.name),
         )
+        return True
 
-    def _is_ours(self) -> bool:
-        """Say whether the header of the file is that of one which Clew made."""
-        with suppress(OSError), self.path.open("rb") as file:
-            header = file.read(_APPLICATION_ID.stop)
-            own = self.application_id.to_bytes(4)
-            return header.startswith(_MAGIC) and header[_APPLICATION_ID] == own
-        return False
+    def _is_sound(self, path: Path) -> bool:
+        """Say whether every page of a copy of the file can be read."""
+        try:
+            with replace(self, path=path).open() as database:
+                return bool(database.execute("PRAGMA integrity_check(1)").get == "ok")
+        except StoreError as error:
+            if isinstance(error.__cause__, sqlite.Error) and not sqlite.is_damage(error.__cause__):
+                raise
+            return False  # or it is another program's
+
+    def _copy_readable(self, damaged: Path, new: Path) -> int:
+        """Copy the rows of a damaged file that can be read to a new one, and return how many."""
+        n_rows = 0
+        with (
+            closing(sqlite.connect(damaged, wait=_BUSY_S)) as source,
+            replace(self, path=new).open() as target,
+        ):
+            is_another = sqlite.read_damaged(source) and _owner(source) != self.application_id
+            for table, made_by in () if is_another else _tables(source):
+                with suppress(apsw.SQLError):  # it is there
+                    target.execute(made_by)
+                with suppress(apsw.SQLError):  # what the damaged file says of it is no table
+                    n_rows += _copy(source, target, table)
+        return n_rows
+
+    def _put_in_place(self, file: sqlite.LockedFile) -> None:
+        """Write the mended file over the locked one. One that is killed is done again."""
+        for end in ("-wal", "-shm"):  # of the damaged file; whoever has them open holds the lock
+            _beside(self.path, end).unlink(missing_ok=True)
+        sqlite.copy_in(self._mended, file)
+        self._mended.unlink()
 
     def _prepare(self, database: Connection) -> None:
         """Make the tables of a new file; refuse one that another program made."""
         sqlite.check(database, self.path)
+        if self._mended.exists():  # the mending was killed, and left half of the file
+            raise apsw.CorruptError("its mending did not end")
         if not sqlite.may_be_written(self.path):  # the tables are there, or nothing is
             return
         if _owner(database) != self.application_id:
@@ -360,7 +406,7 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
         except DamagedFile:
             self._file.mend()
         except StoreError as error:
-            if not isinstance(error.__cause__, apsw.FullError | apsw.IOError):
+            if not (isinstance(error.__cause__, apsw.Error) and sqlite.is_full(error.__cause__)):
                 raise
             self._file.give_room()  # or another thread has
         return use(self, *arguments, **named)

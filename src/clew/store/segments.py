@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from clew.errors import DamagedIndex, StoreError
-from clew.private import make_inner_folder, open_file
+from clew.private import make_inner_folder, open_file, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -458,14 +458,3 @@ def sweep(folder: Path, keep: Iterable[str]) -> None:
             if path.name not in kept:
                 with suppress(OSError):  # Windows keeps what a reader has open: next time
                     path.unlink()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    if os.name == "nt":  # Windows cannot sync a folder, and need not
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

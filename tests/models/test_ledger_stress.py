@@ -1,0 +1,185 @@
+"""What was acknowledged is kept, whatever threads and processes share one file."""
+
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from clew import sqlite
+from clew.errors import StoreError
+from clew.models.ledger import Ledger
+from tests.models.recording import acknowledged_in, locked_elsewhere, record_for, reply, request
+
+RECORDING = Path(__file__).with_name("recording.py")
+THREADS = 4
+PLACES = {"memory": Path("/dev/shm"), "disk": Path("/var/tmp")}  # noqa: S108 -- folders of the test's own are made there
+
+
+def test_opening_a_file_again_keeps_its_locks(tmp_path):
+    """A thread that uses the ledger leaves the locks of another one's connection as they are."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    ledger.record(request(0), reply(0))
+    with closing(sqlite.connect(ledger.path, wait=1)) as reading:
+        reading.execute("BEGIN")
+        assert sqlite.rows(reading, "SELECT count(*) FROM call") == [(1,)]
+        ledger.record(request(1), reply(1))
+        assert ledger.recall(request(1)) == reply(1)
+        assert sqlite.is_made_by(ledger.path, 0x436C654C)
+        assert locked_elsewhere(ledger.path) == "busy"
+        assert sqlite.rows(reading, "SELECT count(*) FROM call") == [(1,)]
+    assert locked_elsewhere(ledger.path) == "had alone"
+
+
+def test_threads_record_while_others_mend(tmp_path):
+    """A file that is damaged again and again under its users loses what was in the damaged page."""
+    path = tmp_path / "calls.sqlite"
+    for number in range(300):
+        Ledger(path).record(request(number), reply(number))
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"damaged")
+    threads = [
+        threading.Thread(target=record_for, args=(path, tmp_path / "acknowledged", seed, 2, 1.0))
+        for seed in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    written = acknowledged_in(tmp_path)
+    assert written
+    assert lost(path, written) == []
+    assert 0 < len(lost(path, range(300))) < 100
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert names == ["acknowledged", "calls.sqlite", "calls.sqlite.damaged"]
+
+
+def test_a_mending_that_is_killed_is_gone_on_with(tmp_path, monkeypatch):
+    """Half of the file was written over: the next use writes all of it."""
+    path = tmp_path / "calls.sqlite"
+    for number in range(300):
+        Ledger(path).record(request(number), reply(number))
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"damaged")
+    whole = sqlite.copy_in
+
+    def killed(source, file):
+        file.xWrite(source.read_bytes()[: source.stat().st_size // 3], 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sqlite, "copy_in", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Ledger(path).totals()
+    monkeypatch.setattr(sqlite, "copy_in", whole)
+    assert 0 < len(lost(path, range(300))) < 100
+    assert not path.with_name("calls.sqlite.mended").exists()
+
+
+def test_an_error_of_the_disk_is_not_told_as_a_full_one(tmp_path, monkeypatch):
+    """A page that could not be read says so: no held space is given up, and nothing stops."""
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    ledger.record(request(0), reply(0))
+
+    def failing(*_, **__):
+        raise apsw.exception_for(apsw.SQLITE_IOERR_SHORT_READ)
+
+    with ledger.room():
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite, "rows", failing)
+            with pytest.raises(StoreError, match="cannot be used"):
+                ledger.recall(request(0))
+        ledger.check_room()
+        assert ledger.recall(request(0)) == reply(0)
+
+
+@pytest.mark.parametrize("code", [apsw.SQLITE_FULL, apsw.SQLITE_IOERR_SHMSIZE])
+def test_errors_of_a_full_disk(code):
+    """These are gone once there is space."""
+    assert sqlite.is_full(apsw.exception_for(code))
+    assert not sqlite.is_full(apsw.exception_for(apsw.SQLITE_IOERR_READ))
+
+
+def lost(path, numbers):
+    """Return which of the replies the ledger does not have as they were."""
+    return [number for number in numbers if Ledger(path).recall(request(number)) != reply(number)]
+
+
+def record_in_processes(folder, *, seconds, is_killed, reads, seed, n_processes=6):
+    """Let processes record, end or be killed, while this one may read; return their errors."""
+    path, dice = folder / "calls.sqlite", random.Random(seed)  # noqa: S311 -- instants need no secrecy
+    end, processes, errors = time.monotonic() + seconds, [], []
+
+    def begin():
+        number = dice.getrandbits(40)
+        life_s = 1e9 if is_killed else dice.uniform(0.1, 2.0)
+        command = [RECORDING, path, folder / f"acknowledged-{number}", number, THREADS, life_s]
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, *map(str, command)],
+                cwd=RECORDING.parents[2],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+
+    def close(process):
+        _, said = process.communicate()
+        errors.extend([said] if said else [])
+
+    while time.monotonic() < end:
+        while len(processes) < n_processes:
+            begin()
+        if reads:
+            Ledger(path).totals()
+        time.sleep(0.02)
+        if is_killed and dice.random() < 0.03:
+            dice.choice(processes).kill()
+        for process in [each for each in processes if each.poll() is not None]:
+            processes.remove(process)
+            close(process)
+    for process in processes:
+        if is_killed:
+            process.kill()
+        close(process)
+    return errors
+
+
+def check_acknowledged(folder, **how):
+    """Check that all that was acknowledged is kept, in a sound file, and nobody met an error."""
+    errors = record_in_processes(folder, **how)
+    path, numbers = folder / "calls.sqlite", acknowledged_in(folder)
+    missing = lost(path, numbers)
+    with closing(sqlite.connect(path, wait=30)) as database:
+        found = database.execute("PRAGMA integrity_check").get
+    print(f"{len(numbers)} acknowledged, {len(missing)} lost, {len(errors)} errors")  # noqa: T201 -- shown by pytest -s
+    assert numbers
+    assert (missing, found, errors) == ([], "ok", [])
+
+
+def test_what_processes_record_is_kept(tmp_path):
+    """Some that are killed while this one reads, for two seconds."""
+    check_acknowledged(tmp_path, seconds=2.0, is_killed=True, reads=True, seed=1, n_processes=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+def test_what_processes_record_for_long_is_kept(place, is_killed, reads):
+    """Processes of threads, killed or not, in memory and on a disk, half a minute each."""
+    if not PLACES[place].is_dir():
+        pytest.skip(f"there is no {PLACES[place]}")
+    folder = Path(tempfile.mkdtemp(dir=PLACES[place]))
+    try:
+        check_acknowledged(folder, seconds=30.0, is_killed=is_killed, reads=reads, seed=2)
+    finally:
+        shutil.rmtree(folder)
