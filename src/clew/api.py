@@ -54,7 +54,7 @@ from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.stopping import Stop
-from clew.store import opening, sharded
+from clew.store import opening, paid, sharded
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.counted import counted
 from clew.text.keys import name_key
@@ -100,8 +100,6 @@ T = TypeVar("T")
 DEFAULT_METHOD = retrieval.DEFAULT
 _DEFAULT_OF_GRAPHS = "auto"
 CONTEXT_TOKENS = 4_000
-_EMBEDDINGS = "embeddings.sqlite"
-_CALLS = "calls.sqlite"
 _MOST_FILTERED = 8  # filters whose documents stay in memory
 _FOLLOW_S = 0.25
 _MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
@@ -498,6 +496,8 @@ class Index(Closing):
                 )  # fmt: skip
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
+                    if now != before:
+                        paid.note(store, self.folder)
 
     def _finish(self, store: Store, meter: Meter) -> None:
         with meter.stage("store"):
@@ -634,15 +634,18 @@ class Index(Closing):
     def merge(self, name: str, into: str) -> None:
         """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
 
-        Raises InputError where the index has no such entity, and AlreadyExists where both are one.
+        Nothing is done where it does already. Raises InputError where the index has no such entity,
+        and AlreadyExists where both are one in another way.
         """
         rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
         missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
         if missing is not None:
             raise InputError(f"the index has no entity {missing!r}: see 'clew show {missing}'")
+        if self._existing().aliases().get(name_key(name)) == name_key(into):
+            return self._renew(self._existing())  # which a process that was killed did not
         if rows[0] == rows[1]:
             raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
-        self._set_alias(name_key(name), name_key(into))
+        return self._set_alias(name_key(name), name_key(into))
 
     @_one_at_a_time
     def merge_by_rules(self) -> dict[str, str]:
@@ -1056,18 +1059,13 @@ class Index(Closing):
         return write(self.folder, Path(path))
 
     def check(self) -> list[Damage]:
-        """Look at every byte of an index; return what is damaged.
+        """Look at every byte of an index, and of what was paid for; return what is damaged.
 
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
         every object is downloaded. Raises NotAnIndex where there is no index, and InputError where
         another package's store keeps it.
         """
-        found = opening.damages(self.folder, index.content_hash)
-        for each in found:
-            if each.is_cached:
-                with suppress(OSError):
-                    (self.folder / each.file).unlink()
-        return found
+        return opening.damages(self.folder, index.content_hash)
 
     @checked
     @_one_at_a_time
@@ -1075,30 +1073,47 @@ class Index(Closing):
         """Make anew what `check` finds damaged, from the texts that the index holds.
 
         Documents whose rows are damaged are indexed again; the others stay as they are, unless the
-        database itself is damaged: all are indexed again then. What an LLM made of them comes
-        from its recorded replies, or is asked for again within `budget`. Documents whose
-        texts are damaged, and subjects of imported graphs, cannot be made anew: the result names
-        them. Raises DamagedIndex where not even the settings of the index can be read.
+        database itself is damaged: all are indexed again then. What an LLM made of chunks comes
+        back for those that had it, from its recorded replies, or is asked for again within
+        `budget`. Documents whose texts are damaged, subjects of imported graphs and triples that
+        came from a file cannot be made anew: the result names them. Of what was paid for, what can
+        be read is kept. Raises DamagedIndex where not even the settings of the index can be read.
         """
-        from clew.index.repair import Repaired, rebuild, repair
+        from clew.index import recall, repair
         from clew.store.database import FILE
         from clew.store.embedded import EmbeddedStore
 
         found = [each for each in self.check() if not each.is_cached]
-        if not found:
-            return Repaired()
-        meter = Meter(budget=budget)
-        store = self._writable(meter)
-        if not isinstance(store, EmbeddedStore):
-            raise InputError(opening.repairs_of(self.folder))
-        if any(each.file == FILE for each in found):
-            done = rebuild(self.folder, store, self.models, meter)
+        files = {each.file for each in found if not each.is_paid}
+        if FILE in files and opening.named_in(self.folder) is None:
             self.close()
-        else:
-            with self._billed("add", store, meter):
-                done = repair(store, self.models, meter)
-        self.add([], budget=budget)
-        return done
+            self._store = EmbeddedStore.open_damaged(self.folder)
+        store, meter = self._existing(), Meter(budget=budget)
+        done = repair.Repaired()
+        if not isinstance(store, EmbeddedStore):
+            if found:
+                raise InputError(opening.repairs_of(self.folder))
+            return done
+        mended = paid.mend(self.folder, {each.file for each in found if each.is_paid})
+        if files:
+            self._check_embedder()
+        if FILE in files:
+            done = repair.rebuild(self.folder, store, self.models, meter)
+            self.close()
+            store = self._existing()
+        with self._billed("add", store, meter):
+            if files and isinstance(store, EmbeddedStore) and FILE not in files:
+                done = repair.repair(store, self.models, meter)
+            if mended:
+                paid.miss_no_more(store, self.folder)
+            if files or store.note(recall.NOTE):
+                wanted = Wanted.from_plain(store.note(NOTE))
+                rules = loading.load_extractor(wanted.triples, self.models.tagger)
+                with meter.stage("extract"):
+                    models = metered(self._within(budget), meter)
+                    recall.recall(store, models, ledger=self._ledger, rules=rules)
+                self._finish(store, meter)
+        return replace(done, paid=mended)
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
@@ -1271,7 +1286,7 @@ class Index(Closing):
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(opening.paid_in(self.folder, _CALLS))
+        return Ledger(opening.paid_in(self.folder, paid.CALLS))
 
     def _llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""
@@ -1332,6 +1347,11 @@ class Index(Closing):
                 self._store = opening.open_store(self.folder)
             return self._store
 
+    def _check_embedder(self) -> None:
+        embedder = self.models.embedder
+        if is_checked(embedder):
+            embedder.check()
+
     def _writable(self, meter: Meter) -> Store:
         """Return the store for a write, made where there is none.
 
@@ -1339,8 +1359,7 @@ class Index(Closing):
         RecipeMismatch where the index was built with other models or settings.
         """
         models = metered(self.models, meter)
-        if is_checked(self.models.embedder):
-            self.models.embedder.check()  # before a folder is made
+        self._check_embedder()  # before a folder is made
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
             self._make_folder()  # the embedder's cache is in it
@@ -1416,11 +1435,11 @@ def recorded_models(
     """
     models = given or loading.load_models(
         loading.from_recipe(specs, recipe),
-        cache=opening.paid_in(folder, _EMBEDDINGS),
+        cache=opening.paid_in(folder, paid.EMBEDDINGS),
         prices=prices,
     )
     if models.llm is not None:
-        ledger = Ledger(opening.paid_in(folder, _CALLS))
+        ledger = Ledger(opening.paid_in(folder, paid.CALLS))
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
@@ -1472,6 +1491,8 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
 
     with unpacked(Path(source), Path(folder)) as (place, found):
         for each in damages(place, index.content_hash):
+            if each.is_paid and not (place / each.file).exists():
+                continue  # as it was when the backup was made
             raise InputError(
                 f"{source} holds a damaged index ({each.file}: {each.what}): it was so when the"
                 f" backup was made; take another, or mend that index with 'clew check --repair'"

@@ -238,6 +238,35 @@ def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> l
     return connection.execute(question, values).fetchall()
 
 
+def faults(connection: Connection) -> list[str]:
+    """Return what SQLite finds wrong in a file, of which it reads every page that is in use."""
+    found = [str(row[0]) for row in rows(connection, "PRAGMA integrity_check(20)")]
+    if found == ["ok"]:
+        return []
+    return [line for each in found for line in each.splitlines() if not line.startswith("***")]
+
+
+def read_damaged(connection: Connection) -> bool:
+    """Let as much of a damaged file be read as can be, by a connection that writes nothing to it.
+
+    Of one that was cut off that is what is left. The first page holds only which tables there are,
+    so that is read whatever its checksum says; a table that it does not have right has no rows.
+    Return whether that page is sound.
+    """
+    connection.execute("PRAGMA writable_schema = ON")  # lets a file that was cut off be read
+    try:
+        rows(connection, "SELECT 1 FROM sqlite_schema")
+        return True
+    except Error as error:
+        if not is_damage(error):
+            raise
+        connection.execute("PRAGMA checksum_verification = OFF")
+        with suppress(Error):
+            rows(connection, "SELECT 1 FROM sqlite_schema")
+        connection.execute("PRAGMA checksum_verification = ON")
+        return False
+
+
 def copy(connection: Connection, path: Path) -> None:
     """Write what a connection sees, with the transaction that it is in, to a new file at `path`.
 
@@ -259,8 +288,8 @@ def readable(
     """Yield the rows of a damaged table whose pages can be read, by a key `within` two values.
 
     The key is the first column. These are integers, or byte strings of one length as digests are,
-    and are among what is read. A range is read from both ends up to what is damaged, and then the
-    halves of what is between.
+    and are among what is read, or texts. A range is read from both ends up to what is damaged, and
+    then, but of texts, the halves of what is between.
     """
     ranges = deque([within])
     for _ in range(_TRIES):
@@ -270,6 +299,9 @@ def readable(
         upwards, is_whole = _read_until_damage(connection, table, key, (first, last), "ASC")
         yield from upwards
         if is_whole:
+            continue
+        if isinstance(last, str):
+            yield from _read_until_damage(connection, table, key, (first, last), "DESC")[0]
             continue
         if upwards:
             first = _moved(upwards[-1][0], 1)

@@ -278,8 +278,9 @@ def test_names_are_merged_and_taken_back(folder):
         index.add(small_documents(), **BOTH)
         before = index.show()["layers"]["entity"]
         [first, second] = index.snapshot().layer("entity").texts([0, 1])
-        index.merge(first, second)
-        assert index.show()["layers"]["entity"] == before - 1
+        for _ in range(2):  # who does not know that it is done may say it again
+            index.merge(first, second)
+            assert index.show()["layers"]["entity"] == before - 1
         assert list(index.aliases()["merged"].values()) == [
             index.snapshot().layer("entity").ids([0])[0]
         ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from clew import index, testing
 from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
+from clew.store.segments import read
 from clew.types import Document
 
 MODELS = testing.models()
@@ -60,6 +61,17 @@ def files(folder, *below):
     roots = [folder / name for name in below] or [folder]
     paths = [path for root in roots for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths)}
+
+
+def arrays_of(folder):
+    """Return the arrays of the segments of an index, whatever their files are called."""
+    return [
+        {
+            name: (array.dtype.str, array.shape, array.tobytes())
+            for name, array in read(path).items()
+        }
+        for path in sorted((folder / "segments").glob("*"))
+    ]
 
 
 def is_one_sentence(error):

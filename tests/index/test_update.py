@@ -12,7 +12,7 @@ from clew.generation import compact, open_snapshot
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import Document
-from tests.index.build import MODELS, contents, files, scratch
+from tests.index.build import MODELS, arrays_of, contents, scratch
 
 # Two versions of each. Names that are dates elsewhere, words that are names only at the start of a
 # sentence, sentences that several share, scripts without capitals, and texts without a word.
@@ -62,12 +62,12 @@ def version(name, number, document_id=None):
 
 @lru_cache(maxsize=1000)
 def fresh(wanted, late, depth):
-    """Return a fresh build's contents, and its segments' bytes when it is compacted."""
+    """Return a fresh build's contents, and its segments' arrays when it is compacted."""
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
         index.add(store, [version(*what, id_) for id_, what in wanted], MODELS)
         built = contents(store)
         compact(store)
-        return built, list(files(folder, "segments").values())
+        return built, arrays_of(folder)
 
 
 def recipe(late, depth=0):
@@ -157,7 +157,7 @@ def check_run(actions, late, depth):
         assert contents(store) == built
         compact(store)
         assert contents(store) == built
-        assert list(files(folder, "segments").values()) == segments
+        assert arrays_of(folder) == segments
         open_snapshot(store).close()
         assert contents(store) == built
         store.close()

@@ -150,6 +150,9 @@ def test_killed_it_leaves_nothing_that_looks_whole(folder, tmp_path, kind):
             break
         assert end == -signal.SIGKILL
     assert left > 4
+    before = target.stat()
+    work(archive)  # what was begun again finds that it is done
+    assert target.stat() == before
     if kind == "backup":
         clew.restore(archive, tmp_path / "new.clew")
     assert contents(tmp_path / "new.clew") == contents(folder)
@@ -240,12 +243,31 @@ def test_damage_is_in_no_restored_index(folder, tmp_path):
     assert not (tmp_path / "back").exists()
 
 
+def test_what_is_done_is_done(folder, tmp_path):
+    """The same call again writes nothing, until the index is another one."""
+    with opened(folder) as index:
+        made = index.backup(tmp_path / "a.tar.gz")
+        assert index.backup(tmp_path / "a.tar.gz") == made
+    done = clew.restore(tmp_path / "a.tar.gz", tmp_path / "new.clew")
+    with opened(tmp_path / "new.clew") as index:
+        index.search(QUESTION)
+        assert clew.restore(tmp_path / "a.tar.gz", tmp_path / "new.clew") == done
+        index.add(texts(9))
+        with pytest.raises(InputError, match="is there already"):
+            clew.restore(tmp_path / "a.tar.gz", tmp_path / "new.clew")
+        with pytest.raises(InputError, match="no backup is overwritten"):
+            index.backup(tmp_path / "a.tar.gz")
+
+
 def test_what_is_refused(folder, tmp_path):
     """Nothing that is there is overwritten, and no index gets files that are none of its own."""
     with opened(folder) as index:
         index.backup(tmp_path / "a.tar")
+        index.add(texts(9))
+        (tmp_path / "b.tar.gz").write_bytes(b"something else")
         for name, words in (
             ("a.tar", "no backup is overwritten"),
+            ("b.tar.gz", "no backup is overwritten"),
             ("a.zip", r"let it end in .tar.gz or .tar"),
             ("none/a.tar", "there is no folder"),
             ("my.clew/a.tar", "is in the index itself"),
@@ -257,7 +279,7 @@ def test_what_is_refused(folder, tmp_path):
         with pytest.raises(InputError, match="is there already"):
             clew.restore(tmp_path / "a.tar", place)
     with pytest.raises(InputError, match="there is no backup"):
-        clew.restore(tmp_path / "b.tar", tmp_path / "back")
+        clew.restore(tmp_path / "none.tar", tmp_path / "back")
     with pytest.raises(NotAnIndex):
         clew.Index(tmp_path / "none.clew").backup(tmp_path / "c.tar")
     with pytest.raises(StoreError, match="name another place"):

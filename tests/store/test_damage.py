@@ -87,6 +87,84 @@ def test_a_text_that_was_changed_is_found(sound, tmp_path):
     assert (found.documents, found.file) == (("comet",), "index.sqlite")
 
 
+@pytest.fixture
+def in_parts(tmp_path, monkeypatch):
+    """Give an index of several segments."""
+    monkeypatch.setattr("clew.index._COMPACT_ABOVE", 1.0)
+    with open_index(tmp_path / "sound.clew", models=MODELS) as index:
+        for i in range(0, 12, 4):
+            index.add(testing.small_documents()[i : i + 4], triples="cooccurrence")
+        answers(index)
+    return tmp_path / "sound.clew"
+
+
+@pytest.mark.parametrize("below", ["cached", "segments"])
+def test_a_file_under_another_ones_name_is_found(in_parts, tmp_path, below):
+    """Each is sound by itself, and says what it is; segments get their names back."""
+    folder = tmp_path / "i.clew"
+    shutil.copytree(in_parts, folder)
+    first, second, *_ = sorted((folder / below).iterdir())
+    first.replace(tmp_path / "aside")
+    second.replace(first)
+    (tmp_path / "aside").replace(second)
+    with open_index(folder, models=MODELS) as index, open_index(in_parts, models=MODELS) as other:
+        found = index.check()
+        assert {each.file for each in found} == {f"{below}/{p.name}" for p in (first, second)}
+        assert all("it was written as" in each.what for each in found)
+        assert index.repair().documents == []
+        assert answers(index) == answers(other)
+        assert index.check() == []
+
+
+def test_a_cached_file_under_another_ones_name_is_computed_again(sound, tmp_path):
+    """A question makes no answer of it, and no error."""
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    paths = sorted((folder / "cached").iterdir())
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, contents[1:] + contents[:1], strict=True):
+        path.write_bytes(content)
+    with open_index(folder, models=MODELS) as index, open_index(sound, models=MODELS) as other:
+        assert answers(index) == answers(other)
+
+
+def test_a_file_of_an_earlier_version_has_no_name(tmp_path):
+    """It is read as it was, and a name that was changed is damage."""
+    path = tmp_path / "below" / "x.safetensors"
+    segments.write(path, {"a": np.arange(3)})
+    whole = path.read_bytes()
+    assert b'"name":"below/x"' in whole
+    for changed in (b'"nbme":"below/x"', b'"name":"below/y"', b'"name":"belov/x"'):
+        path.write_bytes(whole.replace(b'"name":"below/x"', changed))
+        with pytest.raises(DamagedIndex, match="its header was changed"):
+            segments.read(path)
+    size = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + size])
+    del header["__metadata__"]["name"], header["__metadata__"]["name_crc32"]
+    text = json.dumps(header).encode()
+    other = path.with_name("y.safetensors")
+    other.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
+    np.testing.assert_array_equal(segments.read(other)["a"], np.arange(3))
+
+
+@pytest.mark.parametrize("how", ["changed", "gone"])
+def test_the_note_of_the_newest_generation_is_looked_at(sound, tmp_path, how):
+    """It is told, and written again."""
+    folder = tmp_path / "i.clew"
+    shutil.copytree(sound, folder)
+    path = folder / "generation.json"
+    before = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(before[:-3])
+    with open_index(folder, models=MODELS) as index:
+        [told] = index.check()
+        assert (told.file, told.is_cached) == ("generation.json", True)
+        assert index.check() == []
+    assert path.read_bytes() == before
+
+
 def test_parts_are_checked_by_their_blocks(tmp_path, monkeypatch):
     """A part is sound where its own blocks are."""
     monkeypatch.setattr(segments, "_BLOCK", 64)
@@ -185,9 +263,9 @@ def test_pieces_have_the_checksums_of_the_whole(tmp_path, monkeypatch):
         ("c", [whole[:64], whole[64:]]),
     ):
         blocks = segments.Blocks(whole.shape, whole.dtype, pieces)
-        segments.write(tmp_path / "f" / name, {"x": blocks})
-        np.testing.assert_array_equal(segments.read(tmp_path / "f" / name)["x"], whole)
-    written = {(tmp_path / "f" / name).read_bytes() for name in "abc"}
+        segments.write(tmp_path / name / "f" / "x", {"x": blocks})
+        np.testing.assert_array_equal(segments.read(tmp_path / name / "f" / "x")["x"], whole)
+    written = {(tmp_path / name / "f" / "x").read_bytes() for name in "abc"}
     assert len(written) == 1
 
 

@@ -14,7 +14,17 @@ from clew.text.chunking import Chunking
 from clew.text.normalize import title_head
 from clew.text.subchunks import halves
 from clew.types import Described, Extraction, Triple
-from tests.index.build import MODELS, add, contents, create, document, files, indexed, scratch
+from tests.index.build import (
+    MODELS,
+    add,
+    arrays_of,
+    contents,
+    create,
+    document,
+    files,
+    indexed,
+    scratch,
+)
 
 ICE = document("a", "Ice grew. Boats left early.", title="Ice age")
 BOATS = document("b", "Boats sank. Ice grew. Ice, ice and snow.")
@@ -295,7 +305,7 @@ def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, subchunk_depth):
             extract(store)
             fresh = contents(store)
             compact(store)
-            segments = list(files(folder / "fresh", "segments").values())
+            segments = arrays_of(folder / "fresh")
         assert len(fresh["profile"]["ids"]) > 2
         assert fresh["unit"]["texts"] != fresh["sentence"]["texts"]
         with EmbeddedStore.create(folder / "updated", recipe) as store:
@@ -310,7 +320,7 @@ def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, subchunk_depth):
             assert contents(store) == fresh
             compact(store)
             assert contents(store) == fresh
-            assert list(files(folder / "updated", "segments").values()) == segments
+            assert arrays_of(folder / "updated") == segments
 
 
 def test_generations_side_by_side(store):

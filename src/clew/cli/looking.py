@@ -149,33 +149,41 @@ def export(  # noqa: PLR0913 -- one argument for each option
 def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bool) -> None:
     """Look at every byte of an index, and say what is damaged and which documents it concerns.
 
-    Every file has checksums. What can be computed again is dropped, and made anew at the next
-    question. With --repair the documents whose rows are damaged are indexed again from the texts
-    that the index holds; the others stay as they are. The exit status is 1 where damage is left.
+    Every file has checksums, the recorded replies and vectors that were paid for among them. What
+    can be computed again is dropped, and made anew at the next question. With --repair the
+    documents whose rows are damaged are indexed again from the texts that the index holds; the
+    others stay as they are. What an LLM made of chunks comes back from its recorded replies. The
+    exit status is 1 where damage is left.
     """
     from clew.loading import Specs
 
     with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
         found = index.check()
         is_sound = all(each.is_cached for each in found)
-        done = index.repair(budget=paid.budget) if repair and not is_sound else None
+        done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
+    done = None if is_sound else done
     if as_json:
         echo_json({"index": called(folder), "damages": found, "repaired": done})
     else:
         click.echo("\n".join(_damage_lines(found, folder, is_told=done is not None)))
         if done is not None:
             click.echo("\n".join(_repaired_lines(done)))
-    if not is_sound and (done is None or done.lost):
+    if not is_sound and (done is None or done.lost or done.without_triples):
         sys.exit(1)
 
 
 def _repaired_lines(done: Repaired) -> Iterator[str]:
     n = counted(len(done.documents), "document")
     yield f"Repaired: {n} indexed again from the texts that the index holds."
-    if done.lost:
-        yield "Gone, to be indexed or imported again:"
-        shown = [f"  {one_line(name)}" for name in done.lost[:_MOST_DOCUMENTS]]
-        yield from [*shown, *and_more(len(done.lost) - len(shown))]
+    for name in done.paid:
+        yield f"{name} has what could be read of it; the rest is paid for again when it is needed."
+    for what, names in (
+        ("Gone, to be indexed or imported again:", done.lost),
+        ("Without the triples that came from a file, to be imported again:", done.without_triples),
+    ):
+        if names:
+            shown = [f"  {one_line(name)}" for name in names[:_MOST_DOCUMENTS]]
+            yield from [what, *shown, *and_more(len(names) - len(shown))]
 
 
 def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
@@ -184,10 +192,12 @@ def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> It
     for each in found:
         yield f"{heading(one_line(each.file))}  {one_line(each.what)}"
         if each.is_cached:
-            yield "  dropped: it is computed again"
+            yield "  dropped: it is made again"
         shown = [f"  {one_line(name)}" for name in each.documents[:_MOST_DOCUMENTS]]
         yield from [*shown, *and_more(len(each.documents) - len(shown))]
-    if not is_told and not all(each.is_cached for each in found):
+    if not is_told and any(each.is_paid for each in found):
+        yield "'clew check --repair' keeps what can be read of what was paid for."
+    if not is_told and not all(each.is_cached or each.is_paid for each in found):
         yield (
             "'clew check --repair' indexes the documents concerned again, from the texts that the "
             "index holds; or restore the folder from a copy."

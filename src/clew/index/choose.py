@@ -11,7 +11,7 @@ graph are no texts, and are never considered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
 
@@ -54,7 +54,7 @@ _EXTRACTION = {
     "entity_threshold": arguments.number(0, 1),
     "entity_words": arguments.whole(1),
 }
-_LEFT = -1  # the pack of a chunk that was considered and not chosen
+LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 _PAID = [*_READ, SOURCES.index("recorded")]
 
@@ -209,7 +209,7 @@ def consider_failed(store: Store, snapshot: Snapshot, wanted: Wanted, known: Kno
     texts = titled_texts(snapshot)
     for kind in wanted.kinds():
         rows = np.flatnonzero(snapshot.layer("chunk").columns[kind] == FALLBACK)
-        store.set_work(kind, _packed(store, snapshot, rows, texts, known, kind))
+        store.set_work(kind, packed(store, snapshot, rows, texts, known, kind))
 
 
 def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
@@ -220,11 +220,11 @@ def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], kno
     new = np.unique(rows[~done[rows]])
     if len(new):
         texts = titled_texts(snapshot)
-        store.set_work(GRAPH, _packed(store, snapshot, new, texts, known, GRAPH))
+        store.set_work(GRAPH, packed(store, snapshot, new, texts, known, GRAPH))
 
 
 def _chosen_ones(work: Mapping[int, int]) -> list[int]:
-    return [chunk for chunk, pack in work.items() if pack != _LEFT]
+    return [chunk for chunk, pack in work.items() if pack != LEFT]
 
 
 def _consider(
@@ -249,9 +249,9 @@ def _consider(
         n_read = int(np.sum(read)) + len(free)
         choice = _core(snapshot, wanted, np.setdiff1d(among, free), n_read)
     taken = np.union1d(choice, free)  # what is paid for stays
-    left = {int(stored[row]): _LEFT for row in among[undone[among]]}
-    packed = _packed(store, snapshot, taken[undone[taken]], texts, known, kind)
-    store.set_work(kind, left | packed, anew=anew)
+    left = {int(stored[row]): LEFT for row in among[undone[among]]}
+    chosen_ones = packed(store, snapshot, taken[undone[taken]], texts, known, kind)
+    store.set_work(kind, left | chosen_ones, anew=anew)
 
 
 def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -278,7 +278,7 @@ def _core(
     return among[core_of(len(among), quota, ranks, wanted.seed)]
 
 
-def _packed(
+def packed(
     store: Store,
     snapshot: Snapshot,
     rows: NDArray[np.intp],
@@ -294,7 +294,7 @@ def _packed(
         for part in (asked, free)
         for pack in packs_of([texts[row] for row in part], n_tokens[part].tolist())
     ]
-    first = max(store.work(kind).values(), default=_LEFT) + 1
+    first = max(store.work(kind).values(), default=LEFT) + 1
     return {int(stored[row]): number for number, group in enumerate(groups, first) for row in group}
 
 
@@ -395,15 +395,23 @@ class Memory:
                 self.ledger.mark_failed([Request(self.model, prompt)])
         return made
 
+    def of_others(self, kind: str) -> list[Memory]:
+        """Return memories of the other models whose replies are kept, that with the most first."""
+        models = [] if self.ledger is None else self.ledger.models(self._kept_version(kind))
+        return [replace(self, model=each) for each in models if each != self.model]
+
     def version(self, kind: str) -> str:
         """Return the version of the prompt for a kind of extraction."""
         return prompt_version(kind, statistical=self.listed is not None)
 
-    def _key(self, kind: str, text: str) -> tuple[str, ...]:
+    def _kept_version(self, kind: str) -> str:
         version = self.version(kind)
         if kind == GRAPH and self.terms is not None:
-            version = f"{version} {self.terms.threshold!r} {self.terms.longest}"
-        return self.model, version, text
+            return f"{version} {self.terms.threshold!r} {self.terms.longest}"
+        return version
+
+    def _key(self, kind: str, text: str) -> tuple[str, ...]:
+        return self.model, self._kept_version(kind), text
 
     def _unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
         """Return what a text has that has too few terms to ask about, None for another one."""

@@ -70,6 +70,10 @@ _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
 
+def _tell_nobody(_done: int, _total: int) -> None:
+    """Do nothing."""
+
+
 @dataclass(slots=True, repr=False)
 class Done(Shown):
     """What a run extracted, in chunks, by kind."""
@@ -110,7 +114,7 @@ def extract(
     before, with_llm = Wanted.from_plain(store.note(NOTE)), models.llm is not None
     if not with_llm and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
-    done, tell = Done(), on_progress or (lambda _done, _total: None)
+    done, tell = Done(), on_progress or _tell_nobody
     if wanted == before == Wanted():
         return done
     rules = rules if wanted.triples in _WEAKER else None
@@ -131,11 +135,11 @@ def extract(
             if wanted != before:
                 store.set_note(NOTE, wanted.plain())
             if rules is not None:
-                _by_rules(corpus, models, rules, wanted.triples, done, tell)
-            tasks: dict[str, Task] = {UNITS: UnitsTask(corpus), GRAPH: _graph_task(corpus, models)}
+                extract_by_rules(corpus, models, rules, wanted.triples, done, tell=tell)
             for kind in wanted.kinds() if with_llm else ():
                 if not done.stopped:
-                    _by_llm(corpus, models, tasks[kind], memory, done, tell)
+                    task = task_of(corpus, models, kind)
+                    extract_by_llm(corpus, models, task, memory, done, tell=tell)
     _count_waiting(store, done)
     return done
 
@@ -219,8 +223,7 @@ def extract_triples(
         memory = corpus.remembered(memory)
         done.bare = memory.terms is not None
         consider_graph(store, corpus.snapshot, rows, memory.known)
-        task = _graph_task(corpus, models)
-        _by_llm(corpus, models, task, memory, done, lambda _done, _total: None)
+        extract_by_llm(corpus, models, task_of(corpus, models, GRAPH), memory, done)
     _count_waiting(store, done)
     return done
 
@@ -371,15 +374,28 @@ class RelationsTask:
         return graph_batch(extracted, models, self.corpus.store.unnamed)
 
 
-def _graph_task(corpus: ExtractionCorpus, models: Models) -> Task:
+def task_of(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
+    """Return how a kind is extracted by an LLM in this index."""
+    if kind == UNITS:
+        return UnitsTask(corpus)
     return GraphTask(corpus, models) if corpus.terms is None else RelationsTask(corpus)
 
 
-def _by_llm(
-    corpus: ExtractionCorpus, models: Models, task: Task, memory: Memory, done: Done, tell: OnChunks
+def extract_by_llm(
+    corpus: ExtractionCorpus,
+    models: Models,
+    task: Task,
+    memory: Memory,
+    done: Done,
+    *,
+    tell: OnChunks = _tell_nobody,
+    among: frozenset[int] | None = None,
 ) -> None:
-    """Extract from every pack that waits, until all are done or the budget is spent."""
-    packs = corpus.packs(task.kind)
+    """Extract from every pack that waits, until all are done or the budget is spent.
+
+    Where some rows are given, it is from the packs of these only.
+    """
+    packs = [each for each in corpus.packs(task.kind) if among is None or among.issuperset(each)]
     total, ready = sum(map(len, packs)), 0
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
@@ -461,14 +477,16 @@ def _extracted(
 # -- without one ----------------------------------------------------------------------------------
 
 
-def _by_rules(
+def extract_by_rules(
     corpus: ExtractionCorpus,
     models: Models,
     rules: Extractor,
     source: str,
     done: Done,
-    tell: OnChunks,
+    *,
+    tell: OnChunks = _tell_nobody,
 ) -> None:
+    """Extract triples from the chunks that have none, or those of weaker rules."""
     weaker = [SOURCES.index(each) for each in _WEAKER[source]]
     rows = np.flatnonzero(np.isin(corpus.made_by(GRAPH), weaker)).tolist()
     for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
@@ -494,7 +512,7 @@ def import_triples(
     They replace what was extracted from those documents' chunks. Lines about other documents are
     in `skipped`, with what cannot be read.
     """
-    done, tell = Done(), on_progress or (lambda _done, _total: None)
+    done, tell = Done(), on_progress or _tell_nobody
     with closing(ExtractionCorpus(store)) as corpus:
         by_document = _recorded(corpus, path, done)
         total = sum(len(rows) for rows, _ in by_document)

@@ -1,4 +1,8 @@
-"""Make anew what is damaged in an index in a folder, from the texts that it holds."""
+"""Make anew what is damaged in an index in a folder, from the texts that it holds.
+
+What an LLM made of chunks comes back for those that had it before: which these were is read from
+what is left of the index, and where it is lost, those are meant whose reply is recorded.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import index
+from clew.errors import DamagedIndex
 from clew.generation import compaction
 from clew.index.building import build
+from clew.index.recall import LEFT, NOTE, UNKNOWN, WAITS, Decided
+from clew.private import make_inner_folder
 from clew.store.embedded import EmbeddedStore, replace_files
-from clew.types import IMPORTED_MARK
+from clew.types import GRAPH, IMPORTED_MARK, KINDS, SOURCES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from clew.models import Models
     from clew.models.metered import Meter
+    from clew.store.repair import StandIns
     from clew.store.schema import Segment
+
+_RECORDED = SOURCES.index("recorded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,32 +40,85 @@ class Repaired:
 
     documents: list[str] = field(default_factory=list)  # ids of those indexed again, from the index
     lost: list[str] = field(default_factory=list)  # of those that are gone: add or import them
+    # Of those whose triples came from a file and are gone: import these again.
+    without_triples: list[str] = field(default_factory=list)
+    paid: list[str] = field(default_factory=list)  # files with replies or vectors that were mended
 
 
 def repair(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     """Index the documents again whose rows are damaged, and write all that is sound anew.
 
-    Subjects of an imported graph have no text to be indexed again: damaged ones are removed. A
-    process that is killed loses nothing, and the next one goes on.
+    Subjects of an imported graph have no text to be indexed again: damaged ones are removed. What
+    was extracted is left to `recall`, for which it is noted what was decided. A process that is
+    killed loses nothing, and the next one goes on.
     """
     index.check_recipe(store.recipe, index.model_recipe(models))
     store.lock()
+    store.put_back()
     found = store.stand_ins()
     if not found.is_damaged:
         return Repaired()
     hashes = store.hashes()
     with closing(store.view_of(found.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
-        rows = [row for row in found.documents.tolist() if row in ids]
+        imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
+        gone = imported & {*found.documents.tolist(), *_unextracted(found)}
+        rows = [row for row in found.documents.tolist() if row in ids and row not in imported]
         documents = view.documents(rows)
-    imported = [each.id for each in documents if hashes[each.id].startswith(IMPORTED_MARK)]
-    texts = [(each, hashes[each.id]) for each in documents if each.id not in set(imported)]
+    texts = [(each, hashes[each.id]) for each in documents]
+    work = {kind: store.work(kind) for kind in KINDS}
+    concerned = {row: ids[row] for row in {*rows, *found.extracted} if row in ids.keys() - imported}
+    decided, before = _decided(found, concerned, work), store.note(NOTE)
+    # What was noted by a repair that was killed stays.
+    store.set_note(NOTE, {kind: {**decided[kind], **before.get(kind, {})} for kind in KINDS})
     for batch in index.batches(texts):
         built = build([document for document, _ in batch], store, models, meter)
         store.commit(built, [content for _, content in batch])
-    store.remove(imported)
+    lost = [ids[row] for row in sorted(gone)]
+    store.remove(lost)
     _rewrite(store, models)
-    return Repaired(documents=[document.id for document, _ in texts], lost=imported)
+    return Repaired(
+        documents=[document.id for document, _ in texts],
+        lost=lost,
+        without_triples=_without_triples(found, rows, ids),
+    )
+
+
+def _unextracted(found: StandIns) -> set[int]:
+    """Return the stored documents with a chunk whose triples are damaged, or there are none."""
+    none = (found.sources[GRAPH] == 0) | found.lost[GRAPH]
+    return {*found.owners[none].tolist()}
+
+
+def _without_triples(found: StandIns, again: Iterable[int], ids: Mapping[int, str]) -> list[str]:
+    """Return the ids of documents whose triples were recorded in a file and are gone."""
+    recorded = found.sources[GRAPH] == _RECORDED
+    gone = recorded & (found.lost[GRAPH] | np.isin(found.owners, [*again]))
+    return sorted(ids[row] for row in {*found.owners[gone].tolist()} if row in ids)
+
+
+def _decided(
+    found: StandIns | None,
+    documents: Mapping[int, str],
+    work: Mapping[str, Mapping[int, int]] | None,
+) -> Decided:
+    """Return what was decided of each chunk of some documents, by kind and by their ids.
+
+    Where nothing is left of a document's chunks it has none here.
+    """
+    kept: Decided = {kind: {name: [] for name in documents.values()} for kind in KINDS}
+    if found is None:
+        return kept
+    none = UNKNOWN if found.is_unsure or work is None else 0
+    chunks = np.flatnonzero(np.isin(found.owners, [*documents]))
+    for kind in KINDS:
+        for chunk in chunks.tolist():
+            pack = (work or {}).get(kind, {}).get(chunk)
+            code = int(found.sources[kind][chunk]) or none
+            if pack is not None:
+                code = LEFT if pack < 0 else WAITS
+            kept[kind][documents[int(found.owners[chunk])]].append(code)
+    return kept
 
 
 def _rewrite(store: EmbeddedStore, models: Models) -> None:
@@ -78,19 +142,38 @@ def rebuild(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) ->
     """
     index.check_recipe(store.recipe, index.model_recipe(models))
     store.lock()
-    found = store.salvaged()
-    imported = [each.id for each, content in found.documents if content.startswith(IMPORTED_MARK)]
-    texts = [each for each in found.documents if not each[1].startswith(IMPORTED_MARK)]
+    salvaged = store.salvaged(index.content_hash)
+    imported = [i.id for i, content in salvaged.documents if content.startswith(IMPORTED_MARK)]
+    texts = [each for each in salvaged.documents if not each[1].startswith(IMPORTED_MARK)]
     place = folder / "repaired"
     shutil.rmtree(place, ignore_errors=True)
+    make_inner_folder(place)
+    ids = {row: each.id for row, (each, _) in zip(salvaged.rows, salvaged.documents, strict=True)}
+    without_triples: list[str] = []
     with EmbeddedStore.create(place, store.recipe) as new:
-        for name, values in found.notes.items():
+        for name, values in salvaged.notes.items():
             new.set_note(name, values)
+        found = _readable_stand_ins(store)
+        new.set_note(NOTE, _decided(found, ids, salvaged.work))
+        if found is not None:
+            without_triples = _without_triples(found, ids, ids)
         for batch in index.batches(texts):
             built = build([document for document, _ in batch], new, models, meter)
             new.commit(built, [content for _, content in batch])
-        if found.aliases:
-            new.set_aliases(found.aliases)
+        if salvaged.aliases:
+            new.set_aliases(salvaged.aliases)
     store.close()
     replace_files(folder, place)
-    return Repaired(documents=[each.id for each, _ in texts], lost=[*imported, *found.lost])
+    return Repaired(
+        documents=[each.id for each, _ in texts],
+        lost=[*imported, *salvaged.lost],
+        without_triples=without_triples,
+    )
+
+
+def _readable_stand_ins(store: EmbeddedStore) -> StandIns | None:
+    """Return what is left of the segments, None where the database does not say which they are."""
+    try:
+        return store.stand_ins()
+    except DamagedIndex:
+        return None

@@ -14,12 +14,15 @@ from clew.algo import coding
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
-from clew.models.sqlite import Place, mending, paid_file
+from clew.models.sqlite import Connection, Keep, Place, copy_rows, mending, paid_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-_APPLICATION_ID = 0x436C6577  # "Clew" in the header of the file
+_KIND = "vector cache"
+APPLICATION_ID = 0x436C6577  # "Clew" in the header of the file
 _TABLES = (
     "vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
     "dimensions (embedder TEXT PRIMARY KEY, dimension INTEGER NOT NULL)",
@@ -40,7 +43,7 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, place: Place) -> None:
         self._embedder = embedder
-        self._file = paid_file(place, "vector cache", _APPLICATION_ID, _TABLES)
+        self._file = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
         self.hits = 0
         self.misses = 0
 
@@ -148,6 +151,51 @@ class CachedEmbedder:
             database.executemany("INSERT INTO vectors VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             known = "INSERT INTO dimensions VALUES (?, ?) ON CONFLICT DO NOTHING"
             database.execute(known, [self.name, d])
+
+
+def faults(path: Path) -> list[str]:
+    """Return what is damaged in a file of vectors, nothing where it is sound or not there."""
+    file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
+    found = file.faults()
+    if found or file.is_blank():
+        return found
+    with file.open() as database:
+        n = len(_damaged(database))
+    return [f"{n} of its vectors are not what was written"] if n else []
+
+
+def mend(path: Path) -> None:
+    """Keep what can be read of a file of vectors, if it is damaged; the rest is paid for again."""
+    file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
+    if file.faults():
+        file.mend()
+    with file.writing() as database:
+        damaged = [(key,) for key in _damaged(database)]
+        database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
+
+
+def copy(source: Place, target: Place, keep: Keep) -> None:
+    """Copy the vectors whose keys are kept, and the dimensions, if there are any."""
+    file = paid_file(source, _KIND, APPLICATION_ID, _TABLES)
+    if not file.is_blank():
+        copied = paid_file(target, _KIND, APPLICATION_ID, _TABLES)
+        copy_rows(file, copied, {"vectors": "key", "dimensions": "embedder"}, {"vectors": keep})
+
+
+def has_vectors(place: Place) -> bool:
+    """Say whether there is a file of vectors, or are tables of them."""
+    return not paid_file(place, _KIND, APPLICATION_ID, _TABLES).is_blank()
+
+
+def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
+    """Return the keys under which the vectors of documents' texts are kept."""
+    return [_key(embedder, "document", text) for text in texts]
+
+
+def _damaged(database: Connection) -> list[bytes]:
+    """Return the keys of the vectors whose checksum is not theirs."""
+    found = database.execute("SELECT key, vector FROM vectors")
+    return [key for key, kept in found if _opened(kept) is None]
 
 
 def _closed(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from clew import sqlite
 from clew.models import Prompt, Turn
-from clew.models.sqlite import Connection, Place, mending, paid_file
+from clew.models.sqlite import Connection, Keep, Place, copy_rows, mending, paid_file
 from clew.types import Usage
 
-_APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
+_KIND = "ledger"
+APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file
 _TABLES = (
     """call (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, text TEXT NOT NULL,
     fault TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, cost_usd REAL,
@@ -97,7 +98,7 @@ class Ledger:
     """
 
     def __init__(self, place: Place) -> None:
-        self._file = paid_file(place, "ledger", _APPLICATION_ID, _TABLES)
+        self._file = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
 
     @property
     def path(self) -> Path:
@@ -106,6 +107,35 @@ class Ledger:
     def exists(self) -> bool:
         """Say whether anything was written down."""
         return self._file.exists()
+
+    def faults(self) -> list[str]:
+        """Return what is damaged in it, nothing where it is sound or not there."""
+        found = self._file.faults()
+        if found or self._file.is_blank():
+            return found
+        with self._file.open() as database:
+            n = sum(len(keys) for keys in _damaged(database).values())
+        return [f"{n} of its texts are not what was written"] if n else []
+
+    def mend(self) -> None:
+        """Keep what can be read, if any of it is damaged; what cannot is paid for again."""
+        if self._file.faults():
+            self._file.mend()
+        with self._file.writing() as database:
+            for table, keys in _damaged(database).items():
+                database.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608 -- a name of ours
+
+    def copy(self, place: Place, keep: Keep) -> None:
+        """Copy the replies to another ledger, and the pieces whose keys are kept; no costs."""
+        target = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
+        tables = {"call": "key", "failed": "key", "piece": "key"}
+        copy_rows(self._file, target, tables, {"piece": keep})
+
+    def pieces_of(self) -> list[tuple[str, str]]:
+        """Return the models and versions of prompts of which there are pieces."""
+        question = "SELECT DISTINCT model, version FROM piece ORDER BY model, version"
+        with self._file.open() as database:
+            return [(model, version) for model, version in sqlite.rows(database, question)]
 
     def room(self) -> AbstractContextManager[None]:
         """Hold space on the disk for the replies of requests that are under way.
@@ -163,6 +193,14 @@ class Ledger:
         question = "SELECT EXISTS (SELECT 1 FROM call WHERE model = ? AND version = ?)"
         with self._file.open() as database:
             return bool(database.execute(question, [model, version]).get)
+
+    @mending
+    def models(self, version: str) -> list[str]:
+        """Return the models whose replies to a version of a prompt gave something, by how many."""
+        question = """SELECT model FROM piece WHERE version = ?
+            GROUP BY model ORDER BY count(*) DESC, model"""
+        with self._file.open() as database:
+            return [model for (model,) in sqlite.rows(database, question, [version])]
 
     @mending
     def mark_failed(self, requests: Collection[Request]) -> None:
@@ -255,6 +293,20 @@ class Ledger:
         with self._file.open() as database:
             rows = sqlite.rows(database, question, [model, version])
         return [Size(given, taken, seconds, bool(repair)) for given, taken, seconds, repair in rows]
+
+
+def piece_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
+    """Return the keys under which the pieces of texts are kept."""
+    return [_digest((model, version, text)) for text in texts]
+
+
+def _damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
+    """Return the keys of the texts in a file of which a part is zeros, by their tables."""
+    texts = {"call": "text", "piece": "data"}
+    return {
+        table: sqlite.rows(database, f"SELECT key FROM {table} WHERE instr({text}, char(0))")  # noqa: S608 -- names of ours
+        for table, text in texts.items()
+    }
 
 
 def _pieces(database: Connection, digests: Sequence[bytes]) -> Iterator[sqlite.Row]:

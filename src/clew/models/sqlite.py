@@ -25,11 +25,23 @@ from clew.errors import StoreError
 from clew.private import open_file, sync_folder
 from clew.sqlite import Connection
 
-__all__ = ["Connection", "DamagedFile", "DatabaseFile", "PaidFile", "Place", "mending", "paid_file"]
+__all__ = [
+    "Connection",
+    "DamagedFile",
+    "DatabaseFile",
+    "Keep",
+    "PaidFile",
+    "Place",
+    "copy_rows",
+    "mending",
+    "owner",
+    "paid_file",
+]
 
 _BUSY_S = 30.0  # how long another process may hold the file
 _ROOM_BYTES = 8 << 20  # for the replies under way, some dozens at the most
 _DIGEST = 32  # bytes of a key
+_ROWS = 1_000  # that are copied at once
 _ENDS = ("", "-wal", "-shm")  # of the names of what SQLite keeps of a file
 _log = logging.getLogger(__name__)
 
@@ -82,6 +94,14 @@ class PaidFile(Protocol):
         """Keep what can be read of it where it is damaged."""
         ...
 
+    def is_blank(self) -> bool:
+        """Say whether nothing was made of it yet."""
+        ...
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with it."""
+        ...
+
 
 # A file of SQLite, or what makes another one of a kind, an application's id and tables.
 Place = Path | str | Callable[[str, int, Sequence[str]], PaidFile]
@@ -109,6 +129,26 @@ class DatabaseFile:
     def exists(self) -> bool:
         """Say whether there is a file."""
         return self.path.exists()
+
+    def is_blank(self) -> bool:
+        """Say whether there is no file, or one without any table, as a killed process leaves it."""
+        if not self.path.exists():
+            return True
+        try:
+            with closing(sqlite.connect(self.path, wait=_BUSY_S)) as database:
+                return not sqlite.rows(database, "SELECT 1 FROM sqlite_schema LIMIT 1")
+        except sqlite.Error:
+            return False  # `faults` says what is wrong
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with the file, of which every page in use is read."""
+        if self.is_blank():
+            return []
+        try:
+            with self.open() as database:
+                return sqlite.faults(database)
+        except StoreError as error:
+            return [str(error)]
 
     def has(self, database: Connection, table: str) -> bool:
         """Say whether there is a table that came later than the others."""
@@ -239,8 +279,10 @@ class DatabaseFile:
         try:
             with replace(self, path=path).open() as database:
                 return bool(database.execute("PRAGMA integrity_check(1)").get == "ok")
-        except DamagedFile:
-            return False
+        except StoreError as error:
+            if isinstance(error.__cause__, sqlite.Error) and not sqlite.is_damage(error.__cause__):
+                raise
+            return False  # or it is another program's
 
     def _copy_readable(self, damaged: Path, new: Path) -> int:
         """Copy the rows of a damaged file that can be read to a new one, and return how many."""
@@ -249,11 +291,12 @@ class DatabaseFile:
             closing(sqlite.connect(damaged, wait=_BUSY_S)) as source,
             replace(self, path=new).open() as target,
         ):
-            source.execute("PRAGMA writable_schema = ON")  # lets a file that was cut off be read
-            for table, made_by in _tables(source):
+            is_another = sqlite.read_damaged(source) and _owner(source) != self.application_id
+            for table, made_by in () if is_another else _tables(source):
                 with suppress(apsw.SQLError):  # it is there
                     target.execute(made_by)
-                n_rows += _copy(source, target, table)
+                with suppress(apsw.SQLError):  # what the damaged file says of it is no table
+                    n_rows += _copy(source, target, table)
         return n_rows
 
     def _put_in_place(self, file: sqlite.LockedFile) -> None:
@@ -310,6 +353,45 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+Keep = Callable[[Sequence[bytes]], Sequence[bool]]  # says of keys whose rows are copied
+
+
+def copy_rows(
+    source: PaidFile, target: PaidFile, tables: Mapping[str, str], keep: Mapping[str, Keep]
+) -> None:
+    """Copy the rows of tables, each of which has its key in the column named, where it is kept.
+
+    Of a table of which `keep` says nothing all rows are. What the target has it keeps.
+    """
+    for table, key in tables.items():
+        behind, last = "", list[Any]()
+        while True:
+            asked = f"SELECT * FROM {table} {behind} ORDER BY {key} LIMIT {_ROWS}"  # noqa: S608 -- names of ours
+            with source.open() as database:
+                rows = sqlite.rows(database, asked, last)
+            if not rows:
+                break
+            behind, last = f"WHERE {key} > ?", [rows[-1][0]]
+            if table in keep:
+                kept = keep[table]([row[0] for row in rows])
+                rows = [row for row, is_kept in zip(rows, kept, strict=True) if is_kept]
+            if rows:
+                places = ",".join("?" * len(rows[0]))
+                with target.writing() as database:
+                    database.executemany(
+                        f"INSERT INTO {table} VALUES ({places}) ON CONFLICT DO NOTHING",  # noqa: S608 -- names of ours
+                        rows,
+                    )
+
+
+def owner(path: Path) -> int | None:
+    """Return the application's id in a file that can be read, None where there is none."""
+    if path.exists():
+        with suppress(sqlite.Error), closing(sqlite.connect(path, wait=_BUSY_S)) as database:
+            return _owner(database)
+    return None
+
+
 def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Let a method begin once again, where the file was damaged or the disk was full.
 
@@ -335,8 +417,11 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 def _tables(damaged: Connection) -> list[sqlite.Row]:
     """Return the names of tables and what made them, none where the first page cannot be read."""
     try:
-        question = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        question = """SELECT name, sql FROM sqlite_schema
+            WHERE type = 'table' AND typeof(name) = 'text' AND typeof(sql) = 'text' ORDER BY name"""
         return sqlite.rows(damaged, question)
+    except UnicodeDecodeError:
+        return []
     except sqlite.Error as error:
         if not sqlite.is_damage(error):
             raise
@@ -357,7 +442,7 @@ def _copy(damaged: Connection, mended: Connection, table: str) -> int:
 _RANGES: Mapping[str, tuple[Any, Any]] = {  # of the values of a key, by its type
     "BLOB": (bytes(_DIGEST), b"\xff" * _DIGEST),
     "INTEGER": (0, 1 << 24),
-    "TEXT": ("", ""),  # an embedder's dimension: it is noted again with its next vector
+    "TEXT": ("", "\U0010ffff"),
 }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from contextlib import closing
-from dataclasses import replace
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,18 +16,35 @@ import numpy as np
 from clew.api import open_index
 from clew.calls import checked
 from clew.errors import InputError, StoreError
+from clew.generation import open_snapshot
 from clew.index.origins import set_part
-from clew.private import make_folder
+from clew.models import cache
+from clew.models.cache import vector_keys
+from clew.models.ledger import Ledger, piece_keys
+from clew.private import make_folder, open_file
 from clew.readers.part import ShardPart, shard_of
-from clew.store import opening, sharded
+from clew.store import opening, paid, sharded
+from clew.store.database import LOCK, WriterLock
+from clew.store.embedded import has_foreign_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
+    from clew.api import Index
+    from clew.models.sqlite import Keep
+    from clew.store import Store
     from clew.types import Batch, Snapshot
+
+    Digests = NDArray[np.uint64]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
 _AT_ONCE = 500  # documents of a commit
+_TEXTS = 10_000
+_BEGUN = "split.json"  # in a folder whose shards are not whole: what this makes of it
+_OURS = {f"{_BEGUN}.tmp", LOCK, f"{LOCK}-journal", f"{sharded.SHARDS}.tmp"}  # beside the shards
+_DIGEST = 8  # bytes of a key by which it is told from others
 
 
 @checked
@@ -36,6 +56,8 @@ def create(home: str | Path, n_shards: int) -> list[Path]:
     """
     home = Path(home)
     places = _places(home, n_shards)
+    _check_empty(home)
+    _make(home, places)
     sharded.name(home, [place.name for place in places])
     return places
 
@@ -44,32 +66,57 @@ def create(home: str | Path, n_shards: int) -> list[Path]:
 def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
     """Make `n_shards` indexes in the folder `home` of the documents of one; return their folders.
 
-    No model is loaded and nothing is extracted: the shards hold the same rows. Where it is killed,
-    no shards are there yet. Raises InputError and StoreError as `create`, and NotAnIndex.
+    No model is loaded and nothing is extracted: the shards hold the same rows, and each has its
+    part of what was paid for. Where it is killed, no shards are there yet, and the same call begins
+    anew; behind its end it does nothing. Raises InputError and StoreError as `create`, IndexLocked
+    while another process splits into the folder, and NotAnIndex.
     """
     home = Path(home)
+    places = _places(home, n_shards)
     with open_index(folder) as index:
-        snapshot = index.snapshot()
-        hashes = index.hashes()
-        aliases = dict(index.alias_targets())
-        places = _places(home, n_shards)
-        ids = snapshot.layer("document").ids(range(len(snapshot.document_layer)))
-        owners = np.array([shard_of(each, n_shards) for each in ids], dtype=np.int64)
-        for number, place in enumerate(places):
-            with closing(opening.create(place, dict(snapshot.recipe))) as store:
-                rows = np.flatnonzero(owners == number)
-                for start in range(0, len(rows), _AT_ONCE):
-                    batch = _documents(snapshot, rows[start : start + _AT_ONCE])
-                    store.commit(batch, [hashes[each.id] for each in batch.documents])
-                if aliases:
-                    store.set_aliases(aliases)
-                set_part(store, ShardPart(number, n_shards))
-    sharded.name(home, [place.name for place in places])
+        parts = _parts(index, n_shards)
+        if _is_done(home, places, parts):
+            (home / _BEGUN).unlink(missing_ok=True)  # by a process that was killed behind the rest
+            return places
+        with _beginning(
+            home, opening.place_of(index.folder), dict(zip(places, parts, strict=True))
+        ):
+            ways, digests = _ways_to_pay(index.folder), []
+            for number, (place, part) in enumerate(zip(places, parts, strict=True)):
+                with closing(opening.create(place, dict(index.snapshot().recipe))) as store:
+                    _fill(store, index, part)
+                    set_part(store, ShardPart(number, n_shards))
+                    digests.append(_digests(store, ways))
+            for place, own in zip(places, digests, strict=True):
+                _copy_paid(index.folder, place, _of_one(own, digests))
+            sharded.name(home, [place.name for place in places])
     return places
 
 
+def _parts(index: Index, n_shards: int) -> list[dict[str, str]]:
+    """Return the documents of each shard, with their hashes."""
+    parts: list[dict[str, str]] = [{} for _ in range(n_shards)]
+    for name, content in sorted(index.hashes().items()):
+        parts[shard_of(name, n_shards)][name] = content
+    return parts
+
+
+def _fill(store: Store, index: Index, part: Mapping[str, str]) -> None:
+    """Commit some documents of an index to a shard, with the names that stand for others."""
+    snapshot = index.snapshot()
+    rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
+    for start in range(0, len(rows), _AT_ONCE):
+        batch = _documents(snapshot, rows[start : start + _AT_ONCE])
+        store.commit(batch, [part[each.id] for each in batch.documents])
+    if aliases := dict(index.alias_targets()):
+        store.set_aliases(aliases)
+
+
+# -- where they are --------------------------------------------------------------------------------
+
+
 def _places(home: Path, n_shards: int) -> list[Path]:
-    """Return new folders for shards."""
+    """Return the folders of new shards."""
     if n_shards < 1:
         raise InputError(f"an index has at least one shard, not {n_shards}")
     if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
@@ -77,15 +124,175 @@ def _places(home: Path, n_shards: int) -> list[Path]:
             "shards are made in a folder: index into each address with --part I/N, and name them in"
             f" the file {sharded.SHARDS} of one"
         )
-    places = [home / f"shard-{number:04d}" for number in range(n_shards)]
+    return [home / f"shard-{number:04d}" for number in range(n_shards)]
+
+
+def _check_empty(home: Path) -> None:
+    """Raise InputError for a folder with more than what a split leaves before it has begun."""
     try:
-        if home.exists() and any(home.iterdir()):
-            raise InputError(f"{home} is not empty: name a new folder for the shards")
-        for place in places:
+        is_empty = not home.exists() or {path.name for path in home.iterdir()} <= _OURS
+    except OSError as error:
+        raise _unmade(home, error) from error
+    if not is_empty:
+        raise InputError(f"{home} is not empty: name a new folder for the shards")
+
+
+def _make(home: Path, places: Iterable[Path]) -> None:
+    try:
+        for place in (home, *places):
             make_folder(place)
     except OSError as error:
-        raise StoreError(f"{home} cannot be made ({error.strerror}): name another") from error
-    return places
+        raise _unmade(home, error) from error
+
+
+def _unmade(home: Path, error: OSError) -> StoreError:
+    return StoreError(f"{home} cannot be made ({error.strerror}): name another")
+
+
+def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, str]]) -> bool:
+    """Say whether a folder has the very shards that an index would be split into."""
+    names = [place.name for place in places]
+    if not sharded.is_home(home) or sharded.named_in(home) != names:
+        return False
+    return all(_hashes(place) == part for place, part in zip(places, parts, strict=True))
+
+
+def _hashes(place: Path) -> dict[str, str]:
+    """Return the documents of a shard, with their hashes; none where there is no index yet."""
+    if not opening.exists(place):
+        return {}
+    with closing(opening.open_store(place)) as store:
+        return dict(store.hashes())
+
+
+@contextmanager
+def _beginning(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
+    """Make the folders of shards for a block; what a killed process left of the same is deleted.
+
+    That is told by a file, which is there until the block is done.
+    """
+    begun = json.dumps({"of": source, "shards": [place.name for place in parts]})
+    if not _is_begun(home, begun, parts):
+        _check_empty(home)
+    _make(home, ())
+    lock = WriterLock(home)
+    try:
+        if _is_begun(home, begun, parts):
+            for place in parts:
+                shutil.rmtree(place, ignore_errors=True)
+        else:
+            _check_empty(home)  # another may have been faster
+        with open_file(home / f"{_BEGUN}.tmp") as file:
+            file.write(begun.encode())
+        (home / f"{_BEGUN}.tmp").replace(home / _BEGUN)
+        _make(home, parts)
+        yield
+        (home / _BEGUN).unlink()
+    except OSError as error:
+        raise _unmade(home, error) from error
+    finally:
+        lock.release()
+
+
+def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -> bool:
+    """Say whether a folder has nothing but what the same split, as it is told, left unfinished."""
+    names = {place.name for place in parts}
+    try:
+        if (home / _BEGUN).read_text(encoding="utf-8") != begun:
+            return False
+        if not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
+            return False
+    except (OSError, ValueError):
+        return False
+    return all(_is_left(place, part) for place, part in parts.items() if place.exists())
+
+
+def _is_left(place: Path, part: Mapping[str, str]) -> bool:
+    """Say whether a shard has nothing but what was to come to it."""
+    return not has_foreign_files(place) and _hashes(place).items() <= part.items()
+
+
+# -- what was paid for -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """What a text is paid for: pieces by models and versions of prompts, and a vector."""
+
+    pieces: Sequence[tuple[str, str]]
+    vectors: bool
+
+
+def _ways_to_pay(folder: Path) -> _Ways:
+    ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+    pieces = ledger.pieces_of() if ledger.exists() else []
+    return _Ways(pieces, cache.has_vectors(opening.paid_in(folder, paid.EMBEDDINGS)))
+
+
+def _digests(store: Store, ways: _Ways) -> Digests:
+    """Return digests, ascending, of the keys under which the texts of a shard are paid for."""
+    found: list[Digests] = [np.zeros(0, dtype=np.uint64)]
+    if ways.pieces or ways.vectors:
+        with closing(open_snapshot(store)) as snapshot:
+            embedder = str(snapshot.recipe["embedder"])
+            for texts in _chunks(snapshot):
+                found += [_short(piece_keys(*piece, texts)) for piece in ways.pieces]
+                found.append(_short(vector_keys(embedder, texts)))
+            for name in ("unit", "sentence", "entity") if ways.vectors else ():
+                found += [_short(vector_keys(embedder, each)) for each in _of(snapshot, name)]
+    return np.unique(np.concatenate(found))
+
+
+def _chunks(snapshot: Snapshot) -> Iterator[list[str]]:
+    n = len(snapshot.layer("chunk"))
+    for start in range(0, n, _TEXTS):
+        yield snapshot.titled_texts(range(start, min(start + _TEXTS, n)))
+
+
+def _of(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
+    """Yield the texts of a layer, of entities their keys."""
+    layer = snapshot.layer(name)
+    for start in range(0, len(layer), _TEXTS):
+        rows = range(start, min(start + _TEXTS, len(layer)))
+        yield layer.ids(rows) if name == "entity" else layer.texts(rows)
+
+
+def _short(keys: Sequence[bytes]) -> Digests:
+    return np.array([int.from_bytes(key[:_DIGEST]) for key in keys], dtype=np.uint64)
+
+
+def _of_one(own: Digests, all_: Sequence[Digests]) -> Keep:
+    """Return what says which keys a shard gets: those of its texts, and those of nobody's.
+
+    The latter are of questions, and of what is made of several texts.
+    """
+    everybody = np.unique(np.concatenate(all_))
+
+    def keep(keys: Sequence[bytes]) -> list[bool]:
+        found = _short(keys)
+        kept: list[bool] = (_has(own, found) | ~_has(everybody, found)).tolist()
+        return kept
+
+    return keep
+
+
+def _has(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
+    if not len(ascending):
+        return np.zeros(len(values), dtype=bool)
+    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[places] == values
+    return found
+
+
+def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
+    """Give a shard its part of what was paid for, so that nothing of it is paid for again."""
+    ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+    if ledger.exists():
+        ledger.copy(place / paid.CALLS, keep)
+    vectors = opening.paid_in(folder, paid.EMBEDDINGS)
+    cache.copy(vectors, place / paid.EMBEDDINGS, keep)
+    with closing(opening.open_store(place)) as store:
+        paid.note(store, place)
 
 
 def _documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:

@@ -6,6 +6,7 @@ of one generation, and behind them a list of these with their digests, without w
 
 from __future__ import annotations
 
+import filecmp
 import gzip
 import json
 import os
@@ -15,7 +16,7 @@ import tarfile
 import tempfile
 import zlib
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -25,7 +26,7 @@ from clew import sqlite
 from clew.display import Shown
 from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
 from clew.private import make_folder, make_inner_folder, open_file
-from clew.store import opening
+from clew.store import opening, paid
 from clew.store.database import FILE, Database
 from clew.store.segments import SUFFIX, MissingSegment
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _LIST = "backup.json"  # the last member
-_PAID = ("calls.sqlite", "embeddings.sqlite")  # what was paid for, beside the index
 _MEMBER = re.compile(rf"(?:index|calls|embeddings)\.sqlite|segments/[0-9]{{6,}}{re.escape(SUFFIX)}")
 _LIST_BYTES = 1 << 24
 _PIECE = 1 << 20
@@ -56,11 +56,14 @@ class Backup(Shown):
 def write(folder: Path, target: Path) -> Backup:
     """Write the newest generation of an index to an archive; nobody has to wait for it.
 
-    Raises InputError for a target that is there, or is no archive's, and for an index that another
-    store keeps; NotAnIndex; and StoreError where it cannot be written.
+    Where the target is there with the very same files nothing is written. Raises InputError for
+    another one that is there, or is no archive's, and for an index that another store keeps;
+    NotAnIndex; and StoreError where it cannot be written.
     """
     zipped = _is_zipped(target)
-    _check_target(folder, target)
+    there = _list_of(target)
+    if there is None:
+        _check_target(folder, target)
     elsewhere = opening.backups_of(folder)
     if elsewhere:
         raise InputError(elsewhere)
@@ -71,12 +74,14 @@ def write(folder: Path, target: Path) -> Backup:
             stack.callback(shutil.rmtree, place, ignore_errors=True)
             database, segments = stack.enter_context(_generation(folder))
             generation = int(database.meta("generation"))
+            if there is not None and there.get("generation") != generation:
+                _check_target(folder, target)
             database.copy(place / FILE)
-            for name in _PAID:  # later: they hold at least what the generation needs
+            for name in paid.FILES:  # later: they hold at least what the generation needs
                 _copy_paid(folder / name, place / name, generation)
             found = place / target.name
             with open_file(found) as file:
-                _write(file, place, segments, generation, zipped=zipped)
+                told = _write(file, place, segments, generation, zipped=zipped)
                 file.flush()
                 os.fsync(file.fileno())
             made = Backup(
@@ -85,6 +90,8 @@ def write(folder: Path, target: Path) -> Backup:
                 n_documents=len(database.live_documents()),
                 n_bytes=found.stat().st_size,
             )
+            if there == told:  # by a process that was killed behind the rest
+                return replace(made, n_bytes=target.stat().st_size)
             _check_target(folder, target)
             found.replace(target)
     except sqlite.Error as error:
@@ -102,6 +109,20 @@ def _is_zipped(target: Path) -> bool:
     if target.suffix == ".tar":
         return False
     raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
+
+
+def _list_of(target: Path) -> dict[str, Any] | None:
+    """Return the list of a backup that is there, None where there is none, or another file."""
+    try:
+        with tarfile.open(target, "r:*") as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.name == _LIST else None
+                if content is not None:
+                    found = json.loads(content.read(_LIST_BYTES))
+                    return found if isinstance(found, dict) else None
+    except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError):
+        pass
+    return None
 
 
 def _check_target(folder: Path, target: Path) -> None:
@@ -158,7 +179,8 @@ def _write(
     generation: int,
     *,
     zipped: bool,
-) -> None:
+) -> dict[str, Any]:
+    """Write the archive, and return its list."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
         if zipped:
@@ -167,7 +189,7 @@ def _write(
             tarfile.open(fileobj=sink, mode="w", format=tarfile.PAX_FORMAT)
         )
         files: dict[str, Any] = {}
-        for name in (FILE, *_PAID):
+        for name in (FILE, *paid.FILES):
             if (place / name).exists():
                 with (place / name).open("rb") as source:
                     files[name] = _add(archive, name, source)
@@ -175,6 +197,7 @@ def _write(
             files[name] = _add(archive, name, segment)
         told = {"version": _VERSION, "generation": generation, "files": files}
         _add(archive, _LIST, BytesIO(json.dumps(told, indent=1).encode()))
+    return told
 
 
 def _add(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
@@ -215,10 +238,13 @@ def check_new(folder: Path) -> None:
 def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
     """Give a folder with the files of an archive, each as it was written; rename it at the end.
 
-    Raises InputError for what is no whole backup, or where `folder` is there; StoreError where it
-    cannot be written. Where the block raises nothing is left.
+    Where `folder` is there with the same index it stays. Raises InputError for what is no whole
+    backup, or where anything else is there; StoreError where it cannot be written. Where the block
+    raises nothing is left.
     """
-    check_new(folder)
+    is_again = (folder / FILE).exists()
+    if not is_again:
+        check_new(folder)
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)
@@ -226,6 +252,8 @@ def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
         try:
             found = _unpack(source, place / "index")
             yield place / "index", found
+            if is_again and _are_same(place / "index", folder):
+                return
             check_new(folder)
             if folder.exists():
                 folder.rmdir()
@@ -237,6 +265,25 @@ def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             f"{source} cannot be restored to {folder} ({error.strerror or error}): see what is in"
             f" the way"
         ) from error
+
+
+def _are_same(one: Path, other: Path) -> bool:
+    """Say whether two folders have the same index; what was paid for beside it does not matter."""
+    try:
+        with closing(Database(one)) as first, closing(Database(other)) as second:
+            files = [each.name for each in first.segments()]
+            return (
+                first.meta("generation") == second.meta("generation")
+                and first.hashes() == second.hashes()
+                and files == [each.name for each in second.segments()]
+                and all(_have_same(f"segments/{name}{SUFFIX}", one, other) for name in files)
+            )
+    except (StoreError, OSError):
+        return False
+
+
+def _have_same(name: str, one: Path, other: Path) -> bool:
+    return filecmp.cmp(one / name, other / name, shallow=False)
 
 
 def _unpack(source: Path, place: Path) -> Backup:

@@ -73,7 +73,7 @@ class FileCache:
             return
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
         with suppress(StoreError, OSError):
-            segments.write(own, arrays)
+            segments.write(own, arrays, final=path)
             own.replace(path)
             self._drop(name, generation)
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import DamagedIndex
-from clew.store import segments
+from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as CACHED
-from clew.store.database import FILE, Database
+from clew.store.database import FILE, NEWEST, Database
 from clew.store.repair import stand_ins
 from clew.types import IMPORTED_MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from clew.store.catalogue import Catalogue
     from clew.types import Document
+
+
+_OF_EXTRACTIONS = ("extraction.", "statement", "triple", "description", "profile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +31,49 @@ class Damage:
     file: str  # seen from the folder of the index
     what: str
     documents: tuple[str, ...] = ()  # ids whose rows or texts it concerns
-    is_cached: bool = False  # it is computed again when it is asked for: nothing is lost
+    is_cached: bool = False  # it is made again by itself: nothing is lost
+    is_paid: bool = False  # it was paid for, and is again where it cannot be read
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in the index in a folder.
+    """Return what is damaged in the index in a folder, or beside it of what was paid for.
 
-    Raises NotAnIndex where there is none, or where its database cannot be opened at all.
+    What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
+    index, or where its database cannot be opened at all.
     """
     found = [*of_cache(folder)]
-    with closing(Database(folder)) as database:
+    for each in found:
+        with suppress(OSError):
+            (folder / each.file).unlink()
+    try:
+        opened = Database(folder)
+    except DamagedIndex as error:
+        if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
+            raise
+        found.append(Damage(file=FILE, what=str(error)))
+        return found + of_paid(folder, set())
+    with closing(opened) as database:
+        fault = database.newest_fault()
+        if fault:
+            found.append(Damage(file=NEWEST, what=fault, is_cached=True))
+            database.tell_generation()
         database.freeze()
         found += [Damage(file=FILE, what=each) for each in database.faults()]
-        return found + of_generation(folder, database, FILE, hash_of)
+        found += of_generation(folder, database, FILE, hash_of)
+        return found + of_paid(folder, _known(database))
+
+
+def _known(database: Database) -> set[str]:
+    """Return which files with what was paid for an index has."""
+    try:
+        return paid.noted(database.meta(paid.NOTE))
+    except DamagedIndex:  # which is told of the database itself
+        return set()
+
+
+def of_paid(folder: Path, known: set[str]) -> list[Damage]:
+    """Return what is damaged of what was paid for, beside an index, or gone though it is known."""
+    return [Damage(file=name, what=what, is_paid=True) for name, what in paid.faults(folder, known)]
 
 
 def of_generation(
@@ -89,7 +122,7 @@ def _of_segments(folder: Path, catalogue: Catalogue, live: dict[int, str]) -> It
     registered = catalogue.segments()
     for segment in registered:
         path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
-        rows, faults = _owners(path), list(_faults(path))
+        rows, faults = _owners(path), list(_faults(path, segment.counts))
         if faults:
             broken.append((path, rows, faults))
         elif rows is not None:
@@ -97,11 +130,14 @@ def _of_segments(folder: Path, catalogue: Catalogue, live: dict[int, str]) -> It
     if not broken:
         return
     n_documents, named = catalogue.count("document"), catalogue.all_named()
-    lost = stand_ins(folder / "segments", registered, n_documents, named).documents.tolist()
+    found = stand_ins(folder / "segments", registered, n_documents, named)
+    lost = {*found.documents.tolist()}
     for path, rows, faults in broken:
-        concerned = live.keys() - sound if rows is None else live.keys() & rows & {*lost}
-        documents = tuple(live[row] for row in sorted(concerned))
-        for _, what in faults:
+        for array, what in faults:
+            concerned = live.keys() - sound if rows is None else live.keys() & rows & lost
+            if array.startswith(_OF_EXTRACTIONS):
+                concerned = live.keys() & found.extracted
+            documents = tuple(live[row] for row in sorted(concerned))
             yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
 
 
@@ -114,12 +150,18 @@ def _owners(path: Path) -> set[int] | None:
         return None
 
 
-def _faults(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each array of a file that is damaged, or the file itself, and what is wrong."""
+def _faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield each array of a file that is damaged, or the file itself, and what is wrong.
+
+    A segment has to have as many rows as were committed.
+    """
     try:
         found = segments.read(path)
     except DamagedIndex as error:
         yield "", str(error)
+        return
+    if counts not in (None, schema.lengths(found)):
+        yield "", "it is not the file that was committed"
         return
     for name in found:
         try:

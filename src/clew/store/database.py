@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ from clew import sqlite
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.private import open_file
 from clew.store import sharded
-from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue, marks
-from clew.types import Document, Scalar
+from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
+from clew.types import KINDS, Document, Scalar
 
 FILE = "index.sqlite"
 NEWEST = "generation.json"  # beside the database: the newest generation that was committed
@@ -43,9 +43,12 @@ class Salvaged:
     """What can be read of a damaged database."""
 
     documents: Sequence[tuple[Document, str]]  # the live ones, with their hashes
-    lost: Sequence[str]  # ids of live documents whose texts cannot be read, as far as known
+    rows: Sequence[int]  # the stored row of each of these
+    lost: Sequence[str]  # ids of documents whose texts cannot be read, as far as known
     notes: Mapping[str, Any]
     aliases: Mapping[str, str]
+    # By kind, the pack of each chunk that was considered; None where not all can be read.
+    work: Mapping[str, Mapping[int, int]] | None
 
 
 def is_blank(path: Path) -> bool:
@@ -68,8 +71,17 @@ class Database(Catalogue):
     It closes when nothing refers to it any more, if nobody closed it before.
     """
 
-    def __init__(self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None) -> None:
-        """Open the database in `folder`, or make it there when `recipe` is given."""
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        recipe: Mapping[str, Scalar] | None = None,
+        is_damaged: bool = False,
+    ) -> None:
+        """Open the database in `folder`, or make it there when `recipe` is given.
+
+        Of one that `is_damaged` as much is read as can be, and nothing may be written.
+        """
         self.path = folder / FILE
         self.place = str(self.path)
         if recipe is None and is_blank(self.path):
@@ -82,15 +94,18 @@ class Database(Catalogue):
         self._finalizer: weakref.finalize[..., Database] | None = None
         with _explained(self.path):
             self._hold(sqlite.connect(self.path, wait=_BUSY_S))
+            if is_damaged:
+                sqlite.read_damaged(self._connection)
         self._is_frozen = False
         self._tried = 0.0  # when this reader last tried to get out of the log
         try:
             if recipe is not None:
                 self._create(recipe)
             newest = _newest(folder)  # before: another process may commit meanwhile
-            self._check_format(folder)
+            self._check_format(folder, is_damaged=is_damaged)
             self._check_generation(newest)
-            self._set_up()
+            if not is_damaged:
+                self._set_up()
         except BaseException:
             self._connection.close()
             raise
@@ -128,10 +143,11 @@ class Database(Catalogue):
                 self.set_meta("numbering", 0)
                 self.set_meta("recipe", dict(recipe))
 
-    def _check_format(self, folder: Path) -> None:
+    def _check_format(self, folder: Path, *, is_damaged: bool) -> None:
         try:
             with _explained(self.path):
-                sqlite.check(self._connection, self.path)
+                if not is_damaged:
+                    sqlite.check(self._connection, self.path)
             found = self.meta("format")
         except DamagedIndex as error:
             if isinstance(error.__cause__, apsw.SQLError):  # no such table
@@ -167,14 +183,23 @@ class Database(Catalogue):
 
     def tell_generation(self) -> None:
         """Note beside the database which generation was committed, so that a loss is seen."""
-        told = {"generation": int(self.meta("generation"))}
-        told["crc32"] = crc32(json.dumps(told).encode())
+        note = _note(int(self.meta("generation")))
         path = self.path.with_name(NEWEST)
         own = path.with_name(f"{NEWEST}.tmp")
         with suppress(OSError):  # it says less than there is, then: nothing is lost
             with open_file(own) as file:
-                file.write(json.dumps(told).encode())
+                file.write(note)
             own.replace(path)
+
+    def newest_fault(self) -> str:
+        """Return what is wrong with the note beside the database, "" where nothing is."""
+        path = self.path.with_name(NEWEST)
+        if not path.exists():
+            return "it is missing" if int(self.meta("generation")) else ""
+        with suppress(OSError):
+            if path.read_bytes() == _note(_newest(path.parent)):
+                return ""
+        return "it is not what was written"
 
     def copy(self, path: Path) -> None:
         """Write what the open read transaction sees to a new file."""
@@ -236,49 +261,96 @@ class Database(Catalogue):
     def faults(self) -> list[str]:
         """Return what SQLite finds wrong in the file, nothing where it is sound."""
         try:
-            found = [str(row[0]) for row in self._all("PRAGMA integrity_check(20)")]
+            with self._lock, _explained(self.path):
+                return sqlite.faults(self._connection)
         except (DamagedIndex, StoreError) as error:
             return [str(error)]
-        return [] if found == ["ok"] else found
 
-    def salvaged(self) -> Salvaged:
+    def salvaged(self, hash_of: Callable[[Document], str]) -> Salvaged:
         """Return what can be read of a damaged file.
 
-        Raises DamagedIndex where that is not even what the index was made with.
+        Of what stands on a damaged page those documents count that have the hash and the id which
+        were written of them.
         """
-        found = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
-        rows = {row: fields for row, *fields in found}
-        documents, lost = [], []
-        for row in range(max(rows, default=-1) + 1):
-            try:
-                [document] = self.documents([row])
-            except DamagedIndex:
-                lost += self._name_of(row)
-            else:
-                content, is_live = rows[row][2], rows[row][1]
+        with self._lock, _explained(self.path):
+            found = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
+            rows = {row: (fields[1], fields[2]) for row, *fields in found}
+            names = self._names()
+        notes, work = self._readable_notes(), self._readable_work()
+        aliases: dict[str, str] = dict(self._readable("alias", "key"))
+        documents, stored, unread = [], [], []
+        for row in sorted(rows.keys() | names.keys()):
+            document = self._sound(row) if row in rows else None
+            if document is None:
+                unread.append(row)
+            elif rows[row][0]:
+                documents.append((document, rows[row][1]))
+                stored.append(row)
+        lost = []
+        self._all("PRAGMA checksum_verification = OFF")
+        for row in unread:
+            is_live, content = rows.get(row) or self._decision(row)
+            document = self._sound(row)
+            if (
+                document is not None
+                and names.get(row) == document.id
+                and hash_of(document) == content
+            ):
                 if is_live:
                     documents.append((document, content))
-        notes = self._all(
-            f"SELECT name, value FROM meta WHERE name NOT IN ({marks(_NOT_NOTES)})", _NOT_NOTES
-        )
+                    stored.append(row)
+            elif is_live and row in names:
+                lost.append(names[row])
+        there = {document.id for document, _ in documents}
         return Salvaged(
             documents=documents,
-            lost=lost,
-            notes={name: json.loads(value) for name, value in notes},
-            aliases=self._readable_aliases(),
+            rows=stored,
+            lost=[each for each in dict.fromkeys(lost) if each not in there],
+            notes=notes,
+            aliases=aliases,
+            work=work,
         )
 
-    def _name_of(self, row: int) -> list[str]:
-        """Return the id of a live document whose text cannot be read, if that can be."""
-        with suppress(DamagedIndex):
-            found = self._all("SELECT id FROM document WHERE row = ? AND live = 1", (row,))
-            return [name for (name,) in found]
-        return []
+    def _sound(self, row: int) -> Document | None:
+        """Return a document, None where its row or its text is damaged."""
+        try:
+            [document] = self.documents([row])
+        except (DamagedIndex, UnicodeDecodeError):  # the latter of a page that is not checked
+            return None
+        return document
 
-    def _readable_aliases(self) -> dict[str, str]:
-        with suppress(DamagedIndex):
-            return self.aliases()
-        return {}
+    def _decision(self, row: int) -> tuple[int, str]:
+        """Return whether a document is live, and its hash, of a damaged page; else that it is."""
+        with suppress(DamagedIndex, UnicodeDecodeError):
+            for found in self._all("SELECT live, hash FROM document WHERE row = ?", (row,)):
+                return tuple(found)
+        return 1, ""
+
+    def _names(self) -> dict[int, str]:
+        """Return the ids of documents by their rows, from an index of these, as far as it goes."""
+        found: dict[int, str] = {}
+        with suppress(sqlite.Error):  # what came before stays
+            asked = "SELECT row, id FROM document INDEXED BY document_by_id"
+            found.update(self._connection.execute(asked))
+        return found
+
+    def _readable(self, table: str, key: str) -> list[sqlite.Row]:
+        with self._lock, _explained(self.path):
+            return list(sqlite.readable(self._connection, table, key, ("", "\U0010ffff")))
+
+    def _readable_notes(self) -> dict[str, Any]:
+        """Return what is noted, of which a part may be zeros."""
+        notes = {}
+        for name, value in self._readable("meta", "name"):
+            with suppress(TypeError, ValueError):
+                notes[name] = json.loads(value)
+        return {name: value for name, value in notes.items() if name not in _NOT_NOTES}
+
+    def _readable_work(self) -> dict[str, dict[int, int]] | None:
+        try:
+            return {kind: self.work(kind) for kind in KINDS}
+        except DamagedIndex:
+            return None
 
     def vacuum(self) -> None:
         """Give freed pages back and empty the write-ahead log, so that deleted text is gone.
@@ -318,6 +390,12 @@ class WriterLock:
 
     def release(self) -> None:
         self._connection.close()
+
+
+def _note(generation: int) -> bytes:
+    """Return what is noted of a generation beside the database."""
+    told = {"generation": generation}
+    return json.dumps(told | {"crc32": crc32(json.dumps(told).encode())}).encode()
 
 
 def _newest(folder: Path) -> int:

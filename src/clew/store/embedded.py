@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clew.errors import NotAnIndex, StoreError
+from clew.errors import DamagedIndex, NotAnIndex, StoreError
 from clew.private import make_folder, make_inner_folder
-from clew.store import schema, segments
+from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
 from clew.store.catalogue import FORMAT
@@ -32,7 +32,7 @@ from clew.store.database import (
 )
 from clew.store.repair import StandIns, stand_ins
 from clew.store.segmented import SegmentedStore
-from clew.types import Scalar
+from clew.types import Document, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,10 +49,11 @@ _BESIDE = re.compile(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a fil
 class EmbeddedStore(SegmentedStore[Database]):
     """A store in a folder. The first write takes the writer's lock and keeps it until `close`."""
 
-    def __init__(self, folder: Path, database: Database) -> None:
+    def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
         recipe = _renamed(database.meta("recipe"), int(database.meta("format")))
-        super().__init__(database, Database(folder), recipe)
+        super().__init__(database, Database(folder, is_damaged=is_damaged), recipe)
         self._folder = folder
+        self._is_damaged = is_damaged
         self._lock: WriterLock | None = None
         self.cache = FileCache(folder)
 
@@ -62,7 +63,7 @@ class EmbeddedStore(SegmentedStore[Database]):
         if folder.exists() and not folder.is_dir():
             raise NotAnIndex(f"{folder} is a file: name a folder for the index")
         try:
-            if folder.exists() and not cls.exists(folder) and _has_foreign_files(folder):
+            if folder.exists() and not cls.exists(folder) and has_foreign_files(folder):
                 raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
             make_folder(folder)
         except OSError as error:
@@ -78,6 +79,21 @@ class EmbeddedStore(SegmentedStore[Database]):
     def open(cls, folder: Path) -> Self:
         """Open the index in `folder`. Raises NotAnIndex where there is none."""
         return cls(folder, Database(folder))
+
+    @classmethod
+    def open_damaged(cls, folder: Path) -> Self:
+        """Open an index whose database is damaged, for `salvaged` to read what can be read of it.
+
+        Raises DamagedIndex where not even the settings of the index can be.
+        """
+        try:
+            database = Database(folder, is_damaged=True)
+            return cls(folder, database, is_damaged=True)
+        except (DamagedIndex, NotAnIndex) as error:
+            raise DamagedIndex(
+                f"{folder / FILE} is damaged, and the settings of the index cannot be read: take a"
+                f" backup or a copy of the folder, or index the documents into a new one"
+            ) from error
 
     @property
     def folder(self) -> Path:
@@ -99,6 +115,8 @@ class EmbeddedStore(SegmentedStore[Database]):
     def _write_lock(self) -> None:
         if self._lock is None:
             self._lock = WriterLock(self._folder)
+            if self._is_damaged:  # what it says of its files may be wrong
+                return
             self._sweep()
             self.sweep()
             segments.sweep(self._folder / _FORMER, ())
@@ -132,9 +150,14 @@ class EmbeddedStore(SegmentedStore[Database]):
         named = self._catalogue.all_named()
         return stand_ins(self._folder / _SEGMENTS, registered, n_documents, named)
 
-    def salvaged(self) -> Salvaged:
+    def put_back(self) -> None:
+        """Give segments their own names again that stand under one another's."""
+        names = [segment.name for segment in self._catalogue.segments()]
+        segments.put_back(self._folder / _SEGMENTS, names)
+
+    def salvaged(self, hash_of: Callable[[Document], str]) -> Salvaged:
         """Return what can be read of a damaged database."""
-        return self._catalogue.salvaged()
+        return self._catalogue.salvaged(hash_of)
 
     def close(self) -> None:
         super().close()
@@ -174,7 +197,8 @@ def _renamed(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
     return {**schema.DEFAULT_BITS, **named}
 
 
-def _has_foreign_files(folder: Path) -> bool:
+def has_foreign_files(folder: Path) -> bool:
+    """Say whether a folder has files that are none of an index."""
     folders = {_SEGMENTS, _CACHED, _FORMER}
-    ours = {FILE, LOCK, NEWEST, NAMED_IN, "embeddings.sqlite", "calls.sqlite", *folders}
+    ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, *folders}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

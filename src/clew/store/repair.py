@@ -2,7 +2,8 @@
 
 Where blocks of a segment are damaged, the rows in them are found, and the documents whose rows they
 are. Stand-ins have zeros there: once these documents are read again from their texts, their old
-rows are dead, and a compaction leaves them out.
+rows are dead, and a compaction leaves them out. What was extracted from a chunk may be damaged
+while the chunk is sound: it is put below a chunk that no document has, and so is dead as well.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from clew.algo.narrow import widened
 from clew.errors import DamagedIndex
 from clew.store import schema, segments
 from clew.store.schema import TABLES, parent_column
+from clew.types import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     Spans = Sequence[tuple[int, int]]  # of rows, the second one is behind the last
 
 TITLE = "document.title_entity"
+_DOCUMENT = "chunk.document"
+_EXTRACTION = "extraction"
 _NAMES = ("name.entity", "name.vectors")
 _DTYPES: Mapping[str, str] = {  # of columns that are no int32
     "mention.label": "uint8", "statement_mention.label": "uint8", "sentence.key": "uint64",
@@ -41,10 +45,20 @@ _DTYPES: Mapping[str, str] = {  # of columns that are no int32
 class StandIns:
     """The segments of an index, with zeros in place of what is damaged."""
 
-    segments: Sequence[Arrays]
-    documents: NDArray[np.int64]  # stored rows of those that have a damaged row
+    segments: Sequence[Arrays]  # and a last one, with the chunk of no document
+    documents: NDArray[np.int64]  # stored rows of those that have a damaged row of their own
     unnamed: NDArray[np.int32]  # stored rows of entities whose name vector is gone
     is_damaged: bool  # any array is
+    owners: NDArray[np.int64]  # the stored document of each stored chunk
+    # By kind, what made each stored chunk's extraction, as a place in SOURCES, as far as known.
+    sources: Mapping[str, NDArray[np.uint8]]
+    lost: Mapping[str, NDArray[np.bool_]]  # by kind, of which of these chunks that is damaged
+    is_unsure: bool  # there are damaged extractions of which it is not known what they were of
+
+    @property
+    def extracted(self) -> set[int]:
+        """The stored rows of documents with damaged extractions, as far as known."""
+        return {row for lost in self.lost.values() for row in self.owners[lost].tolist()}
 
 
 @dataclass(slots=True)
@@ -62,32 +76,80 @@ def stand_ins(
 
     `n_documents` are stored, and the entities in `named` had a vector of their name.
     """
-    found = [_read(folder / f"{each.name}{segments.SUFFIX}") for each in registered]
-    sound = [part for part in found if part is not None]
-    n_missing = n_documents - sum(len(part.arrays.get(TITLE, ())) for part in sound)
+    found = [_read(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered]
+    sizes = _sizes(found, ["chunk" in each.counts for each in registered], n_documents)
+    sound = [part.arrays for part in found if part is not None]
     parts = [
-        part or _unread(each.counts, n_missing, [s.arrays for s in sound])
-        for part, each in zip(found, registered, strict=True)
+        part or _unread(each.counts, n, sound)
+        for part, each, n in zip(found, registered, sizes, strict=True)
     ]
     lost = _Lost(parts)
     for layer in reversed([*TABLES]):
         lost.follow(layer)
     for part in parts:
         _drop_names(part)
-    unnamed = np.setdiff1d(named, schema.concatenated([p.arrays for p in parts], "name.entity"))
+    arrays = [part.arrays for part in parts]
+    unnamed = np.setdiff1d(named, schema.concatenated(arrays, "name.entity"))
+    sources, gone = lost.extractions()
+    nobodys = {TITLE: np.full(1, -1, np.int32), _DOCUMENT: np.full(1, n_documents, np.int32)}
     return StandIns(
-        [part.arrays for part in parts],
-        np.flatnonzero(lost.rows["document"]),
-        unnamed.astype(np.int32),
-        any(part is None or part.damaged for part in found),
+        segments=[*arrays, nobodys],
+        documents=np.flatnonzero(lost.rows["document"]),
+        unnamed=unnamed.astype(np.int32),
+        is_damaged=any(part is None or part.damaged for part in found),
+        owners=schema.concatenated(arrays, _DOCUMENT).astype(np.int64),
+        sources=sources,
+        lost=gone,
+        is_unsure=lost.is_unsure,
     )
 
 
-def _read(path: Path) -> _Part | None:
-    """Return what can be read of a segment, None where nothing can."""
+def _sizes(
+    parts: Sequence[_Part | None], has_chunks: Sequence[bool], n_documents: int
+) -> list[int]:
+    """Return how many documents each segment has, of which some cannot be read.
+
+    Where a segment's first chunk can be read it says how many documents there are before. Those of
+    several others that stand between two such segments are all lost, and the first one has them.
+    """
+    sizes = [0 if part is None else len(part.arrays.get(TITLE, ())) for part in parts]
+    open_, place = None, 0  # the unread segment that has the documents before the next one
+    for i, part in enumerate(parts):
+        if part is None:
+            open_ = i if open_ is None and has_chunks[i] else open_
+            continue
+        begin = _first_document(part)
+        if open_ is not None and begin is not None and begin >= place:
+            sizes[open_] = begin - place
+            place, open_ = begin, None
+        place += sizes[i]
+    missing = n_documents - sum(sizes)
+    unread = [i for i, part in enumerate(parts) if part is None]
+    if missing < 0 or (missing and not unread):
+        raise DamagedIndex(
+            f"the segments have {sum(sizes)} documents and the database {n_documents}: take a"
+            f" backup or a copy of the folder, or index the documents into a new one"
+        )
+    if missing:
+        sizes[open_ if open_ is not None else unread[-1]] += missing
+    return sizes
+
+
+def _first_document(part: _Part) -> int | None:
+    """Return the stored row of a segment's first document, None where that cannot be read."""
+    owners = part.arrays.get(_DOCUMENT, np.zeros(0, np.int32))
+    if not len(owners) or any(start == 0 for start, _ in part.damaged.get(_DOCUMENT, ())):
+        return None
+    return int(owners[0])
+
+
+def _read(path: Path, counts: Mapping[str, int]) -> _Part | None:
+    """Return what can be read of a segment, None where nothing can, or it is another one."""
     try:
         mapped = segments.read(path)
     except DamagedIndex:
+        return None
+    if schema.lengths(mapped) != counts:
         return None
     part = _Part({})
     for name in mapped:
@@ -103,7 +165,8 @@ def _unread(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
     known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
-        for name in schema.numbers(layer):
+        parent, *columns = schema.numbers(layer)
+        for name in (parent, *(each for each in columns if each in known)):
             arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
         wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
         for name, n_rows in {f"{layer}.vectors": n, **wide}.items():
@@ -125,12 +188,20 @@ class _Lost:
             for layer in ("document", *TABLES)
         }
         self.rows = {layer: np.zeros(n[-1], dtype=bool) for layer, n in self.starts.items()}
+        self._extractions = (np.zeros(0, np.int64),) * 4
+        self.is_unsure = False
         for i, part in enumerate(parts):
             self._mark("document", i, part.damaged.get(TITLE, ()))
 
     def follow(self, layer: str) -> None:
-        """Mark the damaged rows of a layer, and the rows above all that are marked."""
+        """Mark the damaged rows of a layer, and the rows above all that are marked.
+
+        Of an extraction nothing is marked above: it goes below the chunk of no document.
+        """
         kind = TABLES[layer]
+        if layer == _EXTRACTION:
+            self._part_from_chunks()
+            return
         for i, part in enumerate(self.parts):
             names = [*schema.numbers(layer), f"{layer}.vectors"]
             for name in names:
@@ -141,6 +212,66 @@ class _Lost:
         parents = schema.concatenated([part.arrays for part in self.parts], parent_column(layer))
         self.rows[kind.above][parents[self.rows[layer]]] = True
 
+    def _part_from_chunks(self) -> None:
+        """Put the extractions that are damaged, or have a damaged row, below no document's chunk.
+
+        What they were of is noted before, where that can be read.
+        """
+        unknown = np.zeros(len(self.rows[_EXTRACTION]), dtype=bool)
+        for i, part in enumerate(self.parts):
+            first = self.starts[_EXTRACTION][i]
+            for name in schema.numbers(_EXTRACTION):
+                for start, stop in part.damaged.get(name, ()):
+                    unknown[first + start : first + stop] = True
+        self.rows[_EXTRACTION] |= unknown
+        self.is_unsure = bool(unknown.any())
+        known = np.flatnonzero(~unknown)
+        columns = [self._whole(name) for name in schema.numbers(_EXTRACTION)]
+        chunks, kinds, sources = (column[known] for column in columns)
+        self._extractions = (known, chunks, kinds, sources)
+        self._forget_earlier()
+        nobodys = int(self.starts["chunk"][-1])
+        for i, part in enumerate(self.parts):
+            column = part.arrays.get(parent_column(_EXTRACTION))
+            if column is not None:
+                first, behind = self.starts[_EXTRACTION][i : i + 2]
+                chunks = column.astype(np.int32)
+                chunks[self.rows[_EXTRACTION][first:behind]] = nobodys
+                part.arrays[parent_column(_EXTRACTION)] = chunks
+
+    def _forget_earlier(self) -> None:
+        """Mark the extractions before those that are damaged: they do not count again."""
+        _, lost = self.extractions()
+        rows, chunks, kinds, _ = self._extractions
+        for number, kind in enumerate(KINDS):
+            inside = (kinds == number) & (chunks < len(lost[kind]))
+            gone = lost[kind][chunks[inside]]
+            self.rows[_EXTRACTION][rows[inside][gone]] = True
+
+    def _whole(self, name: str) -> NDArray[Any]:
+        """Return a column of extractions, with zeros where a segment lacks it."""
+        sizes = np.diff(self.starts[_EXTRACTION])
+        return np.concatenate(
+            [
+                np.zeros(0, np.int64),
+                *(p.arrays.get(name, np.zeros(n)) for p, n in zip(self.parts, sizes, strict=True)),
+            ]
+        ).astype(np.int64)
+
+    def extractions(
+        self,
+    ) -> tuple[dict[str, NDArray[np.uint8]], dict[str, NDArray[np.bool_]]]:
+        """Return by kind what made each chunk's newest extraction, and whether that is damaged."""
+        n_chunks = int(self.starts["chunk"][-1])
+        rows, chunks, kinds, sources = self._extractions
+        made = {kind: np.zeros(n_chunks, np.uint8) for kind in KINDS}
+        lost = {kind: np.zeros(n_chunks, dtype=bool) for kind in KINDS}
+        for number, kind in enumerate(KINDS):
+            of_kind = (kinds == number) & (chunks < n_chunks)
+            made[kind][chunks[of_kind]] = sources[of_kind]  # of several the last one stays
+            lost[kind][chunks[of_kind]] = self.rows[_EXTRACTION][rows[of_kind]]
+        return made, lost
+
     def _mark(self, layer: str, i: int, spans: Spans) -> None:
         first = self.starts[layer][i]
         for start, stop in spans:
@@ -149,8 +280,7 @@ class _Lost:
     def _mend_parents(self, layer: str, i: int) -> None:
         """Let damaged rows hang on rows that are marked: on their neighbours', and those between.
 
-        Rows of a segment stand in the order of the rows above them, all in the same segment, but
-        extractions, which may belong to any chunk.
+        Rows of a segment stand in the order of the rows above them, all in the same segment.
         """
         name, above = parent_column(layer), TABLES[layer].above
         here, end = self.starts[above][i], self.starts[above][i + 1]

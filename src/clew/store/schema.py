@@ -20,6 +20,7 @@ from clew.types import REFERENCES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.store.segments import MappedSegment
     from clew.types import Batch, Scalar
 
     Segment = Mapping[str, NDArray[Any]]
@@ -115,6 +116,13 @@ def counts(arrays: Mapping[str, Any]) -> dict[str, int]:
     """Return how many rows of each layer a segment's arrays hold, where there are any."""
     found = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
     return {k: int(v.shape[0]) for k, v in found.items() if v is not None and v.shape[0]}
+
+
+def lengths(arrays: MappedSegment) -> dict[str, int]:
+    """Return what `counts` does of a file, of which nothing is looked at."""
+    found = {layer: parent_column(layer) for layer in TABLES}
+    known = {layer: arrays.length(name) for layer, name in found.items() if name in arrays}
+    return {layer: n for layer, n in known.items() if n}
 
 
 def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:

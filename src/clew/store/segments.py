@@ -3,9 +3,9 @@
 The format is a length, a JSON header that names the arrays, and their bytes, so any tool that
 knows it reads a segment, and nothing in it can run. The header has a checksum for each block of
 each array, which is looked at when the array, or a part of it, is first asked for: opening a
-segment only maps it. A segment is synced before the database transaction that registers it. A file
-that no transaction registered is an orphan of a killed writer and is swept when the next writer
-opens.
+segment only maps it. It has the name of the file, too: under another one the file is damaged. A
+segment is synced before the database transaction that registers it. A file that no transaction
+registered is an orphan of a killed writer and is swept when the next writer opens.
 """
 
 from __future__ import annotations
@@ -69,20 +69,29 @@ class Blocks:
         return np.concatenate(pieces).astype(self.dtype, copy=False)
 
 
-def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
+def name_of(path: Path) -> str:
+    """Return what a file says that it is: its folder's name and its own."""
+    return f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+
+
+def write(
+    path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], *, final: Path | None = None
+) -> None:
     """Write `arrays` as the new segment `path`, durable when this returns.
 
-    Raises StoreError where that cannot be, as on a full disk.
+    It is read by the name of `final`, where that is the path which it will get. Raises StoreError
+    where it cannot be written, as on a full disk.
     """
+    name = name_of(final or path)
     # The widest first, so that each stands at a multiple of its own width.
     ordered = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
     try:
         make_inner_folder(path.parent)
         with open_file(path) as file:
-            file.write(_header(ordered, {}))  # of the same length, whatever the checksums
+            file.write(_header(ordered, {}, name))  # of the same length, whatever the checksums
             sums = {name: _write_array(file, array) for name, array in ordered.items()}
             file.seek(0)
-            file.write(_header(ordered, sums))
+            file.write(_header(ordered, sums, name))
             file.flush()
             os.fsync(file.fileno())
         sync_folder(path.parent)
@@ -112,7 +121,7 @@ def _write_array(file: BinaryIO, array: NDArray[Any] | Blocks) -> list[int]:
 
 
 def _header(
-    arrays: Mapping[str, NDArray[Any] | Blocks], sums: Mapping[str, Sequence[int]]
+    arrays: Mapping[str, NDArray[Any] | Blocks], sums: Mapping[str, Sequence[int]], own_name: str
 ) -> bytes:
     header: dict[str, Any] = {}
     end = 0
@@ -127,7 +136,9 @@ def _header(
         f"{each:08x}" for name, array in arrays.items() for each in sums.get(name, _zeros(array))
     )
     sums_of = {"block": str(_BLOCK), "blocks": blocks}
-    header["__metadata__"] = {**sums_of, "crc32": _checksum(header, *sums_of.values())}
+    crc = _checksum(header, *sums_of.values())
+    named = {"name": own_name, "name_crc32": _checksum({}, crc, own_name)}
+    header["__metadata__"] = {**sums_of, "crc32": crc, **named}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return len(text).to_bytes(_LENGTH, "little") + text
@@ -332,6 +343,7 @@ def _mapped(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     sums_of = [told[name] for name in ("block", "blocks") if name in told]
     if told["crc32"] != _checksum(header, *sums_of):
         raise ValueError("its header was changed")
+    _check_name(path, told)
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
         raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
@@ -350,6 +362,20 @@ def _mapped(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
         arrays[name] = _Mapped(array, begin + entry["data_offsets"][0], own, *known)
         place += n_blocks
     return MappedSegment(path, data, arrays, block, mend)
+
+
+def _check_name(path: Path, told: Mapping[str, str]) -> None:
+    """Raise ValueError where a file stands under another name than it was written under.
+
+    Those that an earlier version wrote do not say any.
+    """
+    name, checksum = told.get("name"), told.get("name_crc32")
+    if name is None and checksum is None:
+        return
+    if name is None or checksum != _checksum({}, told["crc32"], name):
+        raise ValueError("its header was changed")
+    if name != name_of(path):
+        raise ValueError(f"it was written as {name}")
 
 
 def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any]:
@@ -391,6 +417,37 @@ def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
         for start in range(0, len(array), size):
             yield array[start : start + size]
             let_go(part, name)
+
+
+def put_back(folder: Path, names: Iterable[str]) -> None:
+    """Give files their own names again that stand under one another's, of those that have `names`.
+
+    None takes the place of a file that is where it belongs.
+    """
+    paths = {f"{folder.name}/{name}": folder / f"{name}{SUFFIX}" for name in names}
+    told = {path: _told(path) for path in paths.values()}
+    moves = {
+        path: paths[name]
+        for path, name in told.items()
+        if name in paths and paths[name] != path and told[paths[name]] != name
+    }
+    aside = {path: path.with_name(f"{path.name}.aside") for path in moves}
+    for path, place in aside.items():
+        path.replace(place)
+    for path, target in moves.items():
+        aside[path].replace(target)
+
+
+def _told(path: Path) -> str | None:
+    """Return what a file says that it is, None where that cannot be read or it does not say it."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(_LENGTH), "little")
+            told = json.loads(file.read(min(size, path.stat().st_size)))["__metadata__"]
+        name = str(told["name"])
+        if told["name_crc32"] == _checksum({}, told["crc32"], name):
+            return name
+    return None
 
 
 def sweep(folder: Path, keep: Iterable[str]) -> None:

@@ -116,6 +116,14 @@ class PostgresFile:
     def mend(self) -> None:
         """Do nothing: PostgreSQL is mended by who runs it."""
 
+    def is_blank(self) -> bool:
+        """Say whether the tables were not made yet."""
+        return not self.exists()
+
+    def faults(self) -> list[str]:
+        """Return nothing, as PostgreSQL has checksums of its own."""
+        return []
+
 
 @contextmanager
 def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connection]:

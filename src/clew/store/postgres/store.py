@@ -118,7 +118,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         # Until the transaction that names it, which this session may not live to see.
         self._seen_by_readers.note_unused([file], seconds=_APPEARS_S)
         path = self._objects.new(file)
-        segments.write(path, arrays)
+        segments.write(path, arrays, final=self._objects.folder / file)
         self._objects.put(file, path)
         self._catalogue.note_used(file)
 

@@ -1,0 +1,115 @@
+"""Extract once more, behind a repair, what chunks had before, from recorded replies.
+
+Which chunks were chosen is not decided again: it was noted of the documents that were damaged, as
+far as it could be read. Where it could not, a chunk whose reply is recorded was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.index.choose import LEFT as LEFT_PACK
+from clew.index.choose import NOTE as WANTED
+from clew.index.choose import Memory, Wanted, packed
+from clew.index.extract import Done, ExtractionCorpus, extract_by_llm, extract_by_rules, task_of
+from clew.types import FALLBACK, LLM_MADE, SOURCES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.models import Extractor, Models
+    from clew.models.ledger import Ledger
+    from clew.store import Store
+
+NOTE = "repair"  # what a store keeps under it: what was decided, until it is done again
+LEFT, WAITS, UNKNOWN = -1, -2, -3  # of a chunk that has no extraction
+
+# By kind and document: of each chunk what made its extraction, a place in SOURCES, or one of these.
+Decided = dict[str, dict[str, list[int]]]
+
+_PAID = [LLM_MADE, FALLBACK, SOURCES.index("recorded")]
+
+
+def recall(store: Store, models: Models, *, ledger: Ledger, rules: Extractor | None = None) -> Done:
+    """Extract from the chunks that were chosen before a repair, and from no other ones.
+
+    Recorded replies are taken of any model. What is not recorded is asked of the LLM, if there is
+    one; it waits where there is none, or the budget is spent. `rules` extract triples where these
+    are not wanted of an LLM.
+    """
+    wanted, decided, done = Wanted.from_plain(store.note(WANTED)), store.note(NOTE), Done()
+    recorded = replace(models, llm=None)
+    with closing(ExtractionCorpus(store)) as corpus:
+        if rules is not None:
+            extract_by_rules(corpus, models, rules, wanted.triples, done)
+        for kind in wanted.kinds():
+            name = models.llm.name if models.llm is not None else ""
+            memory = corpus.remembered(Memory(ledger, name))
+            memories = [memory, *memory.of_others(kind)]
+            rows = _to_extract(corpus, kind, decided.get(kind, {}), memories)
+            task = task_of(corpus, models, kind)
+            for each in memories:
+                extract_by_llm(corpus, recorded, task, each, done, among=rows)
+            if models.llm is not None:
+                extract_by_llm(corpus, models, task, memory, done, among=rows)
+    if decided:
+        store.set_note(NOTE, {})
+    return done
+
+
+def _to_extract(
+    corpus: ExtractionCorpus,
+    kind: str,
+    decided: Mapping[str, Sequence[int]],
+    memories: Sequence[Memory],
+) -> frozenset[int]:
+    """Let chunks wait that were chosen, leave those that were left, and return the former's rows.
+
+    Those that waited before wait again, and are not among them.
+    """
+    store, snapshot, work = corpus.store, corpus.snapshot, corpus.store.work(kind)
+    undone = snapshot.are_texts() & ~np.isin(corpus.made_by(kind), _PAID)
+    undone &= ~np.isin(corpus.stored, list(work))
+    rows = np.flatnonzero(undone)
+    if not len(rows):
+        return frozenset()
+
+    def known(kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        have = np.zeros(len(texts), dtype=np.bool_)
+        for memory in memories:
+            have |= memory.known(kind, texts)
+        return have
+
+    have = known(kind, [corpus.texts[row] for row in rows.tolist()])
+    codes = _codes(corpus, rows, decided)
+    is_recorded = bool(memories[0].of_others(kind)) or bool(have.any())
+    chosen = np.isin(codes, (LLM_MADE, FALLBACK)) | (have & np.isin(codes, (0, UNKNOWN)))
+    left = (codes == LEFT) | ((codes == UNKNOWN) & ~have & is_recorded)
+    store.set_work(kind, {int(corpus.stored[row]): LEFT_PACK for row in rows[left]})
+    for some in (chosen, codes == WAITS):
+        store.set_work(kind, packed(store, snapshot, rows[some], corpus.texts, known, kind))
+    return frozenset(rows[chosen].tolist())
+
+
+def _codes(
+    corpus: ExtractionCorpus, rows: NDArray[np.intp], decided: Mapping[str, Sequence[int]]
+) -> NDArray[np.int64]:
+    """Return what was decided of some chunks, 0 for those of documents of which nothing is noted.
+
+    Of a document that had another number of chunks, as far as could be read, nothing is known.
+    """
+    owners = corpus.snapshot.layer("chunk").columns["document"]
+    firsts = np.searchsorted(owners, np.arange(int(owners[-1]) + 2))
+    ids = corpus.snapshot.layer("document").ids(owners[rows].tolist())
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for i, (row, name) in enumerate(zip(rows.tolist(), ids, strict=True)):
+        noted = decided.get(name)
+        if noted is not None:
+            first, behind = firsts[owners[row]], firsts[owners[row] + 1]
+            codes[i] = noted[row - first] if len(noted) == behind - first else UNKNOWN
+    return codes

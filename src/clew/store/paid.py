@@ -1,0 +1,96 @@
+"""What was paid for, beside an index in a folder: an LLM's replies and an embedder's vectors.
+
+An index keeps a note of which of these files it has, so that one that is gone is missed, and one
+that never was is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clew.models import cache, ledger
+from clew.models.sqlite import owner
+
+if TYPE_CHECKING:
+    from clew.store import Store
+
+CALLS = "calls.sqlite"
+EMBEDDINGS = "embeddings.sqlite"
+NOTE = "paid"  # what a store keeps under it: which files there are
+_FILES = "files"
+
+
+class _Kind(NamedTuple):
+    """What a file is for, and what looks at it and mends it."""
+
+    holds: str
+    application_id: int
+    faults: Callable[[Path], list[str]]
+    mend: Callable[[Path], None]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    CALLS: _Kind(
+        "replies",
+        ledger.APPLICATION_ID,
+        lambda path: ledger.Ledger(path).faults(),
+        lambda path: ledger.Ledger(path).mend(),
+    ),
+    EMBEDDINGS: _Kind("vectors", cache.APPLICATION_ID, cache.faults, cache.mend),
+}
+FILES = tuple(_KINDS)
+
+
+def note(store: Store, folder: Path) -> None:
+    """Note in an index which files there are beside it, those that there were included."""
+    known = noted(store.note(NOTE))
+    there = known | {name for name in FILES if (folder / name).exists()}
+    if there != known:
+        store.set_note(NOTE, {_FILES: sorted(there)})
+
+
+def noted(kept: Mapping[str, Any] | None) -> set[str]:
+    """Return which files an index has, by what it keeps as its note."""
+    return {*(kept or {}).get(_FILES, ())}
+
+
+def faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each file that is damaged, or is gone though it is `known`, and what is wrong."""
+    for name, kind in _KINDS.items():
+        found = kind.faults(folder / name)
+        if found:
+            yield name, f"{found[0]}; the {kind.holds} that cannot be read are paid for again"
+        elif name in known and not owner(folder / name):
+            yield name, f"it is missing: the {kind.holds} that it held are paid for again"
+
+
+def mend(folder: Path, known: set[str]) -> list[str]:
+    """Keep what can be read of files that are damaged; return their names, and of those gone."""
+    _put_back(folder)
+    found = [name for name, _ in faults(folder, known)]
+    for name in found:
+        if _KINDS[name].faults(folder / name):
+            _KINDS[name].mend(folder / name)
+    return found
+
+
+def miss_no_more(store: Store, folder: Path) -> None:
+    """Let an index have those files that are there, and no others."""
+    there = sorted(name for name in FILES if owner(folder / name))
+    if set(there) != noted(store.note(NOTE)):
+        store.set_note(NOTE, {_FILES: there})
+
+
+def _put_back(folder: Path) -> None:
+    """Give two files their own names again of which each has the other's."""
+    owners = {name: owner(folder / name) for name in FILES}
+    if [owners[name] for name in FILES] == [
+        _KINDS[name].application_id for name in reversed(FILES)
+    ]:
+        first, second = (folder / name for name in FILES)
+        aside = first.with_name(f"{first.name}.aside")
+        first.replace(aside)
+        second.replace(first)
+        aside.replace(second)
