@@ -8,7 +8,7 @@ came from is a path of the server's machine: who is no admin gets their ids in i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -193,11 +193,11 @@ class ScopedIndex:
         found = replace(found, evidence=self._own(found.evidence, where))
         if self.caller.may("admin"):
             return found
-        passages = tuple(map(_without_source, found.context.passages))
+        passages = _without_sources(found.context.passages)
         return replace(
             found,
             context=replace(found.context, passages=passages),
-            citations=tuple(map(_without_source, found.citations)),
+            citations=_without_sources(found.citations),
         )
 
     def classify(self, text: str, *, where: str | None = None, **given: Any) -> Classified:  # noqa: ANN401 -- as `Index.classify` takes them
@@ -224,7 +224,9 @@ class ScopedIndex:
         if self.is_bound:
             found = replace(found, where=where or "")
         if not self.caller.may("admin"):
-            found = replace(found, hits=tuple(map(_without_source, found.hits)))
+            paths = (replace(each, steps=_without_sources(each.steps)) for each in found.paths)
+            hits = _without_sources(found.hits)
+            found = replace(found, hits=hits, paths=tuple(paths))
         return found
 
     def plan(self, documents: Sequence[Document] | None, **given: Any) -> Plan:  # noqa: ANN401 -- as `Index.plan` takes them
@@ -390,8 +392,9 @@ def _document_in(seen: Snapshot, document_id: str) -> Document | None:
     return None if row < 0 else seen.documents([row])[0]
 
 
-def _without_source(found: Any) -> Any:  # noqa: ANN401 -- a hit, a passage or a citation
-    return replace(found, source=found.document_id)
+def _without_sources(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Return hits, steps, passages or citations with ids in place of paths of the server."""
+    return tuple(replace(each, source=each.document_id) for each in found)
 
 
 def _catch_up(index: Index, least: str) -> None:
