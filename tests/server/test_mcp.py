@@ -250,7 +250,7 @@ def test_over_http_with_a_key(home, mode):
     async def use(address):
         async with over_http(f"{address}/mcp", headers, mode) as client:
             [first, *_] = (await given(client, "search", query=QUESTION))["results"]
-            assert first["url"] == f"{address}/indexes/small/documents/eriksen?start=0&end=61"
+            assert first["url"] == f"{address}/documents?index=small&doc=eriksen&start=0&end=61"
         async with over_http(f"{address}/mcp/small", headers, mode) as client:
             assert (await given(client, "ask", question=QUESTION))["kind"] == "quoted"
 

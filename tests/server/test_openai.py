@@ -3,6 +3,7 @@
 import json
 import threading
 from contextlib import contextmanager
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import openai
@@ -60,9 +61,8 @@ def test_without_an_llm_the_answer_is_the_quotes(home):
     for number, each in enumerate(message.annotations, 1):
         cited = each.url_citation
         assert message.content[cited.start_index : cited.end_index] == f"[{number}]"
-        place, _, offsets = cited.url.partition("?")
-        start, end = (int(part.partition("=")[2]) for part in offsets.split("&"))
-        quote = TEXTS[place.rpartition("/documents/")[2]][start:end]
+        place = dict(parse_qsl(urlsplit(cited.url).query))
+        quote = TEXTS[place["doc"]][int(place["start"]) : int(place["end"])]
         assert f"“{quote}” [{number}]" in message.content
 
 
