@@ -46,6 +46,7 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
+from clew.models.waiting import asking
 from clew.once import Once
 from clew.private import make_folder
 from clew.progress import Progress
@@ -803,6 +804,7 @@ class Index(Closing):
         return plan.embedding(new, chunking, self.models, store)
 
     @checked
+    @asking()
     def search(
         self,
         query: str,
@@ -823,7 +825,8 @@ class Index(Closing):
         fills a context itself, by a parameter for tokens, fills one of `context_tokens` where these
         are given and its own are not. With `where`, a filter such as "date >= 2024", only documents
         that fulfil it are seen, as if the index held no others. Where `budget` leaves no room for
-        an LLM's step, its LLM-free alternative is taken. Where it is `exact`, what is nearest is
+        an LLM's step, or nothing comes from the LLM, its LLM-free alternative is taken; the latter
+        is not waited for where it cannot be reached. Where it is `exact`, what is nearest is
         looked for among all rows also in an index of more than 100,000 units, entities or triples,
         where a few could be missed else. The evidence's `support` and a hit's
         `relevance` are probabilities, which mean the same for all methods.
@@ -871,6 +874,7 @@ class Index(Closing):
         return told(evidence, where, notes, meter), snapshot
 
     @checked
+    @asking()
     def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str,
@@ -925,6 +929,7 @@ class Index(Closing):
         return replace(found, question=question, usage=usage)
 
     @checked
+    @asking()
     def answer(
         self,
         evidence: Evidence,
@@ -956,6 +961,7 @@ class Index(Closing):
         )
 
     @checked
+    @asking()
     def classify(
         self,
         text: str,

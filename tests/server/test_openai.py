@@ -10,7 +10,7 @@ import openai
 import pytest
 
 import clew
-from clew.errors import BudgetSpent, EndpointError
+from clew.errors import BudgetSpent, StoreError
 from clew.server.keys import CITATIONS
 from clew.testing import HashTokenEmbedder, models, small_documents
 from tests.server.said import REPLY, on_answers, open_with
@@ -382,27 +382,27 @@ def test_a_spent_budget_leaves_the_quotes(own_home):
 
 
 @pytest.mark.parametrize("where", ["at once", "while it writes"])
-def test_a_model_that_fails(own_home, where):
+def test_a_question_that_fails(own_home, where):
     """Before anything was told it is a status, and later an event; both say what was wrong."""
 
-    def answer(prompt, turns):
+    def answer(prompt, _turns):
         if where == "at once" or "ANSWER:" in prompt.user + prompt.system:
-            raise EndpointError("http://llm.example answered nothing: is it running?")
+            raise StoreError("calls.sqlite cannot be written: is the disk full?")
         return "no"
 
     _, opener = open_with(answer)
     with openai_client(own_home, opener) as client:
-        with pytest.raises(openai.InternalServerError, match="is it running") as raised:
+        with pytest.raises(openai.InternalServerError, match="is the disk full") as raised:
             client.chat.completions.create(**body())
-        assert raised.value.status_code == 502
-        with pytest.raises(openai.APIError, match="is it running") as raised:
+        assert raised.value.status_code == 500
+        with pytest.raises(openai.APIError, match="is the disk full") as raised:
             list(client.chat.completions.create(**body(stream=True)))
         assert isinstance(raised.value, openai.APIStatusError) is (where == "at once")
         if where == "while it writes":
             stream = client.responses.create(model="clew/small", input=QUESTION, stream=True)
             *_, error, failed = list(stream)
             assert (error.type, failed.type) == ("error", "response.failed")
-            assert "is it running" in error.message
+            assert "is the disk full" in error.message
 
 
 def test_a_budget_that_ends_a_question_is_a_402(own_home):

@@ -33,6 +33,7 @@ from clew.filters import as_filter, match, parse
 from clew.layers.statistical import STATISTICAL
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
+from clew.models.waiting import asking
 from clew.once import Once
 from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
@@ -260,6 +261,7 @@ class Shards(Closing):
     # -- read -------------------------------------------------------------------------------------
 
     @checked
+    @asking()
     def search(
         self,
         query: str,
@@ -312,6 +314,7 @@ class Shards(Closing):
         return told(evidence, where, notes, meter), snapshot
 
     @checked
+    @asking()
     def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str,
