@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from clew.cited import cited
 from clew.context import build_context, quoted
@@ -90,19 +91,23 @@ def _brought_along(question: str, context: Context, evidence: Evidence) -> Answe
     """Return the answer that the evidence has, None where the context does not prove it."""
     given = evidence.answer
     if given is not None and (proof := _proof(given, context, evidence)):
-        return _generated(question, given.text, (proof,), context, evidence)
+        cited = replace(proof, at=(len(given.text),))
+        return _generated(question, given.text, (cited,), context, evidence)
     return None
 
 
 def _quoted(question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence) -> Answer:
-    citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in chosen)
+    citations = [_citation(each.passage, each.start, each.end, evidence) for each in chosen]
+    said = [" ".join(each.quote.split()) for each in citations]
+    ends = accumulate(map(len, said), lambda end, size: end + 1 + size)  # a blank between two
+    citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
     if not citations and not evidence.notes:
         evidence = _noted(evidence, "nothing was found to quote")
     return Answer(
         question=question,
-        text=" ".join(" ".join(c.quote.split()) for c in citations),
+        text=" ".join(said),
         kind="quoted" if citations else "none",
-        citations=citations,
+        citations=tuple(citations),
         context=context,
         evidence=evidence,
     )
@@ -118,8 +123,19 @@ def _named(question: str, context: Context, evidence: Evidence) -> Answer | None
     best = [each for each in ranked if each.score >= ranked[0].score]
     facts = {} if evidence.graph is None else {fact.id: fact for fact in evidence.graph.facts}
     wanted = dict.fromkeys(fact for each in best for fact in each.facts)
+    ends = list(accumulate((len(each.text) for each in best), lambda end, size: end + 2 + size))
+    at = {
+        wanted_id: tuple(e for e, each in zip(ends, best, strict=True) if wanted_id in each.facts)
+        for wanted_id in wanted
+    }
     citations = [
-        _citation(passage, passage.start + place, passage.start + place + len(fact.text), evidence)
+        _citation(
+            passage,
+            passage.start + place,
+            passage.start + place + len(fact.text),
+            evidence,
+            at[fact.id],
+        )
         for fact in map(facts.__getitem__, wanted)
         for passage in context.passages
         if passage.chunk_id in fact.chunk_ids and (place := passage.text.find(fact.text)) >= 0
@@ -216,7 +232,11 @@ def _by_llm(
     found = cited(question, answer_line(reply.text), reply.text, context)
     for note in found.notes:
         evidence = _noted(evidence, note)
-    citations = tuple(_citation(p, p.start, p.end, evidence) for p in found.passages)
+    citations = tuple(
+        _citation(p, p.start + each.start, p.start + each.end, evidence, each.at)
+        for each in found.ranges
+        for p in [each.passage]
+    )
     answered = _generated(question, text, citations, context, evidence)
     return replace(answered, unsupported=found.unsupported)
 
@@ -241,7 +261,9 @@ def _placed(citation: Citation, document: Document) -> Citation:
     return replace(citation, section=section, page=page, last_page=last_page)
 
 
-def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Citation:
+def _citation(
+    passage: Passage, start: int, end: int, evidence: Evidence, at: tuple[int, ...] = ()
+) -> Citation:
     return Citation(
         number=passage.number,
         chunk_id=passage.chunk_id,
@@ -254,6 +276,7 @@ def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Cit
         section=passage.section,
         page=passage.page,
         last_page=passage.last_page,
+        at=at,
     )
 
 

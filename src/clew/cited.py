@@ -4,7 +4,8 @@ An LLM names passages by their numbers, and a document can make it name a wrong 
 sentence is held against the passages that it cites: the words that it adds to the question, its
 numbers, and what it quotes. A passage that has them is kept, and so is one that leads there, having
 words of the question that the others lack. Where the passages that were named do not hold a
-sentence and another one does, that one is cited.
+sentence and another one does, that one is cited. What is cited of a passage are the sentences that
+hold it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from clew.text.analyze import fold, is_uncased, term_spans, terms
-from clew.text.answer_line import MARKS, NUMBERS
+from clew.text.answer_line import AROUND, MARKS, NUMBERS, without_marks
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HELD = 2 / 3  # of the words that a sentence adds to the question
 _HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most span two words
 _ENDING = 3  # characters at the end of a word that may be its form: "sail", "sailed"
+_MOST_SENTENCES = 3  # of a passage, for a sentence of an answer
 _STEM = 4  # characters that two forms of a word share at least
 
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
@@ -35,12 +37,32 @@ _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
-    """The passages that hold an answer, and what was wrong with those that it names."""
+class CitedRange:
+    """Sentences of a passage that hold what an answer says, and where it says that."""
 
-    passages: tuple[Passage, ...]
+    passage: Passage
+    start: int  # in the passage's text
+    end: int
+    at: tuple[int, ...]  # in the answer without citations, behind what is said
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What holds an answer, and what was wrong with the passages that it names."""
+
+    ranges: tuple[CitedRange, ...]
     unsupported: tuple[str, ...]  # sentences that no passage and no table holds
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What an answer says before a group of citations, or behind the last one."""
+
+    text: str
+    start: int  # in the answer without citations
+    numbers: Sequence[int]
+    is_marked: bool  # the citations stand behind it
 
 
 def cited(question: str, said: str, reply: str, context: Context) -> Cited:
@@ -48,41 +70,57 @@ def cited(question: str, said: str, reply: str, context: Context) -> Cited:
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
+    plain, answer = MARKS.sub("", said), without_marks(said)
     claims = list(_claims(said))
-    if not any(numbers for _, numbers in claims):
-        claims = [(MARKS.sub("", said), _numbers(reply))]
+    if not any(claim.numbers for claim in claims):
+        claims = [_Claim(plain, 0, _numbers(reply), is_marked=False)]
+    left_off = len(plain) - len(plain.lstrip(AROUND))
     by_number = {passage.number: passage for passage in context.passages}
     rows = " ".join(cell for table in context.tables for row in table.rows for cell in row)
-    chosen: list[Passage] = []
+    ranges: dict[tuple[int, int, int], list[int]] = {}
     unsupported: list[str] = []
     notes: list[str] = []
-    for claim, numbers in claims:
-        named = [by_number[n] for n in numbers if n in by_number]
+    for claim in claims:
+        named = [by_number[n] for n in claim.numbers if n in by_number]
         kept: list[Passage] = []
-        for start, end in sentence_spans(claim):
-            wanted = _Said(claim[start:end], question)
+        holding: list[tuple[Passage, int, int, int]] = []
+        for start, end in sentence_spans(claim.text):
+            wanted = _Said(claim.text[start:end], question)
             found = wanted.kept(named) or wanted.instead(context.passages if named else ())
             kept += found
             if not (found or wanted.is_held(context.passages, rows)):
-                unsupported.append(collapse(claim[start:end]))
-        chosen += [p for p in named if p in kept] + [p for p in kept if p not in named]
+                unsupported.append(collapse(claim.text[start:end]))
+            place = claim.start + (len(claim.text) if claim.is_marked else end) - left_off
+            place = max(0, min(place, len(answer)))
+            holding += [(p, a, b, place) for p in found for a, b in wanted.ranges(p.text)]
+        for passage in [p for p in named if p in kept] + [p for p in kept if p not in named]:
+            for place, a, b in [(at, a, b) for p, a, b, at in holding if p is passage]:
+                ranges.setdefault((passage.number, a, b), []).append(place)
         notes += _told(named, kept)
-    return Cited(tuple(dict.fromkeys(chosen)), tuple(unsupported), tuple(dict.fromkeys(notes)))
+    return Cited(
+        tuple(
+            CitedRange(by_number[number], a, b, tuple(dict.fromkeys(at)))
+            for (number, a, b), at in ranges.items()
+        ),
+        tuple(unsupported),
+        tuple(dict.fromkeys(notes)),
+    )
 
 
-def _claims(said: str) -> Iterator[tuple[str, list[int]]]:
+def _claims(said: str) -> Iterator[_Claim]:
     """Yield what is said before each group of citations, with their numbers, and what is left."""
-    start, waiting = 0, list[int]()
+    start, waiting, marks = 0, list[int](), 0
     for found in MARKS.finditer(said):
         claim, numbers = said[start : found.start()], _numbers(found[0])
-        start = found.end()
         if terms(claim):
-            yield claim, [*waiting, *numbers]
+            yield _Claim(claim, start - marks, [*waiting, *numbers], is_marked=True)
             waiting = []
         else:  # they stand before what they are for
             waiting += numbers
+        start = found.end()
+        marks += len(found[0])
     if terms(said[start:]) or waiting:
-        yield said[start:], waiting
+        yield _Claim(said[start:], start - marks, waiting, is_marked=False)
 
 
 def _numbers(text: str) -> list[int]:
@@ -126,6 +164,35 @@ class _Said:
         leading = [p for p in named if self._asked & set(terms(texts[p.number])) - known]
         return [p for p in named if p in holding or p in leading]
 
+    def ranges(self, text: str) -> list[tuple[int, int]]:
+        """Return the sentences of a passage by which it holds the sentence, or leads there.
+
+        They are as few as have what the passage has of it, in their order; neighbours are one
+        range. It is the whole text where no sentence of it has a word of the answer or question.
+        """
+        spans = sentence_spans(text)
+        own = [
+            self._held(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
+            for a, b in spans
+        ]
+        asked = [len(self._asked.intersection(terms(text[a:b]))) for a, b in spans]
+        quoted = [sum(quote in _folded(text[a:b]) for quote in self._quotes) for a, b in spans]
+        wanted = set().union(*own)
+        chosen: list[int] = []
+        have: set[str] = set()
+        while len(chosen) < _MOST_SENTENCES:
+            rest = [i for i in range(len(spans)) if i not in chosen]
+            gains = [(quoted[i], len(own[i] - have), asked[i], -i) for i in rest]
+            best = -max(gains, default=(0, 0, 0, 0))[-1]
+            if not rest or not (own[best] - have or (not chosen and asked[best] + quoted[best])):
+                break
+            chosen.append(best)
+            have |= own[best]
+            is_enough = len(have) >= self._least * len(wanted)
+            if is_enough and not (wanted & self._numbers) - have:
+                break
+        return _joined([spans[i] for i in sorted(chosen)], text) or [(0, len(text))]
+
     def instead(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return the first passage that holds the sentence alone, if one does."""
         return [p for p in passages if self._new and self._is_in(_text(p))][:1]
@@ -149,6 +216,17 @@ class _Said:
             for word, may_vary in self._new.items()
             if word in have or (may_vary and any(_is_form(word, each) for each in have))
         }
+
+
+def _joined(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Return ranges of a text, those as one between which nothing stands."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and not text[found[-1][1] : start].strip():
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
 
 
 def _is_form(one: str, other: str) -> bool:

@@ -794,6 +794,9 @@ class Citation(Shown):
     section: str = ""  # the headings above it, the widest first, with " > " between them
     page: int | None = None  # on which it begins, from 1; None: the document has no pages
     last_page: int | None = None  # on which it ends
+    at: tuple[
+        int, ...
+    ] = ()  # where its number stands in the answer's text: behind what it supports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -15,7 +15,7 @@ MARKS = re.compile(rf"[\s,;]*{NUMBERS.pattern}(?:{_JOINTS}{NUMBERS.pattern})*")
 
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 _WORD = "answer:"
-_AROUND = " ,;"  # what joins citations, and is left off at both ends
+AROUND = " ,;"  # what joins citations, and is left off at both ends
 _OPEN = " ,;*"  # what may be left off before what follows
 _OF_MARKS = "0123456789,;*[]&andor "  # what stands in citations, and between two of them
 _ENDINGS = ".!"
@@ -31,7 +31,12 @@ def answer_line(reply: str) -> str:
 
 def after_marker(reply: str) -> str:
     """Return the line that answers without citations, nor what joins them to the words."""
-    return MARKS.sub("", answer_line(reply)).strip(_AROUND)
+    return without_marks(answer_line(reply))
+
+
+def without_marks(line: str) -> str:
+    """Return a line without citations, nor what joins them to the words."""
+    return MARKS.sub("", line).strip(AROUND)
 
 
 class AnswerText:
@@ -85,9 +90,9 @@ class AnswerText:
         answer = MARKS.sub("", _SPACES.sub(" ", self._line[:known].replace("**", "")))
         self._line = self._line[known:]
         if ends:
-            answer = answer.rstrip(_AROUND)
+            answer = answer.rstrip(AROUND)
         if not (self._answer or self._pieces.has_told):
-            answer = answer.lstrip(_AROUND)
+            answer = answer.lstrip(AROUND)
         self._answer += answer
         if self._pieces.has_told or not self._may_be_unknown():
             self._pieces.add(self._answer)
