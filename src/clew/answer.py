@@ -249,13 +249,14 @@ def placed(found: Answer, snapshot: Snapshot) -> Answer:
     layer = snapshot.layer("document")
     rows = layer.rows([citation.document_id for citation in found.citations])
     citations = tuple(
-        _placed(citation, snapshot.documents([row])[0]) if row >= 0 else citation
+        placed_in(snapshot.documents([row])[0], citation) if row >= 0 else citation
         for citation, row in zip(found.citations, rows, strict=True)
     )
     return replace(found, citations=citations)
 
 
-def _placed(citation: Citation, document: Document) -> Citation:
+def placed_in(document: Document, citation: Citation) -> Citation:
+    """Return a citation of a document with the section and pages of its range."""
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     return replace(citation, section=section, page=page, last_page=last_page)

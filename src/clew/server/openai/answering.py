@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import StreamingResponse
 
 from clew.errors import ClewError, InputError
+from clew.server import across
 from clew.server.addresses import base_of
 from clew.server.endpoints import told
 from clew.server.openai.citing import Reference, composed, spoken
@@ -173,14 +174,13 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         yield ToldAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = asked.options
-    scoped = call.opened(index, tokens=options.budget_tokens, usd=options.budget_usd)
-
+    ask = _ask_of(call, index, options)
     given = {**options.given(), "history": asked.history}
     if method is not None:
         given["method"] = method
 
     def work(tell: Callable[[str, object], None]) -> None:
-        answer = scoped.ask(
+        answer = ask(
             asked.question,
             on_evidence=partial(tell, "evidence"),
             on_text=partial(tell, "text"),
@@ -216,6 +216,15 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         references=form.references,
         answer=answer,
     )
+
+
+def _ask_of(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
+    """Return what asks an index, or all of them, within the bounds of the request."""
+    tokens, usd = options.budget_tokens, options.budget_usd
+    if index:
+        return call.opened(index, tokens=tokens, usd=usd).ask
+    budget = call.hub.spending.budget(call.caller.key, tokens=tokens, usd=usd)
+    return partial(across.ask, replace(call, budget=budget))
 
 
 class _Said:

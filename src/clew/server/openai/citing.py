@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from clew.server.across import in_index
 from clew.server.addresses import document_address
 
 if TYPE_CHECKING:
@@ -130,11 +131,12 @@ def source_event(each: Reference) -> dict[str, Any]:
 
 def _reference(number: int, citation: Citation, answer: Answer, index: str, base: str) -> Reference:
     titles = {each.number: each.title for each in answer.context.passages}
+    index, document = in_index(index, citation.document_id)
     return Reference(
         number=number,
-        id=f"{index}/{citation.document_id}:{citation.start}-{citation.end}",
-        title=titles.get(citation.number) or citation.document_id,
-        url=document_address(base, index, citation.document_id, citation.start, citation.end),
+        id=f"{index}/{document}:{citation.start}-{citation.end}",
+        title=titles.get(citation.number) or document,
+        url=document_address(base, index, document, citation.start, citation.end),
         quote=citation.quote,
         start=citation.start,
         end=citation.end,
@@ -144,11 +146,12 @@ def _reference(number: int, citation: Citation, answer: Answer, index: str, base
 
 
 def _of_passage(number: int, passage: Passage, index: str, base: str) -> Reference:
+    index, document = in_index(index, passage.document_id)
     return Reference(
         number=number,
-        id=f"{index}/{passage.document_id}:{passage.start}-{passage.end}",
-        title=passage.title or passage.document_id,
-        url=document_address(base, index, passage.document_id, passage.start, passage.end),
+        id=f"{index}/{document}:{passage.start}-{passage.end}",
+        title=passage.title or document,
+        url=document_address(base, index, document, passage.start, passage.end),
         quote=passage.text,
         start=passage.start,
         end=passage.end,
