@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from clew.cited import cited
+from clew.cited import CitedRange, Citing, cited
 from clew.context import build_context, quoted
 from clew.models import Models, Prompt, Reply
 from clew.prompts import prompt
 from clew.quotes import Quote
 from clew.quotes import quotes as chosen_quotes
 from clew.steps import reply_to
-from clew.text.answer_line import AnswerText, after_marker, answer_line, is_word
+from clew.text.answer_line import AnswerText, OnMarks, after_marker, answer_line, is_word
 from clew.text.pieces import OnPiece
 from clew.types import (
     Answer,
@@ -26,6 +26,7 @@ from clew.types import (
     Snapshot,
 )
 
+OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
 MAX_QUOTES = 3
 
@@ -48,6 +49,7 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
     on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
@@ -62,10 +64,17 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     `on_text` is told of the answer's text: piece by piece as an LLM writes it, any other in one
     piece. The pieces since the last None are together that text. None says that what was told
     does not count: the reply broke off and is asked for again, or is of no use.
+
+    `on_citation` is told of a citation once the text that it supports was told, where an LLM writes
+    it: so its number can stand there. With the None of `on_text` those that were told do not count
+    either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    told = None if on_text is None else AnswerText(on_text, "" if support is None else _UNKNOWN)
     context = build_context(evidence, budget_tokens=budget_tokens)
+    on_marks = None if on_citation is None else _marks_to(on_citation, question, context, evidence)
+    told = None
+    if on_text is not None:
+        told = AnswerText(on_text, "" if support is None else _UNKNOWN, on_marks)
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     found = _brought_along(question, context, evidence)
@@ -85,6 +94,23 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     if told is not None:
         told.end(found.text)
     return found
+
+
+def _marks_to(
+    on_citation: OnCitation, question: str, context: Context, evidence: Evidence
+) -> OnMarks:
+    """Return what is told of an LLM's marks while it writes, and tells of citations."""
+    citing = Citing(question, context)
+
+    def hear(claim: str, marks: str | None) -> None:
+        nonlocal citing
+        if marks is None:
+            citing = Citing(question, context)
+            return
+        for each in citing.hear(claim, marks):
+            on_citation(_cited(each, evidence))
+
+    return hear
 
 
 def _brought_along(question: str, context: Context, evidence: Evidence) -> Answer | None:
@@ -232,11 +258,7 @@ def _by_llm(
     found = cited(question, answer_line(reply.text), reply.text, context)
     for note in found.notes:
         evidence = _noted(evidence, note)
-    citations = tuple(
-        _citation(p, p.start + each.start, p.start + each.end, evidence, each.at)
-        for each in found.ranges
-        for p in [each.passage]
-    )
+    citations = tuple(_cited(each, evidence) for each in found.ranges)
     answered = _generated(question, text, citations, context, evidence)
     return replace(answered, unsupported=found.unsupported)
 
@@ -260,6 +282,12 @@ def placed_in(document: Document, citation: Citation) -> Citation:
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     return replace(citation, section=section, page=page, last_page=last_page)
+
+
+def _cited(found: CitedRange, evidence: Evidence) -> Citation:
+    passage = found.passage
+    start, end = passage.start + found.start, passage.start + found.end
+    return _citation(passage, start, end, evidence, found.at)
 
 
 def _citation(

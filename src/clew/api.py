@@ -75,6 +75,7 @@ from clew.workers import open_workers, workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from clew.answer import OnCitation
     from clew.classify import Classified
     from clew.export import Exported
     from clew.index.building import Workers
@@ -888,6 +889,7 @@ class Index(Closing):
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
@@ -903,8 +905,10 @@ class Index(Closing):
         the question before an answer is paid for. `on_text` is told of the answer's text: piece by
         piece as an LLM writes it, any other in one piece, nothing of a refusal. The pieces since
         the last None are together the text of the answer. None says that what was told does not
-        count, where a reply broke off and is asked for again, or is of no use. Both are called in
-        the thread that asks. What `on_text` raises is raised here, once the reply that is paid for
+        count, where a reply broke off and is asked for again, or is of no use. `on_citation` is
+        told of a citation of an LLM's answer once the text that it supports was told, so that its
+        number can stand there; None for the text is None for them. All are called in the thread
+        that asks. What `on_text` raises is raised here, once the reply that is paid for
         is recorded.
         """
         meter = Meter()
@@ -924,6 +928,7 @@ class Index(Closing):
             context_tokens=size,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
         usage = together(evidence.usage, found.usage)
         return replace(found, question=question, usage=usage)
@@ -940,12 +945,13 @@ class Index(Closing):
         budget: Budget | None = None,
         min_support: float = 0.0,
         on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
         `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
         `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`, and
-        `on_text` is as for `ask`.
+        `on_text` and `on_citation` are as for `ask`.
         """
         models = self._within(budget)
         if llm is not None:
@@ -958,6 +964,7 @@ class Index(Closing):
             answer_tokens=answer_tokens,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
 
     @checked
@@ -1431,6 +1438,7 @@ def answered(
     answer_tokens: int = answering.MAX_ANSWER_TOKENS,
     min_support: float,
     on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
 ) -> Answer:
     """Return the answer from evidence that was found in a snapshot; see `Index.answer`."""
     meter = Meter()
@@ -1444,6 +1452,7 @@ def answered(
             max_tokens=answer_tokens,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
         found = answering.placed(found, snapshot)
     return replace(found, usage=meter.usage())

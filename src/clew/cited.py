@@ -55,72 +55,98 @@ class Cited:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What an answer says before a group of citations, or behind the last one."""
-
-    text: str
-    start: int  # in the answer without citations
-    numbers: Sequence[int]
-    is_marked: bool  # the citations stand behind it
-
-
 def cited(question: str, said: str, reply: str, context: Context) -> Cited:
     """Return what the answer `said` may cite of a context; `reply` is all that the LLM wrote.
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
-    plain, answer = MARKS.sub("", said), without_marks(said)
-    claims = list(_claims(said))
-    if not any(claim.numbers for claim in claims):
-        claims = [_Claim(plain, 0, _numbers(reply), is_marked=False)]
-    left_off = len(plain) - len(plain.lstrip(AROUND))
-    by_number = {passage.number: passage for passage in context.passages}
-    rows = " ".join(cell for table in context.tables for row in table.rows for cell in row)
-    ranges: dict[tuple[int, int, int], list[int]] = {}
-    unsupported: list[str] = []
-    notes: list[str] = []
-    for claim in claims:
-        named = [by_number[n] for n in claim.numbers if n in by_number]
+    citing, start = Citing(question, context), 0
+    for found in MARKS.finditer(said):
+        citing.hear(said[start : found.start()], found[0])
+        start = found.end()
+    if citing.is_empty:
+        citing.numbers = _numbers(reply)
+    citing.end(said[start:])
+    return citing.found(said)
+
+
+class Citing:
+    """Finds what an answer may cite while it is told, claim by claim."""
+
+    def __init__(self, question: str, context: Context) -> None:
+        self.numbers: list[int] = []  # those that wait for what they are for
+        self._question = question
+        self._context = context
+        self._by_number = {passage.number: passage for passage in context.passages}
+        self._rows = " ".join(
+            cell for table in context.tables for row in table.rows for cell in row
+        )
+        self._plain = ""  # what was told, without citations
+        self._ranges: dict[tuple[int, int, int], list[int]] = {}
+        self._unsupported: list[str] = []
+        self._notes: list[str] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether no citation was told."""
+        return not (self.numbers or self._plain)
+
+    def hear(self, claim: str, marks: str) -> list[CitedRange]:
+        """Return what is cited by citations for what was said since those before them."""
+        numbers = _numbers(marks)
+        if not terms(claim):  # they stand before what they are for
+            self._plain += claim
+            self.numbers += numbers
+            return []
+        numbers, self.numbers = [*self.numbers, *numbers], []
+        return self._held(claim, numbers, is_marked=True)
+
+    def end(self, rest: str) -> None:
+        """Hear what stands behind the last citations."""
+        if terms(rest) or self.numbers:
+            self._held(rest, self.numbers, is_marked=False)
+
+    def _held(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
+        """Return the ranges that hold a claim: of passages with its numbers, or of another one."""
+        named = [self._by_number[n] for n in numbers if n in self._by_number]
         kept: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
-        for start, end in sentence_spans(claim.text):
-            wanted = _Said(claim.text[start:end], question)
-            found = wanted.kept(named) or wanted.instead(context.passages if named else ())
+        for start, end in sentence_spans(claim):
+            wanted = _Said(claim[start:end], self._question)
+            found = wanted.kept(named) or wanted.instead(self._context.passages if named else ())
             kept += found
-            if not (found or wanted.is_held(context.passages, rows)):
-                unsupported.append(collapse(claim.text[start:end]))
-            place = claim.start + (len(claim.text) if claim.is_marked else end) - left_off
-            place = max(0, min(place, len(answer)))
+            if not (found or wanted.is_held(self._context.passages, self._rows)):
+                self._unsupported.append(collapse(claim[start:end]))
+            place = len(self._plain) + (len(claim) if is_marked else end)
             holding += [(p, a, b, place) for p in found for a, b in wanted.ranges(p.text)]
-        for passage in [p for p in named if p in kept] + [p for p in kept if p not in named]:
-            for place, a, b in [(at, a, b) for p, a, b, at in holding if p is passage]:
-                ranges.setdefault((passage.number, a, b), []).append(place)
-        notes += _told(named, kept)
-    return Cited(
-        tuple(
-            CitedRange(by_number[number], a, b, tuple(dict.fromkeys(at)))
-            for (number, a, b), at in ranges.items()
-        ),
-        tuple(unsupported),
-        tuple(dict.fromkeys(notes)),
-    )
+        self._plain += claim
+        self._notes += _told(named, kept)
+        ordered = [p for p in named if p in kept] + [p for p in kept if p not in named]
+        told: dict[tuple[int, int, int], list[int]] = {}
+        for passage in dict.fromkeys(ordered):
+            for number, a, b, place in [(p.number, a, b, at) for p, a, b, at in holding]:
+                if number == passage.number:
+                    told.setdefault((number, a, b), []).append(place)
+        for key, places in told.items():
+            self._ranges.setdefault(key, []).extend(places)
+        return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in told.items()]
+
+    def found(self, said: str) -> Cited:
+        """Return all that is cited of the whole answer, `said` with its citations."""
+        plain, answer = MARKS.sub("", said), without_marks(said)
+        left_off = len(plain) - len(plain.lstrip(AROUND))
+        return Cited(
+            tuple(
+                CitedRange(self._by_number[number], a, b, _places(at, left_off, len(answer)))
+                for (number, a, b), at in self._ranges.items()
+            ),
+            tuple(self._unsupported),
+            tuple(dict.fromkeys(self._notes)),
+        )
 
 
-def _claims(said: str) -> Iterator[_Claim]:
-    """Yield what is said before each group of citations, with their numbers, and what is left."""
-    start, waiting, marks = 0, list[int](), 0
-    for found in MARKS.finditer(said):
-        claim, numbers = said[start : found.start()], _numbers(found[0])
-        if terms(claim):
-            yield _Claim(claim, start - marks, [*waiting, *numbers], is_marked=True)
-            waiting = []
-        else:  # they stand before what they are for
-            waiting += numbers
-        start = found.end()
-        marks += len(found[0])
-    if terms(said[start:]) or waiting:
-        yield _Claim(said[start:], start - marks, waiting, is_marked=False)
+def _places(at: Sequence[int], left_off: int, most: int) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(max(0, min(place - left_off, most)) for place in at))
 
 
 def _numbers(text: str) -> list[int]:

@@ -77,7 +77,7 @@ def test_an_llm_answers_piece_by_piece(own_home):
         again = client.chat.completions.create(**body())
     pieces = [c.delta.content for each in found for c in each.choices if c.delta.content]
     assert len(pieces) > 4
-    assert "".join(pieces) == "Ola Eriksen built the Comet in Bakken. [1]"
+    assert "".join(pieces) == "Ola Eriksen built the Comet in Bakken [1]."
     assert again.choices[0].message.content == "".join(pieces)
     [cited] = [
         a for e in found for c in e.choices for a in c.delta.model_extra.get("annotations", [])
@@ -88,6 +88,24 @@ def test_an_llm_answers_piece_by_piece(own_home):
     assert found[-2].choices[0].finish_reason == "stop"
     assert again.usage.total_tokens == 0  # the reply was recorded, and costs nothing again
     assert again.model_extra["clew"]["recorded_calls"] > 0
+
+
+def test_numbers_stand_where_an_llm_puts_them(own_home):
+    """Also in a stream; the annotations name these characters, and the sentences that hold it."""
+    said = "ANSWER: Ola Eriksen [1][2] built the Comet in Bakken [1], says a book."
+    _, opener = open_with(on_answers(said))
+    with own_home.client(opener) as client:
+        found = chunks(client.post(CHAT, json=body(stream=True)))
+        message = client.post(CHAT, json=body()).json()["choices"][0]["message"]
+    assert message["content"].startswith("Ola Eriksen [1]")
+    assert " built the Comet in Bakken [" in message["content"]
+    assert told(found) == message["content"]
+    assert message["annotations"]
+    for each in message["annotations"]:
+        cited = each["url_citation"]
+        mark = message["content"][cited["start_index"] : cited["end_index"]]
+        assert mark.startswith("[")
+        assert mark.endswith("]")
 
 
 def test_the_asynchronous_client(home):

@@ -24,6 +24,7 @@ from clew.types import Evidence
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from clew.answer import OnCitation
     from clew.server.endpoints import Seat
     from clew.server.scoped import ScopedIndex
     from clew.text.pieces import OnPiece
@@ -92,6 +93,7 @@ def ask(
     context_tokens: int = CONTEXT_TOKENS,
     on_evidence: Callable[[Evidence], None] | None = None,
     on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
     **given: Any,  # noqa: ANN401 -- as `Index.search` takes them
 ) -> Answer:
     """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
@@ -135,6 +137,7 @@ def ask(
             budget_tokens=context_tokens,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
     citations = tuple(_placed(by_name, each) for each in answer.citations)
     usage = together(evidence.usage, meter.usage())

@@ -48,6 +48,7 @@ from clew.workers import workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from clew.answer import OnCitation
     from clew.api import Added, Index, Source
     from clew.filters import Filter
     from clew.index import Settings
@@ -328,6 +329,7 @@ class Shards(Closing):
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds in all shards, as `Index.ask`."""
@@ -347,6 +349,7 @@ class Shards(Closing):
             context_tokens=size,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
         return replace(found, question=question, usage=together(evidence.usage, found.usage))
 

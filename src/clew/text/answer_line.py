@@ -6,12 +6,16 @@ The line stands behind the last marker, "ANSWER:"; a reply without one is the an
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from clew.text.pieces import OnPiece, Pieces
 
 NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
 MARKS = re.compile(rf"[\s,;]*{NUMBERS.pattern}(?:{_JOINTS}{NUMBERS.pattern})*")
+
+# Told of what stands between two groups of citations, and of the second; None: it begins anew.
+OnMarks = Callable[[str, str | None], None]
 
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 _WORD = "answer:"
@@ -45,11 +49,17 @@ class AnswerText:
     Nobody is told of what stands before a marker; what may be part of a citation, or of the word
     `unknown` for no answer, waits for what follows. Another marker begins the answer anew. In the
     end `end` puts right whatever came otherwise than it seemed.
+
+    `on_marks` is told of citations once what stands before them was told, but not of those at the
+    end of the reply.
     """
 
-    def __init__(self, on_text: OnPiece, unknown: str = "") -> None:
+    def __init__(
+        self, on_text: OnPiece, unknown: str = "", on_marks: OnMarks | None = None
+    ) -> None:
         self._pieces = Pieces(on_text)
         self._unknown = unknown
+        self._on_marks = on_marks
         self._before = ""  # the character before what waits: does a word begin there?
         self._waiting = ""  # the end of what came, which may be the beginning of a marker
         self._begin_line(behind=False)
@@ -78,7 +88,11 @@ class AnswerText:
         self._is_line = behind
         self._line = ""  # what waits of the line that answers
         self._answer = ""  # what waits of the answer: it may be the word for none
+        self._claim = ""  # what stands behind the last citations
+        self._tells_marks = True
         self._pieces.anew()
+        if self._on_marks is not None:
+            self._on_marks("", None)
 
     def _hear_line(self, new: str) -> None:
         if not (self._line or self._answer or self._pieces.has_told):
@@ -87,10 +101,23 @@ class AnswerText:
         self._is_line = not ends
         self._line = _SPACES.sub(" ", self._line + new)
         known = len(self._line) if ends else _without_open_end(self._line)
-        answer = MARKS.sub("", _SPACES.sub(" ", self._line[:known].replace("**", "")))
+        part = _SPACES.sub(" ", self._line[:known].replace("**", ""))
         self._line = self._line[known:]
-        if ends:
-            answer = answer.rstrip(AROUND)
+        start = 0
+        for marks in MARKS.finditer(part):
+            self._hear_words(part[start : marks.start()])
+            self._hear_marks(marks[0])
+            start = marks.end()
+        self._hear_words(part[start:].rstrip(AROUND) if ends else part[start:])
+
+    def _hear_marks(self, marks: str) -> None:
+        self._tells_marks = self._tells_marks and not self._answer  # it may be the word for none
+        if self._on_marks is not None and self._tells_marks:
+            self._on_marks(self._claim, marks)
+            self._claim = ""
+
+    def _hear_words(self, answer: str) -> None:
+        self._claim += answer
         if not (self._answer or self._pieces.has_told):
             answer = answer.lstrip(AROUND)
         self._answer += answer
