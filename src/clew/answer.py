@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
-from clew.cited import cited
+from clew.cited import CitedRange, Citing, cited
 from clew.context import build_context, quoted
 from clew.models import Models, Prompt, Reply
 from clew.prompts import prompt
 from clew.quotes import Quote
 from clew.quotes import quotes as chosen_quotes
 from clew.steps import reply_to
-from clew.text.answer_line import AnswerText, after_marker, answer_line, is_word
+from clew.text.answer_line import AnswerText, OnMarks, after_marker, answer_line, is_word
 from clew.text.pieces import OnPiece
 from clew.types import (
     Answer,
@@ -25,6 +26,7 @@ from clew.types import (
     Snapshot,
 )
 
+OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
 MAX_QUOTES = 3
 
@@ -47,6 +49,7 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
     on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
 ) -> Answer:
     """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
 
@@ -61,10 +64,17 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     `on_text` is told of the answer's text: piece by piece as an LLM writes it, any other in one
     piece. The pieces since the last None are together that text. None says that what was told
     does not count: the reply broke off and is asked for again, or is of no use.
+
+    `on_citation` is told of a citation once the text that it supports was told, where an LLM writes
+    it: so its number can stand there. With the None of `on_text` those that were told do not count
+    either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    told = None if on_text is None else AnswerText(on_text, "" if support is None else _UNKNOWN)
     context = build_context(evidence, budget_tokens=budget_tokens)
+    on_marks = None if on_citation is None else _marks_to(on_citation, question, context, evidence)
+    told = None
+    if on_text is not None:
+        told = AnswerText(on_text, "" if support is None else _UNKNOWN, on_marks)
     if evidence.hits and not context.passages:
         evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
     found = _brought_along(question, context, evidence)
@@ -86,23 +96,44 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     return found
 
 
+def _marks_to(
+    on_citation: OnCitation, question: str, context: Context, evidence: Evidence
+) -> OnMarks:
+    """Return what is told of an LLM's marks while it writes, and tells of citations."""
+    citing = Citing(question, context)
+
+    def hear(claim: str, marks: str | None) -> None:
+        nonlocal citing
+        if marks is None:
+            citing = Citing(question, context)
+            return
+        for each in citing.hear(claim, marks):
+            on_citation(_cited(each, evidence))
+
+    return hear
+
+
 def _brought_along(question: str, context: Context, evidence: Evidence) -> Answer | None:
     """Return the answer that the evidence has, None where the context does not prove it."""
     given = evidence.answer
     if given is not None and (proof := _proof(given, context, evidence)):
-        return _generated(question, given.text, (proof,), context, evidence)
+        cited = replace(proof, at=(len(given.text),))
+        return _generated(question, given.text, (cited,), context, evidence)
     return None
 
 
 def _quoted(question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence) -> Answer:
-    citations = tuple(_citation(each.passage, each.start, each.end, evidence) for each in chosen)
+    citations = [_citation(each.passage, each.start, each.end, evidence) for each in chosen]
+    said = [" ".join(each.quote.split()) for each in citations]
+    ends = accumulate(map(len, said), lambda end, size: end + 1 + size)  # a blank between two
+    citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
     if not citations and not evidence.notes:
         evidence = _noted(evidence, "nothing was found to quote")
     return Answer(
         question=question,
-        text=" ".join(" ".join(c.quote.split()) for c in citations),
+        text=" ".join(said),
         kind="quoted" if citations else "none",
-        citations=citations,
+        citations=tuple(citations),
         context=context,
         evidence=evidence,
     )
@@ -118,8 +149,19 @@ def _named(question: str, context: Context, evidence: Evidence) -> Answer | None
     best = [each for each in ranked if each.score >= ranked[0].score]
     facts = {} if evidence.graph is None else {fact.id: fact for fact in evidence.graph.facts}
     wanted = dict.fromkeys(fact for each in best for fact in each.facts)
+    ends = list(accumulate((len(each.text) for each in best), lambda end, size: end + 2 + size))
+    at = {
+        wanted_id: tuple(e for e, each in zip(ends, best, strict=True) if wanted_id in each.facts)
+        for wanted_id in wanted
+    }
     citations = [
-        _citation(passage, passage.start + place, passage.start + place + len(fact.text), evidence)
+        _citation(
+            passage,
+            passage.start + place,
+            passage.start + place + len(fact.text),
+            evidence,
+            at[fact.id],
+        )
         for fact in map(facts.__getitem__, wanted)
         for passage in context.passages
         if passage.chunk_id in fact.chunk_ids and (place := passage.text.find(fact.text)) >= 0
@@ -216,7 +258,7 @@ def _by_llm(
     found = cited(question, answer_line(reply.text), reply.text, context)
     for note in found.notes:
         evidence = _noted(evidence, note)
-    citations = tuple(_citation(p, p.start, p.end, evidence) for p in found.passages)
+    citations = tuple(_cited(each, evidence) for each in found.ranges)
     answered = _generated(question, text, citations, context, evidence)
     return replace(answered, unsupported=found.unsupported)
 
@@ -229,20 +271,29 @@ def placed(found: Answer, snapshot: Snapshot) -> Answer:
     layer = snapshot.layer("document")
     rows = layer.rows([citation.document_id for citation in found.citations])
     citations = tuple(
-        _placed(citation, snapshot.documents([row])[0]) if row >= 0 else citation
+        placed_in(snapshot.documents([row])[0], citation) if row >= 0 else citation
         for citation, row in zip(found.citations, rows, strict=True)
     )
     return replace(found, citations=citations)
 
 
-def _placed(citation: Citation, document: Document) -> Citation:
+def placed_in(document: Document, citation: Citation) -> Citation:
+    """Return a citation of a document with the section and pages of its range."""
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     line = document.line_at(citation.start)
     return replace(citation, section=section, page=page, last_page=last_page, line=line)
 
 
-def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Citation:
+def _cited(found: CitedRange, evidence: Evidence) -> Citation:
+    passage = found.passage
+    start, end = passage.start + found.start, passage.start + found.end
+    return _citation(passage, start, end, evidence, found.at)
+
+
+def _citation(
+    passage: Passage, start: int, end: int, evidence: Evidence, at: tuple[int, ...] = ()
+) -> Citation:
     return Citation(
         number=passage.number,
         chunk_id=passage.chunk_id,
@@ -256,6 +307,7 @@ def _citation(passage: Passage, start: int, end: int, evidence: Evidence) -> Cit
         page=passage.page,
         last_page=passage.last_page,
         line=passage.line if start == passage.start else None,
+        at=at,
     )
 
 

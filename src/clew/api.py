@@ -46,6 +46,7 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
+from clew.models.waiting import asking
 from clew.once import Once
 from clew.private import make_folder
 from clew.progress import Progress
@@ -74,6 +75,7 @@ from clew.workers import open_workers, workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from clew.answer import OnCitation
     from clew.classify import Classified
     from clew.export import Exported
     from clew.index.building import Workers
@@ -815,6 +817,7 @@ class Index(Closing):
         return plan.embedding(new, chunking, self.models, store)
 
     @checked
+    @asking()
     def search(
         self,
         query: str,
@@ -835,7 +838,8 @@ class Index(Closing):
         fills a context itself, by a parameter for tokens, fills one of `context_tokens` where these
         are given and its own are not. With `where`, a filter such as "date >= 2024", only documents
         that fulfil it are seen, as if the index held no others. Where `budget` leaves no room for
-        an LLM's step, its LLM-free alternative is taken. Where it is `exact`, what is nearest is
+        an LLM's step, or nothing comes from the LLM, its LLM-free alternative is taken; the latter
+        is not waited for where it cannot be reached. Where it is `exact`, what is nearest is
         looked for among all rows also in an index of more than 100,000 units, entities or triples,
         where a few could be missed else. The evidence's `support` and a hit's
         `relevance` are probabilities, which mean the same for all methods.
@@ -883,6 +887,7 @@ class Index(Closing):
         return told(evidence, where, notes, meter), snapshot
 
     @checked
+    @asking()
     def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str,
@@ -896,6 +901,7 @@ class Index(Closing):
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds, with citations.
@@ -911,8 +917,10 @@ class Index(Closing):
         the question before an answer is paid for. `on_text` is told of the answer's text: piece by
         piece as an LLM writes it, any other in one piece, nothing of a refusal. The pieces since
         the last None are together the text of the answer. None says that what was told does not
-        count, where a reply broke off and is asked for again, or is of no use. Both are called in
-        the thread that asks. What `on_text` raises is raised here, once the reply that is paid for
+        count, where a reply broke off and is asked for again, or is of no use. `on_citation` is
+        told of a citation of an LLM's answer once the text that it supports was told, so that its
+        number can stand there; None for the text is None for them. All are called in the thread
+        that asks. What `on_text` raises is raised here, once the reply that is paid for
         is recorded.
         """
         meter = Meter()
@@ -932,11 +940,13 @@ class Index(Closing):
             context_tokens=size,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
         usage = together(evidence.usage, found.usage)
         return replace(found, question=question, usage=usage)
 
     @checked
+    @asking()
     def answer(
         self,
         evidence: Evidence,
@@ -947,12 +957,13 @@ class Index(Closing):
         budget: Budget | None = None,
         min_support: float = 0.0,
         on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
         `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
         `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`, and
-        `on_text` is as for `ask`.
+        `on_text` and `on_citation` are as for `ask`.
         """
         models = self._within(budget)
         if llm is not None:
@@ -965,9 +976,11 @@ class Index(Closing):
             answer_tokens=answer_tokens,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
 
     @checked
+    @asking()
     def classify(
         self,
         text: str,
@@ -1462,6 +1475,7 @@ def answered(
     answer_tokens: int = answering.MAX_ANSWER_TOKENS,
     min_support: float,
     on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
 ) -> Answer:
     """Return the answer from evidence that was found in a snapshot; see `Index.answer`."""
     meter = Meter()
@@ -1475,6 +1489,7 @@ def answered(
             max_tokens=answer_tokens,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
         found = answering.placed(found, snapshot)
     return replace(found, usage=meter.usage())

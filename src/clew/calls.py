@@ -77,6 +77,7 @@ checked = arguments.checked(
         "on_chunks": arguments.FUNCTION,
         "on_evidence": arguments.FUNCTION,
         "on_text": arguments.FUNCTION,
+        "on_citation": arguments.FUNCTION,
         "history": Kind(
             lambda value: (
                 isinstance(value, Sequence) and all(isinstance(each, Exchange) for each in value)

@@ -4,7 +4,8 @@ An LLM names passages by their numbers, and a document can make it name a wrong 
 sentence is held against the passages that it cites: the words that it adds to the question, its
 numbers, and what it quotes. A passage that has them is kept, and so is one that leads there, having
 words of the question that the others lack. Where the passages that were named do not hold a
-sentence and another one does, that one is cited.
+sentence and another one does, that one is cited. What is cited of a passage are the sentences that
+hold it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from clew.text.analyze import fold, is_uncased, term_spans, terms
-from clew.text.answer_line import MARKS, NUMBERS
+from clew.text.answer_line import AROUND, MARKS, NUMBERS, without_marks
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HELD = 2 / 3  # of the words that a sentence adds to the question
 _HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most span two words
 _ENDING = 3  # characters at the end of a word that may be its form: "sail", "sailed"
+_MOST_SENTENCES = 3  # of a passage, for a sentence of an answer
 _STEM = 4  # characters that two forms of a word share at least
 
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
@@ -35,10 +37,20 @@ _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
-    """The passages that hold an answer, and what was wrong with those that it names."""
+class CitedRange:
+    """Sentences of a passage that hold what an answer says, and where it says that."""
 
-    passages: tuple[Passage, ...]
+    passage: Passage
+    start: int  # in the passage's text
+    end: int
+    at: tuple[int, ...]  # in the answer without citations, behind what is said
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What holds an answer, and what was wrong with the passages that it names."""
+
+    ranges: tuple[CitedRange, ...]
     unsupported: tuple[str, ...]  # sentences that no passage and no table holds
     notes: tuple[str, ...]
 
@@ -48,41 +60,93 @@ def cited(question: str, said: str, reply: str, context: Context) -> Cited:
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
-    claims = list(_claims(said))
-    if not any(numbers for _, numbers in claims):
-        claims = [(MARKS.sub("", said), _numbers(reply))]
-    by_number = {passage.number: passage for passage in context.passages}
-    rows = " ".join(cell for table in context.tables for row in table.rows for cell in row)
-    chosen: list[Passage] = []
-    unsupported: list[str] = []
-    notes: list[str] = []
-    for claim, numbers in claims:
-        named = [by_number[n] for n in numbers if n in by_number]
-        kept: list[Passage] = []
-        for start, end in sentence_spans(claim):
-            wanted = _Said(claim[start:end], question)
-            found = wanted.kept(named) or wanted.instead(context.passages if named else ())
-            kept += found
-            if not (found or wanted.is_held(context.passages, rows)):
-                unsupported.append(collapse(claim[start:end]))
-        chosen += [p for p in named if p in kept] + [p for p in kept if p not in named]
-        notes += _told(named, kept)
-    return Cited(tuple(dict.fromkeys(chosen)), tuple(unsupported), tuple(dict.fromkeys(notes)))
-
-
-def _claims(said: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield what is said before each group of citations, with their numbers, and what is left."""
-    start, waiting = 0, list[int]()
+    citing, start = Citing(question, context), 0
     for found in MARKS.finditer(said):
-        claim, numbers = said[start : found.start()], _numbers(found[0])
+        citing.hear(said[start : found.start()], found[0])
         start = found.end()
-        if terms(claim):
-            yield claim, [*waiting, *numbers]
-            waiting = []
-        else:  # they stand before what they are for
-            waiting += numbers
-    if terms(said[start:]) or waiting:
-        yield said[start:], waiting
+    if citing.is_empty:
+        citing.numbers = _numbers(reply)
+    citing.end(said[start:])
+    return citing.found(said)
+
+
+class Citing:
+    """Finds what an answer may cite while it is told, claim by claim."""
+
+    def __init__(self, question: str, context: Context) -> None:
+        self.numbers: list[int] = []  # those that wait for what they are for
+        self._question = question
+        self._context = context
+        self._by_number = {passage.number: passage for passage in context.passages}
+        self._rows = " ".join(
+            cell for table in context.tables for row in table.rows for cell in row
+        )
+        self._plain = ""  # what was told, without citations
+        self._ranges: dict[tuple[int, int, int], list[int]] = {}
+        self._unsupported: list[str] = []
+        self._notes: list[str] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether no citation was told."""
+        return not (self.numbers or self._plain)
+
+    def hear(self, claim: str, marks: str) -> list[CitedRange]:
+        """Return what is cited by citations for what was said since those before them."""
+        numbers = _numbers(marks)
+        if not terms(claim):  # they stand before what they are for
+            self._plain += claim
+            self.numbers += numbers
+            return []
+        numbers, self.numbers = [*self.numbers, *numbers], []
+        return self._held(claim, numbers, is_marked=True)
+
+    def end(self, rest: str) -> None:
+        """Hear what stands behind the last citations."""
+        if terms(rest) or self.numbers:
+            self._held(rest, self.numbers, is_marked=False)
+
+    def _held(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
+        """Return the ranges that hold a claim: of passages with its numbers, or of another one."""
+        named = [self._by_number[n] for n in numbers if n in self._by_number]
+        kept: list[Passage] = []
+        holding: list[tuple[Passage, int, int, int]] = []
+        for start, end in sentence_spans(claim):
+            wanted = _Said(claim[start:end], self._question)
+            found = wanted.kept(named) or wanted.instead(self._context.passages if named else ())
+            kept += found
+            if not (found or wanted.is_held(self._context.passages, self._rows)):
+                self._unsupported.append(collapse(claim[start:end]))
+            place = len(self._plain) + (len(claim) if is_marked else end)
+            holding += [(p, a, b, place) for p in found for a, b in wanted.ranges(p.text)]
+        self._plain += claim
+        self._notes += _told(named, kept)
+        ordered = [p for p in named if p in kept] + [p for p in kept if p not in named]
+        told: dict[tuple[int, int, int], list[int]] = {}
+        for passage in dict.fromkeys(ordered):
+            for number, a, b, place in [(p.number, a, b, at) for p, a, b, at in holding]:
+                if number == passage.number:
+                    told.setdefault((number, a, b), []).append(place)
+        for key, places in told.items():
+            self._ranges.setdefault(key, []).extend(places)
+        return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in told.items()]
+
+    def found(self, said: str) -> Cited:
+        """Return all that is cited of the whole answer, `said` with its citations."""
+        plain, answer = MARKS.sub("", said), without_marks(said)
+        left_off = len(plain) - len(plain.lstrip(AROUND))
+        return Cited(
+            tuple(
+                CitedRange(self._by_number[number], a, b, _places(at, left_off, len(answer)))
+                for (number, a, b), at in self._ranges.items()
+            ),
+            tuple(self._unsupported),
+            tuple(dict.fromkeys(self._notes)),
+        )
+
+
+def _places(at: Sequence[int], left_off: int, most: int) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(max(0, min(place - left_off, most)) for place in at))
 
 
 def _numbers(text: str) -> list[int]:
@@ -126,6 +190,35 @@ class _Said:
         leading = [p for p in named if self._asked & set(terms(texts[p.number])) - known]
         return [p for p in named if p in holding or p in leading]
 
+    def ranges(self, text: str) -> list[tuple[int, int]]:
+        """Return the sentences of a passage by which it holds the sentence, or leads there.
+
+        They are as few as have what the passage has of it, in their order; neighbours are one
+        range. It is the whole text where no sentence of it has a word of the answer or question.
+        """
+        spans = sentence_spans(text)
+        own = [
+            self._held(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
+            for a, b in spans
+        ]
+        asked = [len(self._asked.intersection(terms(text[a:b]))) for a, b in spans]
+        quoted = [sum(quote in _folded(text[a:b]) for quote in self._quotes) for a, b in spans]
+        wanted = set().union(*own)
+        chosen: list[int] = []
+        have: set[str] = set()
+        while len(chosen) < _MOST_SENTENCES:
+            rest = [i for i in range(len(spans)) if i not in chosen]
+            gains = [(quoted[i], len(own[i] - have), asked[i], -i) for i in rest]
+            best = -max(gains, default=(0, 0, 0, 0))[-1]
+            if not rest or not (own[best] - have or (not chosen and asked[best] + quoted[best])):
+                break
+            chosen.append(best)
+            have |= own[best]
+            is_enough = len(have) >= self._least * len(wanted)
+            if is_enough and not (wanted & self._numbers) - have:
+                break
+        return _joined([spans[i] for i in sorted(chosen)], text) or [(0, len(text))]
+
     def instead(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return the first passage that holds the sentence alone, if one does."""
         return [p for p in passages if self._new and self._is_in(_text(p))][:1]
@@ -149,6 +242,17 @@ class _Said:
             for word, may_vary in self._new.items()
             if word in have or (may_vary and any(_is_form(word, each) for each in have))
         }
+
+
+def _joined(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Return ranges of a text, those as one between which nothing stands."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and not text[found[-1][1] : start].strip():
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
 
 
 def _is_form(one: str, other: str) -> bool:

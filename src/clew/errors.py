@@ -115,7 +115,12 @@ class BudgetSpent(ClewError):
 
 
 class ModelError(ClewError):
-    """A model did not do its work."""
+    """A model did not do its work.
+
+    `brief` says so without the address of the model, and without words of its server.
+    """
+
+    brief = ""
 
 
 class EndpointError(ModelError):

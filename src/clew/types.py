@@ -842,6 +842,8 @@ class Citation(Shown):
     section: str = ""  # the headings above it, the widest first, with " > " between them
     page: int | None = None  # on which it begins, from 1; None: the document has no pages
     last_page: int | None = None  # on which it ends
+    # Where its number stands in the answer's text: behind what it supports.
+    at: tuple[int, ...] = ()
     line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
 
     @property

@@ -9,6 +9,9 @@ import pytest
 import clew
 from clew import methods
 from clew.errors import EndpointError, InputError, RecipeMismatch
+from clew.evaluate import Dataset, Question, Setting
+from clew.evaluate.graph_questions import GraphQuestion, measure_graph
+from clew.evaluate.measure import Protocol, measure
 from clew.index import Settings
 from clew.models.budget import Budget
 from clew.testing import QUESTIONS, models, small_documents
@@ -367,3 +370,40 @@ def test_an_llm_that_is_not_there_is_told_before_anything_is_indexed(folder):
         index.add(small_documents(), units=0.2)
     with opened(folder, gone) as index, pytest.raises(EndpointError, match="nothing came back"):
         index.add(small_documents(), units=1.0)
+
+
+@pytest.mark.parametrize("method", ["walk", "pagerank", "bm25"])
+def test_a_question_goes_on_without_an_llm_that_fails(folder, method, caplog):
+    """It is searched for and quoted as without one; notes say so, and the log says why, once."""
+    question = "Who built the Comet?"
+    with opened(folder) as index:
+        index.add(small_documents())
+        without = index.ask(question, method=method)
+    with opened(folder, Broken()) as index:
+        found = index.search(question, method=method)
+        answer = index.ask(question, method=method)
+    assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in without.evidence.hits]
+    assert answer.kind == "quoted"
+    assert answer.citations == without.citations
+    assert "the LLM gave no answer (it failed): quoted sentences instead" in answer.evidence.notes
+    told = [each.getMessage() for each in caplog.records if "nothing came back" in each.message]
+    assert told == ["the LLM is done without: nothing came back"] * (1 if method == "bm25" else 2)
+
+
+def test_an_evaluation_does_not_go_on_without_its_llm(folder):
+    """What it measures would be another method: the failure stands in its row."""
+    question = Question(
+        id="q", text="Who built the Comet?", answers=(), type="single", supporting_ids=("comet",)
+    )
+    dataset = Dataset(name="d", corpus=(), questions=(question,), document_ids=frozenset({"comet"}))
+    with opened(folder, Broken()) as index:
+        index.add(small_documents())
+        protocol = Protocol(settings=(Setting("walk"), Setting("bm25")), answers=True)
+        rows = measure(index, dataset, protocol).rows
+        asked = [GraphQuestion(id="q", text=question.text, answers=("Ola Eriksen",))]
+        with pytest.raises(EndpointError, match="nothing came back"):
+            measure_graph(lambda text, name: index.search(text, method=name), asked, "walk")
+    assert [(row.label, row.error, row.answer_error) for row in rows] == [
+        ("walk", "EndpointError: nothing came back", ""),
+        ("bm25", "", "EndpointError: nothing came back"),
+    ]

@@ -1,13 +1,18 @@
 """Bad input gives one sentence and a status, never a traceback."""
 
 import errno
+import logging
 import os
+import socket
 import subprocess
 import sys
 
 import pytest
 
+from clew.api import open_index
 from clew.errors import EndpointError
+from clew.models import OpenAIChat
+from clew.testing import models
 
 
 def check_one_sentence(result, *parts, status=1):
@@ -146,6 +151,28 @@ def test_an_interruption(clew, articles):
     """Ctrl-C ends with status 130, and says that the same command goes on."""
     result = clew("index", articles, obj=raising(KeyboardInterrupt()))
     check_one_sentence(result, "kept", "the same command goes on", status=130)
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_an_llm_that_is_not_there_is_done_without(clew, shared_index, monkeypatch, command):
+    """A note stands with what is found; where it was looked for is a line on stderr."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    llm = OpenAIChat(base_url=address, model="m")
+
+    def opener(folder, **_):
+        return open_index(folder, models=models(llm=llm))
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's, which take all
+    given = ("--index", shared_index, "--llm", f"openai:m@{address}")
+    result = clew(command, "Who built the Fram?", *given, obj=opener)
+    assert result.exit_code == 0
+    assert "Colin Archer built the Fram" in result.stdout
+    assert "Note: the LLM" in result.stdout
+    assert "cannot be reached" in result.stdout
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"clew: the LLM is done without: {address}/chat/completions cannot be")
 
 
 def test_an_error_of_the_system(clew, articles):

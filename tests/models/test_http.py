@@ -10,6 +10,7 @@ import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
 from clew.models import Stopped
+from clew.models.waiting import asking, measuring
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -378,6 +379,33 @@ def test_a_server_that_went_away_is_waited_for(waits):
     with pytest.raises(EndpointError, match="gave no usable answer in 3 attempts"):
         send(found, {})
     assert len(waits) == 2
+
+
+def test_a_question_waits_for_no_server(waits):
+    """What cannot be reached is tried once in it, also by the threads of a batch; then no more."""
+    with serving() as server:
+        found = Endpoint(base_url=server.url, attempts=3, sleep=waits.append, random=lambda: 0.0)
+        send(found, {})
+    found._client.close()  # noqa: SLF001 -- no connection of before stays open
+    found.__dict__.pop("_client")
+    with asking():
+        with pytest.raises(EndpointError, match="cannot be reached") as first:
+            found.run(lambda post, each: post({"n": each}), range(4))
+        with pytest.raises(EndpointError) as second:
+            send(found, {})
+    assert second.value is first.value
+    assert first.value.brief == "it cannot be reached"
+    with serving() as server, asking():
+        server.script(Answer({}, 503))
+        busy = Endpoint(base_url=server.url, attempts=2, sleep=waits.append)
+        for _ in range(2):
+            with pytest.raises(EndpointError, match="in 2 attempts"):
+                send(busy, {})
+        assert len(server.requests) == 2
+    assert len(waits) == 1
+    with measuring(), asking(), pytest.raises(EndpointError, match="in 3 attempts"):
+        send(found, {})
+    assert len(waits) == 3
 
 
 def test_reaching_a_server_costs_one_look(server, endpoint):

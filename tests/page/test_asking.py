@@ -1,9 +1,11 @@
 """Questions, answers as they come, and the documents that they quote."""
 
+import re
+
 import pytest
 
-from tests.models.server import EVENTS, Answer, streamed
-from tests.page.conftest import DOCUMENTS, EVIL, REPLY, ask, shown_json, until
+from tests.models.server import EVENTS, Answer, serving, streamed
+from tests.page.conftest import DOCUMENTS, EVIL, REPLY, ask, served, shown_json, until
 
 FRAM = "Where was the builder of the Fram born?"
 
@@ -254,6 +256,46 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
     assert page.locator(".turn").count() == 2  # a conversation is there as long as the page
     page.get_by_role("button", name="New conversation").click()
     until(lambda: page.locator(".turn").count() == 0)
+
+
+def test_an_llm_s_words_have_their_numbers_behind_them(talking, opened):
+    """Each opens the sentence that holds what stands before it, not the chunk around it."""
+    address, endpoint = talking
+    said = {
+        **REPLY["choices"][0],
+        "message": {
+            "content": "ANSWER: The \U0001f6a2 Fram was built by Colin Archer [1][2], who was born"
+            " in Larvik in 1832 [1][2]. He died."
+        },
+    }
+    reply = {**REPLY, "choices": [said]}
+    endpoint.respond = lambda request: (
+        Answer(streamed(reply), headers=EVENTS)
+        if (request.json or {}).get("stream")
+        else Answer(reply)
+    )
+    page = opened(address)
+    turn = ask(page, FRAM)
+    text = turn.locator(".answer").inner_text()
+    first, second, rest = re.split(r"\d+(?= |,|\.)(?<!1832)", text.replace("1832", "year"))[:3]
+    assert first.rstrip("0123456789").endswith("built by Colin Archer")
+    assert second.startswith(", who was born in Larvik in year")
+    assert rest.startswith(". He died.")
+    for number in range(turn.locator("button.cite").count()):
+        turn.locator("button.cite").nth(number).click()
+        page.locator("#reader mark").first.wait_for()
+        assert len(page.locator("#reader mark").first.inner_text()) < 250
+
+
+def test_an_llm_that_is_gone_leaves_the_quotes_with_a_note(corpus, tmp_path, opened):
+    """A reader sees what was found, and no address."""
+    with serving() as endpoint:
+        gone = endpoint.url
+    with served(tmp_path / "home", f"polar={corpus}", "--llm", f"openai:told@{gone}") as address:
+        turn = ask(opened(address), FRAM)
+        assert "born in Larvik in 1832" in turn.locator(".answer").inner_text()
+        assert "The LLM gave no answer (it cannot be reached): quoted" in turn.inner_text()
+        assert gone.partition("//")[2].partition("/")[0] not in turn.inner_text()
 
 
 def test_an_answer_is_stopped(talking, opened):

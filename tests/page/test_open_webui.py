@@ -105,7 +105,7 @@ def test_a_person_asks_in_open_webui(connected, chromium):
     assert source.inner_text().split() == ["1", "Colin", "Archer"]
     source.click()
     place = page.get_by_role("dialog").get_by_role("link", name="Colin Archer")
-    at = "/indexes/polar/documents/corpus/colin-archer.md?start=16&end=75"
+    at = "/documents?index=polar&doc=corpus/colin-archer.md&start=16&end=75"
     assert place.get_attribute("href") == clew + at
     page.keyboard.press("Escape")
     page.get_by_text("Where was the builder of the…").first.wait_for()

@@ -402,3 +402,37 @@ def test_a_bound_key_sees_its_documents(locked, opened):
     page.get_by_role("link", name="Documents").click()
     page.locator("tbody tr").first.wait_for()
     assert page.locator("tbody tr").count() < 20
+
+
+def test_a_table_without_a_text_column_is_asked_about(writing, opened, tmp_path):
+    """The page says which columns there are, and reads the file again by the one that is chosen."""
+    table = tmp_path / "ships.csv"
+    table.write_text(
+        "ship,year,about\nZephyrine,1901,The schooner Zephyrine was built by Olga Brandt.\n"
+        "Perle,1907,A lugger that belonged to Nils Moe.\n",
+        encoding="utf-8",
+    )
+    page = opened(writing, "/documents")
+    page.get_by_role("button", name="Choose files").wait_for()
+    page.locator("input[type=file]:not([webkitdirectory])").set_input_files(table)
+    job_ends(page)
+    form = page.locator(".job form")
+    form.wait_for()
+    assert "has no column text" in page.locator(".job .errors").inner_text()
+    assert "Which column has the text of ships.csv?" in form.inner_text()
+    assert "One of ship, year, about" in form.inner_text()
+    form.get_by_label("Text column").fill("nothing")
+    form.get_by_role("button", name="Read again").click()
+    page.get_by_text("has no column 'nothing', only: ship, year, about").wait_for()
+    assert page.locator(".job form").count() == 1
+    form.get_by_label("Text column").fill("about")
+    form.get_by_label("Title column").fill("ship")
+    form.get_by_role("button", name="Read again").click()
+    page.get_by_text("2 added").wait_for()
+    assert page.locator(".job form").count() == 0
+    page.get_by_label("Find").fill("ships.csv")
+    until(lambda: page.locator("tbody tr").count() == 2)
+    assert "Zephyrine" in page.locator("tbody").inner_text()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    turn = ask(page, "Who built the schooner Zephyrine?")
+    assert "Olga Brandt" in turn.locator(".answer").inner_text()

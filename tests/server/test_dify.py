@@ -187,5 +187,5 @@ def test_web_search_of_open_webui(lights):
     assert len(found) == 2
     for each in found:
         assert set(each) == {"link", "title", "snippet"}
-        assert each["link"].startswith("http://localhost:8765/indexes/lights/documents/")
+        assert each["link"].startswith("http://localhost:8765/documents?index=lights&doc=")
         assert each["snippet"].startswith("A light stands on the cape")

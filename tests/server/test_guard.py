@@ -100,7 +100,7 @@ def test_below_a_path_of_a_proxy(home):
         tools = httpx2.post(
             f"{address}/openwebui/search", json={"query": "Comet", "count": 1}, headers=key
         ).json()
-    assert tools[0]["link"].startswith(f"{address}/clew/indexes/small/documents/")
+    assert tools[0]["link"].startswith(f"{address}/clew/documents?index=small&doc=")
     for odd in ("clew", "/", "/a/", "//a", "/a b"):
         with pytest.raises(InputError, match="a root path is such as '/clew'"):
             replace(home.settings, root_path=odd)

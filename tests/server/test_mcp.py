@@ -158,7 +158,7 @@ def test_several_indexes_are_searched_together(home, tmp_path):
                 assert found[0]["id"] == "other/dawn"
                 assert {each["id"].partition("/")[0] for each in found} == {"other", "small"}
                 said = await refused(client, "ask", question=QUESTION)
-                assert said == "say which index is meant: there are other, small"
+                assert said == "say which index is meant: there are small, other"
                 odd = await given(client, "fetch", id="other/a/b:1-2")
                 assert odd["text"] == "Salt."
 
@@ -253,7 +253,7 @@ def test_over_http_with_a_key(home, mode):
     async def use(address):
         async with over_http(f"{address}/mcp", headers, mode) as client:
             [first, *_] = (await given(client, "search", query=QUESTION))["results"]
-            assert first["url"] == f"{address}/indexes/small/documents/eriksen?start=0&end=61"
+            assert first["url"] == f"{address}/documents?index=small&doc=eriksen&start=0&end=61"
         async with over_http(f"{address}/mcp/small", headers, mode) as client:
             assert (await given(client, "ask", question=QUESTION))["kind"] == "quoted"
 

@@ -3,13 +3,14 @@
 import json
 import threading
 from contextlib import contextmanager
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import openai
 import pytest
 
 import clew
-from clew.errors import BudgetSpent, EndpointError
+from clew.errors import BudgetSpent, StoreError
 from clew.server.keys import CITATIONS
 from clew.testing import HashTokenEmbedder, models, small_documents
 from tests.server.said import REPLY, on_answers, open_with
@@ -60,9 +61,8 @@ def test_without_an_llm_the_answer_is_the_quotes(home):
     for number, each in enumerate(message.annotations, 1):
         cited = each.url_citation
         assert message.content[cited.start_index : cited.end_index] == f"[{number}]"
-        place, _, offsets = cited.url.partition("?")
-        start, end = (int(part.partition("=")[2]) for part in offsets.split("&"))
-        quote = TEXTS[place.rpartition("/documents/")[2]][start:end]
+        place = dict(parse_qsl(urlsplit(cited.url).query))
+        quote = TEXTS[place["doc"]][int(place["start"]) : int(place["end"])]
         assert f"“{quote}” [{number}]" in message.content
 
 
@@ -77,7 +77,7 @@ def test_an_llm_answers_piece_by_piece(own_home):
         again = client.chat.completions.create(**body())
     pieces = [c.delta.content for each in found for c in each.choices if c.delta.content]
     assert len(pieces) > 4
-    assert "".join(pieces) == "Ola Eriksen built the Comet in Bakken. [1]"
+    assert "".join(pieces) == "Ola Eriksen built the Comet in Bakken [1]."
     assert again.choices[0].message.content == "".join(pieces)
     [cited] = [
         a for e in found for c in e.choices for a in c.delta.model_extra.get("annotations", [])
@@ -88,6 +88,24 @@ def test_an_llm_answers_piece_by_piece(own_home):
     assert found[-2].choices[0].finish_reason == "stop"
     assert again.usage.total_tokens == 0  # the reply was recorded, and costs nothing again
     assert again.model_extra["clew"]["recorded_calls"] > 0
+
+
+def test_numbers_stand_where_an_llm_puts_them(own_home):
+    """Also in a stream; the annotations name these characters, and the sentences that hold it."""
+    said = "ANSWER: Ola Eriksen [1][2] built the Comet in Bakken [1], says a book."
+    _, opener = open_with(on_answers(said))
+    with own_home.client(opener) as client:
+        found = chunks(client.post(CHAT, json=body(stream=True)))
+        message = client.post(CHAT, json=body()).json()["choices"][0]["message"]
+    assert message["content"].startswith("Ola Eriksen [1]")
+    assert " built the Comet in Bakken [" in message["content"]
+    assert told(found) == message["content"]
+    assert message["annotations"]
+    for each in message["annotations"]:
+        cited = each["url_citation"]
+        mark = message["content"][cited["start_index"] : cited["end_index"]]
+        assert mark.startswith("[")
+        assert mark.endswith("]")
 
 
 def test_the_asynchronous_client(home):
@@ -382,27 +400,27 @@ def test_a_spent_budget_leaves_the_quotes(own_home):
 
 
 @pytest.mark.parametrize("where", ["at once", "while it writes"])
-def test_a_model_that_fails(own_home, where):
+def test_a_question_that_fails(own_home, where):
     """Before anything was told it is a status, and later an event; both say what was wrong."""
 
-    def answer(prompt, turns):
+    def answer(prompt, _turns):
         if where == "at once" or "ANSWER:" in prompt.user + prompt.system:
-            raise EndpointError("http://llm.example answered nothing: is it running?")
+            raise StoreError("calls.sqlite cannot be written: is the disk full?")
         return "no"
 
     _, opener = open_with(answer)
     with openai_client(own_home, opener) as client:
-        with pytest.raises(openai.InternalServerError, match="is it running") as raised:
+        with pytest.raises(openai.InternalServerError, match="is the disk full") as raised:
             client.chat.completions.create(**body())
-        assert raised.value.status_code == 502
-        with pytest.raises(openai.APIError, match="is it running") as raised:
+        assert raised.value.status_code == 500
+        with pytest.raises(openai.APIError, match="is the disk full") as raised:
             list(client.chat.completions.create(**body(stream=True)))
         assert isinstance(raised.value, openai.APIStatusError) is (where == "at once")
         if where == "while it writes":
             stream = client.responses.create(model="clew/small", input=QUESTION, stream=True)
             *_, error, failed = list(stream)
             assert (error.type, failed.type) == ("error", "response.failed")
-            assert "is it running" in error.message
+            assert "is the disk full" in error.message
 
 
 def test_a_budget_that_ends_a_question_is_a_402(own_home):

@@ -46,18 +46,18 @@ def test_a_text_has_at_most_so_many_tokens(text, most, cuts):
 
 def test_a_reply_that_breaks_off_begins_anew():
     """What was told stays, since it cannot be taken back; a sentence says what follows."""
-    said = _Said()
-    assert [said.add(each) for each in ("One ", "two ", "three")] == ["", "One ", "two "]
-    assert said.add(None) == "\n\n(The reply broke off; it begins anew.)\n\n"
-    assert [said.add("Four ")] == [""]
-    assert (said.held, said.all) == ("Four ", "Four ")
+    said = _Said("annotations", 0)
+    assert [said.hear("text", e) for e in ("One ", "two ", "three")] == ["", "One ", "two "]
+    assert said.hear("text", None) == "\n\n(The reply broke off; it begins anew.)\n\n"
+    assert [said.hear("text", each) for each in (None, "Four ", "five")] == ["", "", "Four "]
+    assert said.told.text == "Four "
 
 
 def test_what_was_not_told_yet_is_forgotten_silently():
     """The last piece is held back, so nobody saw it."""
-    said = _Said()
-    said.add("One ")
-    assert said.add(None) == ""
+    said = _Said("annotations", 0)
+    said.hear("text", "One ")
+    assert said.hear("text", None) == ""
 
 
 def test_texts_of_documents_are_no_markdown():

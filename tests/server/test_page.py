@@ -76,9 +76,15 @@ def test_the_shell_has_nothing_inline():
         "src=" in tag and re.search(r"></script>", shell)
         for tag in re.findall(r"<script[^>]*>", shell)
     )
-    named = re.findall(r'(?:href|src)="/page/([^"]+)"', shell)
+    named = re.findall(r'(?:href|src)="page/([^"]+)"', shell)
     assert named
     assert set(named) <= set(static_files())
+
+
+@pytest.mark.parametrize("name", ["index.html", "style.css", *SCRIPTS])
+def test_no_address_begins_at_the_root(name):
+    """A proxy may have put the page below a path: REST and files are asked for beside the page."""
+    assert not re.search(r"""["'`(]/(?:page|api)\b""", source(name))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -214,6 +214,38 @@ def test_what_cannot_be_read_is_told_by_file(jobs_home, monkeypatch):
             assert client.get(f"{API}/indexes/notes/files/{missing}").status_code == 404
 
 
+def test_a_table_is_read_again_by_its_columns(jobs_home):
+    """The job that cannot tell says how; only the file that is named is read, none elsewhere."""
+    table = b"name,year,place\nFram,1892,Larvik\nMaud,1916,Vollen\n"
+    at = f"{API}/indexes/notes"
+    with jobs_home.client() as client:
+        found = post(client, ("ships.csv", table), ("a.md", b"Ice."), params={"wait": 60}).json()
+        assert (found["result"]["added"]["n"], found["result"]["n_skipped"]) == (1, 1)
+        [reason] = [
+            json.loads(data)["reason"]
+            for _, kind, data in events(client, found["id"])
+            if kind == "skipped"
+        ]
+        assert reason.endswith("only: name, year, place (see the option text_column)")
+
+        def again(**options):
+            given = {"kind": "index", "options": options}
+            return client.post(f"{at}/jobs?wait=60", json=given).json()
+
+        done = again(files=["ships.csv"], text_column="place")["result"]
+        assert (done["added"]["n"], done["n_skipped"], done["gone"]["n"]) == (2, 0, 0)
+        lines = client.get(f"{at}/documents?pattern=notes/ships*").json()["items"]
+        assert [(each["title"], each["metadata"]["year"]) for each in lines] == [
+            ("Fram", "1892"),
+            ("Maud", "1916"),
+        ]
+        assert again()["result"]["gone"]["n"] == 0  # what is not read again stays
+        assert client.get(f"{at}/documents").json()["total"] == 3
+        missing = again(files=["other.csv"])
+        assert missing["result"]["error"]["message"].startswith("no file 'other.csv' was uploaded")
+        assert again(files=["../server.sqlite"])["error"]["code"] == "invalid_input"
+
+
 def test_texts_records_and_what_goes_with_a_document(jobs_home):
     """Given texts have ids of their own; what is removed does not come back with its file."""
     with jobs_home.client() as client:

@@ -45,7 +45,7 @@ def test_an_answer_is_a_message_with_citations(model, url):
     assert cited(whole) == cited(streamed)
     mark, title, address = cited(whole)[0]
     assert (mark, title) == ("[1]", "Eriksen")
-    assert address.startswith(f"{url}/indexes/small/documents/eriksen?start=")
+    assert address.startswith(f"{url}/documents?index=small&doc=eriksen&start=")
 
 
 def test_a_conversation(model):

@@ -95,6 +95,7 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
             min_support=0.0 if anyway else threshold,
             on_evidence=None,
             on_text=writing,
+            on_citation=None,
             **query.parameters,
         )
     is_written = writing is not None and writing.end(answer)

@@ -50,6 +50,7 @@ class Program(click.Group):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401 -- click's
     ) -> click.Context:
+        talk.warn_in_lines()
         try:
             values = {} if args[:1] == ["config"] else dict(config.settings(self).values)
             return super().make_context(info_name, args, parent, default_map=values, **extra)

@@ -48,6 +48,12 @@ def options() -> list[click.Option]:
     ]
 
 
+def warn_in_lines() -> None:
+    """Have warnings that no handler takes told as errors are: in a line, on stderr."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_OneLine("clew: %(message)s"))
+
+
 def is_quiet() -> bool:
     """Say whether only errors and results are wanted."""
     return bool(_meta().get(_QUIET))

@@ -19,6 +19,7 @@ from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
 from clew.evaluate.summary import Row
 from clew.evaluate.verdicts import Judge, Verdict
+from clew.models.waiting import measuring
 from clew.types import Answer, Citation, Context, Evidence
 
 Search = Callable[[str, Setting], Evidence]
@@ -64,7 +65,8 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
         for setting in settings:
             row = known.get((setting.label, question.id))
             if row is None:
-                row = _row(question, setting, functions)
+                with measuring():
+                    row = _row(question, setting, functions)
                 if on_row is not None:
                     on_row(row)
             rows.append(row)

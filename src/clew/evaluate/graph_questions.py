@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
 from clew.evaluate.metrics import contains, normalize_answer
+from clew.models.waiting import measuring
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 
@@ -108,7 +109,8 @@ def measure_graph(
     `search` gives the evidence of a text by a method, `respond` an answer from that. A method that
     gives a graph for no question has no metrics of graphs.
     """
-    asked = [_ask(search, question, method, respond) for question in questions]
+    with measuring():
+        asked = [_ask(search, question, method, respond) for question in questions]
     left_out = () if any(each.has_graph for each in asked) else _OF_GRAPHS
     groups: dict[str, list[_GraphQuestionResult]] = {}
     for question, each in zip(questions, asked, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import TypeVar
 
 from clew.models import Stopped
@@ -19,7 +20,8 @@ def run(
     """Return job(item, stop) for every item, in order, at most `concurrency` at a time.
 
     The first exception sets `stop`, which every job shares: what has not begun then never does,
-    what has begun is waited for, and the exception is raised. One at a time runs in this thread.
+    what has begun is waited for, and the exception is raised. One at a time runs in this thread,
+    and all of them in its context.
     """
     stop = threading.Event()
     if min(concurrency, len(items)) <= 1:
@@ -35,7 +37,7 @@ def run(
             raise
 
     with ThreadPoolExecutor(min(concurrency, len(items))) as pool:
-        futures = [pool.submit(guarded, item) for item in items]
+        futures = [pool.submit(copy_context().run, guarded, item) for item in items]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         except BaseException:  # Ctrl-C

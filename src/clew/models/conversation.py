@@ -190,7 +190,7 @@ class Conversation:
             try:
                 turn = self._turn(request, stop, paid, on_text)
             except PromptRefused as error:
-                data, fault, refusal = None, str(error), error
+                data, fault, refusal = None, error.brief or str(error), error
                 break
             requests.append(request)
             data, fault = read(turn, prompt)

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Stopped, batch
+from clew.models.waiting import gone
 
 try:
     import httpx2
@@ -51,6 +52,7 @@ _NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
 _OLLAMA_PORT = 11434
 _EVENTS, _FIELD, _DONE = "text/event-stream", b"data:", b"[DONE]"
 _SHOWN = 200  # characters of a server's message
+_ADDRESS = re.compile(r"\bhttps?://[^\s\"'()<>]+")
 _SECRET = 8  # characters of a key at least: a shorter one is a placeholder, and maybe a word
 
 _SHORTEN = "shorten the text, or change the setting that the server names"
@@ -163,9 +165,13 @@ class Endpoint:
         as it comes, in the thread that receives them; and `hear` in this one, which may take its
         time over it, with None before another attempt. What `hear` raises ends the exchange.
         `on_lost` is told of each attempt that was sent and brought no answer, and whether another
-        follows. Raises Refused, EndpointError, and Stopped where `stop` is set before an attempt.
+        follows. A question tries an address that cannot be reached once, and one that gave it
+        nothing not again. Raises Refused, EndpointError, and Stopped where `stop` is set before an
+        attempt.
         """
-        stop = stop or threading.Event()
+        stop, failed = stop or threading.Event(), gone()
+        if failed is not None and self.shown in failed:
+            raise failed[self.shown]
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         for attempt in range(1, self.attempts + 1):
@@ -176,20 +182,20 @@ class Endpoint:
             reply = self._try(content, most_bytes, watch and watch(), hear)
             if not isinstance(reply, _Fault):
                 return reply
-            if reply.unreached and not self._reached.is_set():
-                raise self._unreachable(reply.reason)
+            if reply.unreached and (failed is not None or not self._reached.is_set()):
+                error = self._unreachable(reply.reason)
+                break
             _log.info("%s, attempt %d: %s", self.shown, attempt, reply.reason)
             last = attempt == self.attempts or reply.is_final
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
+                error = self._useless(attempt, reply)
                 break
             (self.sleep or stop.wait)(self._pause_s(attempt, reply))
-        times = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-        raise EndpointError(
-            f"{self.shown} gave no usable answer in {times}, at last {reply.reason}."
-            f" Hint: {reply.hint}"
-        )
+        if failed is not None and not reply.is_final:
+            failed[self.shown] = error
+        raise error
 
     def reach(self) -> None:
         """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
@@ -208,7 +214,16 @@ class Endpoint:
         self._reached.set()
 
     def _unreachable(self, reason: str) -> EndpointError:
-        return EndpointError(f"{self.shown} cannot be reached ({reason}). Hint: {self._start}")
+        error = EndpointError(f"{self.shown} cannot be reached ({reason}). Hint: {self._start}")
+        error.brief = "it cannot be reached"
+        return error
+
+    def _useless(self, attempts: int, fault: _Fault) -> EndpointError:
+        times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        return EndpointError(
+            f"{self.shown} gave no usable answer in {times}, at last {fault.reason}."
+            f" Hint: {fault.hint}"
+        )
 
     @property
     def _start(self) -> str:
@@ -244,7 +259,9 @@ class Endpoint:
             wait_s = _retry_after(headers.get("retry-after", ""))
             return _Fault(reason, hint, wait_s, lost=status == _GATEWAY_TIME_OUT)
         hint = _HINTS.get(status, "check the base URL and the settings")
-        raise Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
+        error = Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
+        error.brief = self._without_addresses(f"it answered {reason}")
+        raise error
 
     def _received(
         self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
@@ -294,6 +311,14 @@ class Endpoint:
             text = re.sub(rf"(?<![^\W_]){re.escape(self._key)}(?![^\W_])", "...", text)
         line = " ".join(text.split())
         return line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."
+
+    def _without_addresses(self, text: str) -> str:
+        """Return a server's words without addresses, also where it names itself."""
+        parts = urlsplit(self.base_url)
+        text = _ADDRESS.sub("...", text)
+        for own in (parts.netloc, parts.hostname or ""):
+            text = re.sub(rf"(?<![\w.]){re.escape(own)}(?![\w.])", "...", text)
+        return text
 
     @property
     def _url(self) -> str:

@@ -111,7 +111,9 @@ class OpenAIChat:
                 if lacking:
                     self._lacks.add(lacking)
                 elif refusal.status in _FOR_THE_PROMPT:
-                    raise PromptRefused(str(refusal)) from refusal
+                    refused = PromptRefused(str(refusal))
+                    refused.brief = refusal.brief
+                    raise refused from refusal
                 else:
                     raise
 

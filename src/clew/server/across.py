@@ -7,20 +7,28 @@ that leads to the next one and answers nothing itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from clew import answer as answering
 from clew import methods
+from clew.api import CONTEXT_TOKENS, together, within
 from clew.errors import InputError
+from clew.models.metered import Meter, metered
+from clew.models.waiting import asking
 from clew.server.errors import Refusal, not_found
+from clew.types import Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from clew.answer import OnCitation
     from clew.server.endpoints import Seat
     from clew.server.scoped import ScopedIndex
-    from clew.types import Evidence, Hit
+    from clew.text.pieces import OnPiece
+    from clew.types import Answer, Citation, Hit
 
 _NOT_FOUND = 404
 
@@ -50,19 +58,118 @@ def with_documents(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
 def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[MergedHit]:
     """Return the hits of an index, or of all that the caller sees, the most relevant first.
 
-    Equal ones stand by the names of their indexes. Raises a refusal, 404, where there is no
+    Equal ones stand in the order of their indexes. Raises a refusal, 404, where there is no
     document to search in.
     """
-    chosen = with_documents(seat, [index] if index else seat.names())
+    chosen = _searched(seat, [index] if index else seat.names())
+    found = [each.search(query, **at_least(most, None)) for each in chosen]
+    return _merged(chosen, found)[:most]
+
+
+def _searched(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
+    chosen = with_documents(seat, names)
     if not chosen:
         raise not_found("there is no document here that you may search")
-    found = [
+    return chosen
+
+
+def _merged(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
+    """Return the hits that were found in each index, the most relevant first."""
+    rows = [
         (-relevance, place, rank, MergedHit(each.name, hit))
-        for place, each in enumerate(chosen)
-        for rank, (relevance, hit) in enumerate(_ahead(each.search(query, **at_least(most, None))))
+        for place, (each, evidence) in enumerate(zip(chosen, found, strict=True))
+        for rank, (relevance, hit) in enumerate(_ahead(evidence))
     ]
-    found.sort(key=lambda row: row[:3])
-    return [each for _, _, _, each in found[:most]]
+    rows.sort(key=lambda row: row[:3])
+    return [each for _, _, _, each in rows]
+
+
+@asking()
+def ask(
+    seat: Seat,
+    question: str,
+    *,
+    min_support: float,
+    context_tokens: int = CONTEXT_TOKENS,
+    on_evidence: Callable[[Evidence], None] | None = None,
+    on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
+    **given: Any,  # noqa: ANN401 -- as `Index.search` takes them
+) -> Answer:
+    """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
+
+    What they find is put in one order, and as many hits as one of them gives are an answer's
+    context. Documents are called INDEX/DOCUMENT in it. The LLM is that of the index in which the
+    most relevant one stands, which keeps its reply. An index whose documents lack what a filter
+    asks for is left out, unless all do: then InputError is raised. Otherwise raises as `search`.
+    """
+    chosen, found, refused = [], [], None
+    for each in _searched(seat, seat.names()):
+        try:
+            found.append(each.search(question, context_tokens=context_tokens, **given))
+            chosen.append(each)
+        except InputError as error:
+            refused = refused or error
+    if refused is not None and not chosen:
+        raise refused
+    hits = _merged(chosen, found)[: max(len(each.hits) for each in found)]
+    first = hits[0].index if hits else chosen[0].name
+    by_name = {each.name: (each, evidence) for each, evidence in zip(chosen, found, strict=True)}
+    lead, evidence = by_name[first]
+    evidence = Evidence(
+        query=evidence.query,
+        method=evidence.method,
+        where=evidence.where,
+        hits=tuple(map(_called, hits)),
+        notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
+        prompt=evidence.prompt,
+        support=max((s for each in found if (s := each.support) is not None), default=None),
+        usage=reduce(together, (each.usage for each in found)),
+    )
+    if on_evidence is not None:
+        on_evidence(evidence)
+    meter = Meter()
+    with meter.stage("answer"):
+        answer = answering.answer(
+            evidence.query,
+            evidence,
+            metered(within(lead.asked.models, lead.budget), meter),
+            budget_tokens=context_tokens,
+            min_support=min_support,
+            on_text=on_text,
+            on_citation=on_citation,
+        )
+    citations = tuple(_placed(by_name, each) for each in answer.citations)
+    usage = together(evidence.usage, meter.usage())
+    return replace(answer, question=question, citations=citations, usage=usage)
+
+
+def _called(merged: MergedHit) -> Hit:
+    """Return a hit whose document and chunk are called by their index, too."""
+    hit, index = merged.hit, merged.index
+    return replace(
+        hit, document_id=f"{index}/{hit.document_id}", chunk_id=f"{index}/{hit.chunk_id}"
+    )
+
+
+def _placed(by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation) -> Citation:
+    index, document = in_index("", citation.document_id)
+    found = by_name[index][0].text_of(document)
+    return citation if found is None else answering.placed_in(found, citation)
+
+
+def in_index(index: str, document: str) -> tuple[str, str]:
+    """Return the index and the document that are meant: without an index, of INDEX/DOCUMENT.
+
+    >>> in_index("polar", "log/day 1.md")
+    ('polar', 'log/day 1.md')
+    >>> in_index("", "polar/log/day 1.md")
+    ('polar', 'log/day 1.md')
+    """
+    if index:
+        return index, document
+    index, _, document = document.partition("/")
+    return index, document
 
 
 def _ahead(evidence: Evidence) -> list[tuple[float, Hit]]:

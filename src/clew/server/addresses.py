@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from clew.server.settings import ServerSettings
 
 SCHEME = "clew"  # of addresses that no server answers: `clew mcp` has none
+VIEW = "documents"  # of the page
 
 
 def base_of(request: HTTPConnection, settings: ServerSettings) -> str:
@@ -32,13 +33,15 @@ def document_address(
 ) -> str:
     """Return the address of a document, at a range of its characters where one is given.
 
+    It is that of a view of the page, which asks for a key where one is needed.
+
     >>> document_address("http://localhost:8765", "polar", "log/day 1.md", 10, 42)
-    'http://localhost:8765/indexes/polar/documents/log/day%201.md?start=10&end=42'
+    'http://localhost:8765/documents?index=polar&doc=log/day%201.md&start=10&end=42'
     >>> document_address("", "polar", "fram.md")
     'clew://polar/fram.md'
     """
     place = quote(document, safe="/", errors="replace")
-    at = "" if start is None or end is None else f"?start={start}&end={end}"
+    at = "" if start is None or end is None else f"start={start}&end={end}"
     if not base:
-        return f"{SCHEME}://{index}/{place}{at}"
-    return f"{base}/indexes/{index}/documents/{place}{at}"
+        return f"{SCHEME}://{index}/{place}{at and f'?{at}'}"
+    return f"{base}/{VIEW}?index={index}&doc={place}{at and f'&{at}'}"

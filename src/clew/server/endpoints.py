@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,11 +19,18 @@ from pydantic import BaseModel, RootModel, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display import plain
-from clew.errors import ClewError
+from clew.errors import ClewError, ModelError
 from clew.server import noted
 from clew.server.bodies import Part, Query
 from clew.server.callers import Caller
-from clew.server.errors import Refusal, no_such_kind, not_found, refusal_of, too_large
+from clew.server.errors import (
+    Refusal,
+    brief_of,
+    no_such_kind,
+    not_found,
+    refusal_of,
+    too_large,
+)
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_shards import ScopedShards
 from clew.server.views import Listed
@@ -41,6 +49,8 @@ Q = TypeVar("Q", bound=Query)
 
 JSON, FORM = "application/json", "multipart/form-data"
 _LARGE = 1 << 16  # bytes of JSON that are read in a thread
+
+_log = logging.getLogger(__name__)
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
 
@@ -83,10 +93,14 @@ class Seat:
         return ScopedIndex(name, opened, self.caller, budget, writer)
 
     def refusal(self, error: ClewError) -> Refusal:
-        """Return an error as it is told: who is no admin is told no paths of the server."""
+        """Return an error as it is told: who is no admin is told no paths and no addresses."""
         found = refusal_of(error)
+        if isinstance(error, ModelError):
+            _log.warning("%s", error)
         if isinstance(error, Refusal) or self.caller.may("admin"):
             return found
+        if isinstance(error, ModelError):
+            return Refusal(found.status, found.code, brief_of(error))
         return Refusal(found.status, found.code, self.hub.indexes.without_paths(str(found)))
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from clew import errors
-from clew.errors import ClewError
+from clew.errors import ClewError, ModelError
 
 # A subclass stands before its parent.
 _STATUS: tuple[tuple[type[ClewError], int, str], ...] = (
@@ -31,6 +32,8 @@ KINDS: Mapping[str, type[ClewError]] = {
     for kind, _, code in _STATUS
 }
 
+_ADDRESS = re.compile(r"https?://[^\s\"'()<>]+")
+
 
 class Refusal(ClewError):
     """A request that is not done; the message is for whoever sent it."""
@@ -52,6 +55,20 @@ def refusal_of(error: ClewError) -> Refusal:
         if isinstance(error, kind):
             return Refusal(status, code, str(error))
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "error", str(error))
+
+
+def brief_of(error: ModelError) -> str:
+    """Return what a model failed at, for who is not to know where it is: the log has that."""
+    return f"a model of this server did not do its work: {error.brief or 'it failed'}"
+
+
+def without_addresses(text: str) -> str:
+    """Return a text in which models have no addresses.
+
+    >>> without_addresses("EndpointError: http://10.0.0.7:8000/v1 cannot be reached (refused)")
+    'EndpointError: a model cannot be reached (refused)'
+    """
+    return _ADDRESS.sub("a model", text)
 
 
 def not_found(what: str) -> Refusal:

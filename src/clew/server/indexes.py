@@ -49,10 +49,11 @@ class Indexes:
         self._lock = threading.Lock()
 
     def folders(self) -> dict[str, Path]:
-        """Return the folder of each index, by name."""
+        """Return the folder of each index, by name: first those that were named, in that order."""
         own = self._books.rows("SELECT name, folder FROM own_index ORDER BY name")
         made = {name: self._place(folder) for name, folder in own}
-        self._known = dict(sorted({**made, **self._settings.indexes}.items()))
+        named = self._settings.indexes
+        self._known = {**named, **{n: at for n, at in made.items() if n not in named}}
         return self._known
 
     def _place(self, written: str) -> Path:

@@ -8,7 +8,7 @@ came from is a path of the server's machine: who is no admin gets their ids in i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.models.ledger import Cost
     from clew.server.callers import Caller
     from clew.shards import Shards
-    from clew.types import Answer, Document, Evidence, Snapshot
+    from clew.types import Answer, Document, Evidence, Scalar, Snapshot
 
 _SOURCE = "source"
 
@@ -343,7 +343,7 @@ class ScopedIndex:
             n_chunks=len(seen.layer("chunk")),
             layers=describe_layers(seen),
             links=describe_links(seen),
-            recipe=dict(seen.recipe),
+            recipe=self._recipe(seen.recipe),
             fields=views.fields_of(seen),
         )
         if self.is_bound:
@@ -358,6 +358,17 @@ class ScopedIndex:
             cost=None if isinstance(whole["cost"], str) else whole["cost"],
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )
+
+    def _recipe(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """Return what the index was built with: who is no admin is not told where models are."""
+        if self.caller.may("admin"):
+            return dict(recipe)
+        return {
+            name: value.partition("@")[0]
+            if name.endswith("_spec") and isinstance(value, str)
+            else value
+            for name, value in recipe.items()
+        }
 
     def backup(self, path: Path) -> None:
         """Write the newest generation to an archive, as `Index.backup` does."""

@@ -95,7 +95,7 @@ class ScopedShards(ScopedIndex):
             n_chunks=n_chunks,
             layers={},
             links={},
-            recipe=self.asked.recipe,
+            recipe=self._recipe(self.asked.recipe),
             fields=(),
             folder=str(self.asked.folder) if self.caller.may("admin") else None,
         )

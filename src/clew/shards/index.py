@@ -33,6 +33,7 @@ from clew.filters import as_filter, match, parse
 from clew.layers.statistical import STATISTICAL
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
+from clew.models.waiting import asking
 from clew.once import Once
 from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
@@ -47,6 +48,7 @@ from clew.workers import workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from clew.answer import OnCitation
     from clew.api import Added, Index, Source
     from clew.filters import Filter
     from clew.index import Settings
@@ -260,6 +262,7 @@ class Shards(Closing):
     # -- read -------------------------------------------------------------------------------------
 
     @checked
+    @asking()
     def search(
         self,
         query: str,
@@ -312,6 +315,7 @@ class Shards(Closing):
         return told(evidence, where, notes, meter), snapshot
 
     @checked
+    @asking()
     def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str,
@@ -325,6 +329,7 @@ class Shards(Closing):
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
         **parameters: Scalar,
     ) -> Answer:
         """Answer `question` from what a method finds in all shards, as `Index.ask`."""
@@ -344,6 +349,7 @@ class Shards(Closing):
             context_tokens=size,
             min_support=min_support,
             on_text=on_text,
+            on_citation=on_citation,
         )
         return replace(found, question=question, usage=together(evidence.usage, found.usage))
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import top_k
-from clew.errors import BudgetSpent
+from clew.errors import BudgetSpent, ModelError
 from clew.models import LLM, Models, Prompt, Reply, is_recorded
+from clew.models.waiting import is_measured, tell
 from clew.prompts import prompt
 from clew.text.analyze import terms
 from clew.text.keys import name_key
@@ -67,9 +68,11 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
 
 
 def reply_to(llm: LLM, asked: Prompt, *, on_text: OnPiece | None = None) -> Reply:
-    """Return the LLM's reply; one without a use, which says so, where the budget is spent.
+    """Return the LLM's reply; one without a use, which says so, where nothing came from it.
 
-    `on_text` is told of its text while it comes, where the LLM can.
+    That is where the budget is spent, and where the LLM does not do its work: then the log has
+    why. Where it is measured what it does, that is raised: ModelError. `on_text` is told of its
+    text while it comes, where the LLM can.
     """
     try:
         if on_text is not None and is_recorded(llm):
@@ -78,6 +81,11 @@ def reply_to(llm: LLM, asked: Prompt, *, on_text: OnPiece | None = None) -> Repl
             [reply] = llm.complete([asked])
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
+    except ModelError as error:
+        if is_measured():
+            raise
+        tell(error)
+        return Reply(text="", calls=0, error=error.brief or "it failed")
     return reply
 
 

@@ -6,6 +6,7 @@ The line stands behind the last marker, "ANSWER:"; a reply without one is the an
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from clew.text.pieces import OnPiece, Pieces
 
@@ -13,9 +14,12 @@ NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
 MARKS = re.compile(rf"[\s,;]*{NUMBERS.pattern}(?:{_JOINTS}{NUMBERS.pattern})*")
 
+# Told of what stands between two groups of citations, and of the second; None: it begins anew.
+OnMarks = Callable[[str, str | None], None]
+
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 _WORD = "answer:"
-_AROUND = " ,;"  # what joins citations, and is left off at both ends
+AROUND = " ,;"  # what joins citations, and is left off at both ends
 _OPEN = " ,;*"  # what may be left off before what follows
 _OF_MARKS = "0123456789,;*[]&andor "  # what stands in citations, and between two of them
 _ENDINGS = ".!"
@@ -31,7 +35,12 @@ def answer_line(reply: str) -> str:
 
 def after_marker(reply: str) -> str:
     """Return the line that answers without citations, nor what joins them to the words."""
-    return MARKS.sub("", answer_line(reply)).strip(_AROUND)
+    return without_marks(answer_line(reply))
+
+
+def without_marks(line: str) -> str:
+    """Return a line without citations, nor what joins them to the words."""
+    return MARKS.sub("", line).strip(AROUND)
 
 
 class AnswerText:
@@ -40,11 +49,17 @@ class AnswerText:
     Nobody is told of what stands before a marker; what may be part of a citation, or of the word
     `unknown` for no answer, waits for what follows. Another marker begins the answer anew. In the
     end `end` puts right whatever came otherwise than it seemed.
+
+    `on_marks` is told of citations once what stands before them was told, but not of those at the
+    end of the reply.
     """
 
-    def __init__(self, on_text: OnPiece, unknown: str = "") -> None:
+    def __init__(
+        self, on_text: OnPiece, unknown: str = "", on_marks: OnMarks | None = None
+    ) -> None:
         self._pieces = Pieces(on_text)
         self._unknown = unknown
+        self._on_marks = on_marks
         self._before = ""  # the character before what waits: does a word begin there?
         self._waiting = ""  # the end of what came, which may be the beginning of a marker
         self._begin_line(behind=False)
@@ -73,7 +88,11 @@ class AnswerText:
         self._is_line = behind
         self._line = ""  # what waits of the line that answers
         self._answer = ""  # what waits of the answer: it may be the word for none
+        self._claim = ""  # what stands behind the last citations
+        self._tells_marks = True
         self._pieces.anew()
+        if self._on_marks is not None:
+            self._on_marks("", None)
 
     def _hear_line(self, new: str) -> None:
         if not (self._line or self._answer or self._pieces.has_told):
@@ -82,12 +101,25 @@ class AnswerText:
         self._is_line = not ends
         self._line = _SPACES.sub(" ", self._line + new)
         known = len(self._line) if ends else _without_open_end(self._line)
-        answer = MARKS.sub("", _SPACES.sub(" ", self._line[:known].replace("**", "")))
+        part = _SPACES.sub(" ", self._line[:known].replace("**", ""))
         self._line = self._line[known:]
-        if ends:
-            answer = answer.rstrip(_AROUND)
+        start = 0
+        for marks in MARKS.finditer(part):
+            self._hear_words(part[start : marks.start()])
+            self._hear_marks(marks[0])
+            start = marks.end()
+        self._hear_words(part[start:].rstrip(AROUND) if ends else part[start:])
+
+    def _hear_marks(self, marks: str) -> None:
+        self._tells_marks = self._tells_marks and not self._answer  # it may be the word for none
+        if self._on_marks is not None and self._tells_marks:
+            self._on_marks(self._claim, marks)
+            self._claim = ""
+
+    def _hear_words(self, answer: str) -> None:
+        self._claim += answer
         if not (self._answer or self._pieces.has_told):
-            answer = answer.lstrip(_AROUND)
+            answer = answer.lstrip(AROUND)
         self._answer += answer
         if self._pieces.has_told or not self._may_be_unknown():
             self._pieces.add(self._answer)

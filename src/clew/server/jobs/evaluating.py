@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clew.evaluate import Scoring, Setting
 from clew.evaluate.measure import Protocol, measure
 from clew.filters import as_filter
+from clew.server.errors import without_addresses
 from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def evaluated(
     report = measure(
         index, dataset, protocol(options), folder=runs, budget=budget, on_progress=on_progress
     )
-    found = report.to_json(with_rows=True)
+    found = _without_addresses(report.to_json(with_rows=True))
     new = folder / f"{REPORT}.new"
     new.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8", errors="replace")
     new.replace(folder / REPORT)
@@ -73,4 +74,18 @@ def evaluated(
         "methods": {
             label: each["metrics"].get(headline) for label, each in found["methods"].items()
         },
+    }
+
+
+def _without_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
+    """Return a report whose errors tell nobody where models are."""
+    if isinstance(found, list):
+        return [_without_addresses(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        name: without_addresses(each)
+        if name.endswith("error") and isinstance(each, str)
+        else _without_addresses(each)
+        for name, each in found.items()
     }

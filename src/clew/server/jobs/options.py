@@ -21,6 +21,7 @@ from clew.server.bodies import (
     Body,
     Method,
 )
+from clew.server.files import safe_name
 from clew.store import opening
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class ExtractOptions(PaidOptions):
 class IndexOptions(ExtractOptions):
     """How uploaded files and given documents are indexed."""
 
+    files: list[str] = Field(default_factory=list, max_length=1_000)  # none: all that are there
     exclude: list[str] = Field(default_factory=list, max_length=100)
     prune: bool = True  # of a whole folder: documents whose file is gone go
     text_column: str = _Name
@@ -141,6 +143,9 @@ def check(options: Body, folder: Path, *, has_llm: bool) -> None:
     """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
     if isinstance(options, EvaluateOptions):
         _check_evaluation(options)
+    if isinstance(options, IndexOptions):
+        for each in options.files:
+            safe_name(each)
     if isinstance(options, ExtractOptions):
         _check_extraction(options, folder, has_llm=has_llm)
     if isinstance(options, RemoveOptions):

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
-from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError
+from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelError
 from clew.loading import Specs
 from clew.progress import Progress
 from clew.server import tracing
 from clew.server.alive import Alive
 from clew.server.books import Books
-from clew.server.errors import refusal_of
+from clew.server.errors import brief_of, refusal_of
 from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of
@@ -236,7 +236,8 @@ def _plain(progress: Progress) -> dict[str, Any]:
 def _error(error: ClewError | OSError, home: Path) -> dict[str, Any]:
     if isinstance(error, ClewError):
         refusal = refusal_of(error)
-        return {"code": refusal.code, "message": _short(str(refusal), home)}
+        sentence = brief_of(error) if isinstance(error, ModelError) else str(refusal)
+        return {"code": refusal.code, "message": _short(sentence, home)}
     return {"code": "store_error", "message": _short(f"this cannot be done: {error}", home)}
 
 

@@ -74,9 +74,13 @@ def _index(task: JobTask, options: IndexOptions, progress: Progress) -> Added:
     if given.exists():
         return _add(_documents(given), task, options, progress)
     only: dict[str, Any] = {"prune": options.prune}
-    named = task.folder / FILES
+    named, names = task.folder / FILES, options.files
     if named.exists():
         names = json.loads(named.read_text(encoding="utf-8"))
+    if names:
+        missing = next((each for each in names if not (task.uploads / each).is_file()), None)
+        if missing is not None:
+            raise InputError(f"no file {missing!r:.200} was uploaded into {task.name!r}")
         only = {"changed": [task.uploads / name for name in names]}
     elif not task.uploads.is_dir():
         raise InputError(f"no file was uploaded into {task.name!r} yet")
@@ -153,7 +157,8 @@ def _added(task: JobTask, added: Added) -> dict[str, Any]:
 
 
 def _skipped(each: Skipped) -> dict[str, Any]:
-    return {"source": each.source, "line": each.line, "reason": each.reason}
+    reason = each.reason.replace("see --text-column", "see the option text_column")
+    return {"source": each.source, "line": each.line, "reason": reason}
 
 
 def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import StreamingResponse
 
 from clew.errors import ClewError, InputError
+from clew.server import across
 from clew.server.addresses import base_of
 from clew.server.bodies import LONGEST
 from clew.server.endpoints import told
-from clew.server.openai.citing import Reference, composed, spoken
+from clew.server.openai.citing import PlacedMark, Reference, ToldMarks, composed, spoken
 from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
 from clew.server.openai.models import index_of
 from clew.server.openai.tasks import (
@@ -29,7 +30,7 @@ from clew.types import Exchange
 
 if TYPE_CHECKING:
     from clew.server.endpoints import Call
-    from clew.types import Answer, Evidence, Usage
+    from clew.types import Answer, Citation, Evidence, Usage
 
 _ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
 _PROMPTS = frozenset({"system", "developer"})
@@ -58,6 +59,7 @@ class ToldAnswer:
     text: str
     reason: str  # why it ended: "stop", or "length"
     references: tuple[Reference, ...] = ()
+    marks: tuple[PlacedMark, ...] = ()  # of the references, in the text
     answer: Answer | None = None  # None: to a task, for which nothing was asked
 
     @property
@@ -173,69 +175,92 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         yield ToldAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = asked.options
-    scoped = call.opened(index, tokens=options.budget_tokens, usd=options.budget_usd)
-
+    ask = _ask_of(call, index, options)
     given = {**options.given(), "history": asked.history}
     if method is not None:
         given["method"] = method
 
     def work(tell: Callable[[str, object], None]) -> None:
-        answer = scoped.ask(
+        answer = ask(
             asked.question,
             on_evidence=partial(tell, "evidence"),
             on_text=partial(tell, "text"),
+            on_citation=partial(tell, "citation"),
             **given,
         )
         tell("answer", answer)
 
-    said = _Said()
+    said = _Said(asked.citations, asked.sources)
     answer: Answer | None = None
     async for kind, data in told(call.hub, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":
             yield data  # type: ignore[misc]  # the same
-        elif piece := written.put(said.add(data)):  # type: ignore[arg-type]  # the same
+        elif piece := written.put(said.hear(kind, data)):
             yield piece
     if answer is None:
         raise AssertionError  # `work` tells it or raises
     form = composed(
         answer,
-        said.all if answer.kind == "generated" else "",
+        said.told if answer.kind == "generated" else ToldMarks(),
         index=index,
         base=base_of(call.request, call.hub.settings),
         form=asked.citations,
         before=asked.sources,
     )
-    held = said.held if answer.kind == "generated" else ""
-    if piece := written.put(held + form.rest) + written.end():
+    if piece := written.put(form.rest) + written.end():
         yield piece
     yield ToldAnswer(
         text=written.text,
         reason=written.reason or "stop",
         references=form.references,
+        marks=tuple(each for each in form.marks if each.end <= len(written.text)),
         answer=answer,
     )
 
 
+def _ask_of(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
+    """Return what asks an index, or all of them, within the bounds of the request."""
+    tokens, usd = options.budget_tokens, options.budget_usd
+    if index:
+        return call.opened(index, tokens=tokens, usd=usd).ask
+    budget = call.hub.spending.budget(call.caller.key, tokens=tokens, usd=usd)
+    return partial(across.ask, replace(call, budget=budget))
+
+
 class _Said:
-    """The pieces of a text of which the last one is held back.
+    """The pieces of a text of which the last one is held back, with numbers where they belong.
 
     What no LLM writes comes in one piece, and is told in another form when the answer is known.
     """
 
-    def __init__(self) -> None:
-        self.held = ""
-        self.all = ""  # that counts
-        self._is_told = False
+    def __init__(self, form: str, before: int) -> None:
+        self.told = ToldMarks()
+        self._form = form
+        self._before = before
+        self._held = ""
 
-    def add(self, piece: str | None) -> str:
-        """Return what is told now that another piece is there; None begins anew."""
-        if piece is None:
-            was_told, self._is_told = self._is_told, False
-            self.held = self.all = ""
-            return _ANEW if was_told else ""
-        before, self.held = self.held, piece
-        self.all += piece
-        self._is_told = self._is_told or bool(before)
-        return before
+    def hear(self, kind: str, data: Any) -> str:  # noqa: ANN401 -- a piece, None, or a citation
+        """Return what is told now."""
+        if kind == "citation":
+            return self._mark(data)
+        if data is None:
+            was_told, self._held = bool(self.told.text or self.told.spans), ""
+            self.told = ToldMarks(n_told=self.told.n_told)
+            return self._tell(_ANEW if was_told else "")
+        before, self._held = self._held, data
+        self.told.text += before
+        return self._tell(before)
+
+    def _mark(self, citation: Citation) -> str:
+        """Return the number of a citation, behind the text that it supports."""
+        if self._form == "none":
+            return ""
+        held, self._held = self._held, ""
+        self.told.text += held
+        return self._tell(held) + self.told.mark(citation, self._before)
+
+    def _tell(self, text: str) -> str:
+        self.told.n_told += len(text)
+        return text

@@ -14,7 +14,7 @@ from clew.errors import ClewError, InputError
 from clew.server.endpoints import as_json, sent
 from clew.server.errors import refusal_of
 from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
-from clew.server.openai.citing import marked, source_event
+from clew.server.openai.citing import source_event
 from clew.server.openai.forms import (
     ChatMessage,
     ClewOptions,
@@ -159,10 +159,13 @@ def _annotations(told: ToldAnswer) -> list[dict[str, Any]]:
         {
             "type": "url_citation",
             "url_citation": {
-                "url": each.url, "title": each.title, "start_index": start, "end_index": end,
+                "url": each.reference.url,
+                "title": each.reference.title,
+                "start_index": each.start,
+                "end_index": each.end,
             },
         }
-        for each, start, end in marked(told.references, told.text)
+        for each in told.marks
     ]  # fmt: skip
 
 

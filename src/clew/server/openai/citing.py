@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clew.server.across import in_index
 from clew.server.addresses import document_address
 
 if TYPE_CHECKING:
     from clew.types import Answer, Citation, Passage
 
+_Range = tuple[str, int, int]  # a document, and characters of it
 NEAREST = 3  # passages that are told where nothing answers
 # An opening bracket stays as it is: "\[" begins a formula for Open WebUI and LibreChat, and without
 # a closing one it begins no link.
@@ -41,15 +43,46 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedMark:
+    """The characters of what is told at which a reference's number stands."""
+
+    reference: Reference
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Composed:
     """What follows the text that was told already, and what its numbers stand for."""
 
     rest: str
     references: tuple[Reference, ...]
+    marks: tuple[PlacedMark, ...]
+
+
+@dataclass(slots=True)
+class ToldMarks:
+    """What was told of an answer as it came: its text, and the numbers that stand in it."""
+
+    text: str = ""  # without numbers
+    n_told: int = 0  # characters in all, with what does not count
+    numbers: dict[_Range, int] = field(default_factory=dict)  # of ranges of documents
+    places: list[tuple[_Range, int]] = field(default_factory=list)  # in the text
+    spans: list[tuple[_Range, int, int]] = field(default_factory=list)  # in all that was told
+
+    def mark(self, citation: Citation, before: int) -> str:
+        """Return the number of a citation as it is told behind the text."""
+        key, place = _range_of(citation), len(self.text)
+        number = self.numbers.setdefault(key, before + len(self.numbers) + 1)
+        text = _mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
+        self.n_told += len(text)
+        self.places.append((key, place))
+        self.spans.append((key, self.n_told - len(text.lstrip()), self.n_told))
+        return text
 
 
 def composed(
-    answer: Answer, told: str, *, index: str, base: str, form: str, before: int = 0
+    answer: Answer, told: ToldMarks, *, index: str, base: str, form: str, before: int = 0
 ) -> Composed:
     """Return what is left to tell of an answer of which `told` was told as it came.
 
@@ -58,11 +91,13 @@ def composed(
     escaped, so that it shows them as they are.
     """
     first = before + 1
-    cited = [
-        _reference(n, each, answer, index, base) for n, each in enumerate(answer.citations, first)
-    ]
+    citations = sorted(
+        answer.citations, key=lambda each: told.numbers.get(_range_of(each), len(answer.citations))
+    )
+    cited = [_reference(n, each, answer, index, base) for n, each in enumerate(citations, first)]
     shown = _escaped if form in {"markdown", "open-webui"} else _in_one_line
     marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
+    placed: list[PlacedMark] = []
     if answer.kind == "refused":
         nearest = answer.context.passages[:NEAREST]
         cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, first)]
@@ -72,16 +107,58 @@ def composed(
             rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
     elif answer.kind == "quoted":
         rest = "\n\n".join(f"“{shown(each.quote)}”{marks[each]}" for each in cited)
-    else:
-        rest = answer.text.removeprefix(told)
-        if not (told or rest):
+    elif form == "none" or not cited:
+        rest = answer.text.removeprefix(told.text)
+        if not (told.text or rest):
             rest = "; ".join(answer.evidence.notes) or "Nothing was found."
-        rest += "".join(marks.values()).replace("] [", "][")
+    else:
+        of_range = {_range_of(each): mark for each, mark in zip(citations, cited, strict=True)}
+        placed += [PlacedMark(of_range[key], a, b) for key, a, b in told.spans if key in of_range]
+        rest, more = _with_marks(answer.text, told, dict(zip(cited, citations, strict=True)))
+        placed += more
+    if not placed and form != "none":
+        placed = list(marked(cited, rest, told.n_told))
     if answer.unsupported:
         rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_line, cited))
-    return Composed(rest, () if form == "none" else tuple(cited))
+    return Composed(rest, () if form == "none" else tuple(cited), tuple(placed))
+
+
+def _with_marks(
+    text: str, told: ToldMarks, cited: Mapping[Reference, Citation]
+) -> tuple[str, list[PlacedMark]]:
+    """Return what is left to tell of an answer's text, with the numbers where they belong.
+
+    One whose place was told without it stands at the end, unless it stands somewhere already.
+    """
+    begin, known = len(told.text), {key for key, _ in told.places}
+    wanted = []
+    for reference, citation in cited.items():
+        key = _range_of(citation)
+        for at in citation.at or (len(text),):
+            if (key, at) in told.places or (at < begin and key in known):
+                continue
+            wanted.append((at if at >= begin else len(text), reference.number, reference))
+    rest, at = "", begin
+    placed: list[PlacedMark] = []
+    for place, _, reference in sorted(wanted, key=lambda each: each[:2]):
+        rest, at = rest + text[at:place], place
+        end = told.n_told + len(rest)
+        last = placed[-1].end if placed else (told.spans[-1][2] if told.spans else -1)
+        rest += _mark(reference.number, follows=last == end)
+        end = told.n_told + len(rest)
+        placed.append(PlacedMark(reference, end - len(reference.mark), end))
+    return rest + text[at:], placed
+
+
+def _mark(number: int, *, follows: bool) -> str:
+    """Return a number in brackets, with a blank before it unless it follows another one."""
+    return f"[{number}]" if follows else f" [{number}]"
+
+
+def _range_of(citation: Citation) -> _Range:
+    return citation.document_id, citation.start, citation.end
 
 
 def spoken(text: str) -> str:
@@ -93,18 +170,17 @@ def spoken(text: str) -> str:
     return _MARKS.sub("", text.partition(_SOURCES)[0]).strip()
 
 
-def marked(references: Sequence[Reference], text: str) -> Iterator[tuple[Reference, int, int]]:
-    """Yield each reference with the characters of a text at which its mark stands.
+def marked(references: Sequence[Reference], text: str, offset: int = 0) -> Iterator[PlacedMark]:
+    """Yield the places at which the marks of references stand in a text, behind `offset`.
 
-    Those whose marks were cut off are left out. A text may have such a mark of its own, so they
-    are looked for from the end.
+    A text may have such a mark of its own, so they are looked for from the end.
     """
     end = len(text)
     found = []
     for each in reversed(references):
         place = text.rfind(each.mark, 0, end)
         if place >= 0:
-            found.append((each, place, place + len(each.mark)))
+            found.append(PlacedMark(each, offset + place, offset + place + len(each.mark)))
             end = place
     yield from reversed(found)
 
@@ -130,11 +206,12 @@ def source_event(each: Reference) -> dict[str, Any]:
 
 def _reference(number: int, citation: Citation, answer: Answer, index: str, base: str) -> Reference:
     titles = {each.number: each.title for each in answer.context.passages}
+    index, document = in_index(index, citation.document_id)
     return Reference(
         number=number,
-        id=f"{index}/{citation.document_id}:{citation.start}-{citation.end}",
-        title=titles.get(citation.number) or citation.document_id,
-        url=document_address(base, index, citation.document_id, citation.start, citation.end),
+        id=f"{index}/{document}:{citation.start}-{citation.end}",
+        title=titles.get(citation.number) or document,
+        url=document_address(base, index, document, citation.start, citation.end),
         quote=citation.quote,
         start=citation.start,
         end=citation.end,
@@ -144,11 +221,12 @@ def _reference(number: int, citation: Citation, answer: Answer, index: str, base
 
 
 def _of_passage(number: int, passage: Passage, index: str, base: str) -> Reference:
+    index, document = in_index(index, passage.document_id)
     return Reference(
         number=number,
-        id=f"{index}/{passage.document_id}:{passage.start}-{passage.end}",
-        title=passage.title or passage.document_id,
-        url=document_address(base, index, passage.document_id, passage.start, passage.end),
+        id=f"{index}/{document}:{passage.start}-{passage.end}",
+        title=passage.title or document,
+        url=document_address(base, index, document, passage.start, passage.end),
         quote=passage.text,
         start=passage.start,
         end=passage.end,

@@ -1,4 +1,4 @@
-"""`/v1/models`: the indexes that a caller sees, as models."""
+"""`/v1/models`: the indexes that a caller sees, as models; and all of them as one."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 
     from clew.server.endpoints import Call
 
-PREFIX = "clew/"
+ALL = "clew"  # the model that asks all indexes
+PREFIX = f"{ALL}/"
 
 
 def index_of(call: Call, model: str) -> tuple[str, str | None]:
     """Return the index of a model, and the method by which it is asked where one is named.
 
-    Raises a refusal, 404, for a model that the caller does not see, and UnknownMethod.
+    The index is "" where all that the caller sees are meant. Raises a refusal, 404, for a model
+    that the caller does not see, and UnknownMethod.
     """
     index, method = split_method(model.removeprefix(PREFIX))
     names = call.names()
-    if index not in names:
+    if index == ALL and ALL not in names and names:
+        index = names[0] if len(names) == 1 else ""
+    elif index not in names:
         told = ", ".join(f"{PREFIX}{name}" for name in names) or "none"
         raise Refusal(
             404, "model_not_found", f"there is no model {model!r:.80} here: take of {told:.400}"
@@ -36,8 +40,10 @@ def index_of(call: Call, model: str) -> tuple[str, str | None]:
 
 
 async def list_models(call: Call) -> Response:
-    """Return a model for each index."""
-    data = [_model(f"{PREFIX}{name}") for name in call.names()]
+    """Return a model for each index, the one that was named first as the first, and one for all."""
+    names = call.names()
+    told = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
+    data = list(map(_model, told))
     return sent({"object": "list", "data": data})
 
 

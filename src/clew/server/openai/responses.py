@@ -15,7 +15,6 @@ from clew.errors import ClewError, InputError
 from clew.server.endpoints import as_json, sent
 from clew.server.errors import refusal_of
 from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
-from clew.server.openai.citing import marked
 from clew.server.openai.forms import (
     ChatMessage,
     ClewOptions,
@@ -194,8 +193,14 @@ async def _events(
 
 def _part(told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
     cited = [
-        {"type": "url_citation", "url": e.url, "title": e.title, "start_index": a, "end_index": b}
-        for e, a, b in marked(told.references, told.text)
+        {
+            "type": "url_citation",
+            "url": each.reference.url,
+            "title": each.reference.title,
+            "start_index": each.start,
+            "end_index": each.end,
+        }
+        for each in told.marks
     ]
     shown = cited if asked.citations in {"annotations", "open-webui"} else []
     return {"type": "output_text", "text": told.text, "annotations": shown, "logprobs": []}

@@ -1,6 +1,8 @@
 // Requests. The page is only another client of the REST interface.
 
-const AT = "/api/v1";
+/** Where the page stands: a proxy may have put it below a path. */
+export const ROOT = new URL("../", import.meta.url).pathname;
+const AT = `${ROOT}api/v1`;
 
 export class Refused extends Error {
   constructor(status, code, message) {

@@ -1,7 +1,7 @@
 // The frame: which view is shown, of which index, to whom, and in which theme.
 
 import { announce, empty, field, fill, h, problem, sentence, spinner } from "./dom.js";
-import { get, indexPath, post, remove } from "./api.js";
+import { ROOT, get, indexPath, post, remove } from "./api.js";
 
 const VIEWS = {
   ask: ["Ask", () => import("./ask.js")],
@@ -25,7 +25,7 @@ export const may = (scope) => rank[state.about.scope] >= rank[scope];
 export function to(view, parameters = {}) {
   const given = { index: state.index, ...parameters };
   const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
-  return `/${view}${query.size ? `?${query}` : ""}`;
+  return `${ROOT}${view}${query.size ? `?${query}` : ""}`;
 }
 
 export function go(address, { replace = false } = {}) {
@@ -86,7 +86,7 @@ export function drawBar(view = here().view) {
   } }, "Menu");
   bar.classList.remove("open");
   fill(bar,
-    h("a.brand", { href: to("ask") }, h("img", { src: "/page/icon.svg", alt: "", width: 26, height: 26 }), "Clew"),
+    h("a.brand", { href: to("ask") }, h("img", { src: `${ROOT}page/icon.svg`, alt: "", width: 26, height: 26 }), "Clew"),
     state.indexes.length ? chooser() : null, button, nav);
 }
 
@@ -98,15 +98,20 @@ function account() {
     h("button.quiet", { type: "button", onclick: async () => {
       await remove("/session");
       document.body.replaceChildren();
-      location.replace("/");
+      location.replace(ROOT);
     } }, "Sign out"));
 }
 
 // -- views ------------------------------------------------------------------------------------
 
+/** The name of the view at an address, "" where there is none. */
+function viewAt({ pathname }) {
+  const name = pathname.startsWith(ROOT) ? pathname.slice(ROOT.length) || "ask" : "";
+  return name in VIEWS ? name : "";
+}
+
 function here() {
-  const view = location.pathname.slice(1) || "ask";
-  return { view: view in VIEWS ? view : "ask", parameters: new URLSearchParams(location.search) };
+  return { view: viewAt(location) || "ask", parameters: new URLSearchParams(location.search) };
 }
 
 function choose(parameters) {
@@ -194,7 +199,7 @@ function signIn() {
       input.select();
     }
   } },
-  h("img", { src: "/page/icon.svg", alt: "", width: 48, height: 48 }),
+  h("img", { src: `${ROOT}page/icon.svg`, alt: "", width: 48, height: 48 }),
   h("h1", {}, "Sign in to Clew"),
   h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), "."),
   field("Key", input), told, h("button.main", {}, "Sign in"));
@@ -210,8 +215,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const address = new URL(link.href);
-  const view = address.pathname.slice(1) || "ask";
-  if (address.origin !== location.origin || !(view in VIEWS) || link.hasAttribute("download") || link.target) return;
+  if (address.origin !== location.origin || !viewAt(address) || link.hasAttribute("download") || link.target) return;
   if (link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
   go(address.pathname + address.search).then(() => main.focus({ preventScroll: true }));

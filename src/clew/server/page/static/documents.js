@@ -57,9 +57,9 @@ export async function show(main, { parameters, signal, index }) {
     order.append(...fields.flatMap(({ name }) => [h("option", { value: name }, name), h("option", { value: `-${name}` }, `${name}, backwards`)]));
   }).catch(() => {});
   sized();
-  await draw();
   const wanted = parameters.get("doc");
-  if (wanted) openDocument({ index, id: wanted });
+  if (wanted) openDocument({ index, id: wanted, ...rangeIn(parameters) });
+  await draw();
 
   function line() {
     return state.indexes.find((each) => each.name === index);
@@ -135,7 +135,7 @@ export async function show(main, { parameters, signal, index }) {
       await remove(indexPath(index));
       await refresh();
       state.index = "";
-      await go("/documents");
+      await go(to("documents"));
     } catch (error) {
       fill(told, problem(error));
     }
@@ -232,6 +232,12 @@ export async function show(main, { parameters, signal, index }) {
     document.body.append(dialog);
     dialog.showModal();
   }
+}
+
+/** The characters that an address means, if it names any. */
+function rangeIn(parameters) {
+  const [start, end] = ["start", "end"].map((name) => (/^\d{1,12}$/.test(parameters.get(name)) ? Number(parameters.get(name)) : null));
+  return start === null || end === null ? {} : { start, end, label: "Passage" };
 }
 
 const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)\S*$/;

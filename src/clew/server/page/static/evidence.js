@@ -1,7 +1,7 @@
 // Answers and the passages that they stand on.
 
 import { h, percent } from "./dom.js";
-import { range, shortened } from "./text.js";
+import { inUnits, range, shortened } from "./text.js";
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
 export async function openDocument(given) {
@@ -21,26 +21,30 @@ function marker(citation, open) {
   return h("button.cite", { type: "button", "aria-label": `Source ${citation.number}: ${shortened(title, 80)}`, title: shortened(citation.quote, 300), onclick: () => open(citation) }, String(citation.number));
 }
 
-/** The text of an answer, with the numbers of its sources as buttons: behind what they say, or at the end. */
+/** The text of an answer, with the numbers of its sources as buttons, behind what they support. */
 export function answerText(answer, open) {
-  const placed = new Set();
-  const put = (citation) => {
-    placed.add(citation);
-    return marker(citation, open);
-  };
-  const pieces = answer.kind === "generated" ? numbered(answer, put) : behindQuotes(answer, put);
-  const rest = answer.citations.filter((each) => !placed.has(each)).map(put);
-  if (rest.length && typeof pieces.at(-1) === "string") pieces.push(...followed(pieces.pop(), rest.shift()));
-  pieces.push(...rest);
+  const { text, citations } = answer;
+  const places = citations.flatMap((each) => (each.at.length ? each.at : [Infinity]).map((at) => [at, each]));
+  const units = inUnits(text, places.map(([at]) => at));
+  const order = places.map((_, number) => number).sort((a, b) => units[a] - units[b] || a - b);
+  const pieces = [];
+  let last = 0;
+  for (const number of order) {
+    const node = marker(places[number][1], open);
+    if (units[number] > last) pieces.push(...followed(text.slice(last, units[number]), node));
+    else pieces.push(node);
+    last = units[number];
+  }
+  pieces.push(text.slice(last));
   const paragraphs = [h("p", { dir: "auto" })];
   for (const piece of pieces) {
     if (typeof piece !== "string") {
       paragraphs.at(-1).append(piece);
       continue;
     }
-    piece.split(/\n\s*\n/).forEach((text, at) => {
+    piece.split(/\n\s*\n/).forEach((part, at) => {
       if (at) paragraphs.push(h("p", { dir: "auto" }));
-      paragraphs.at(-1).append(text);
+      paragraphs.at(-1).append(part);
     });
   }
   return paragraphs.filter((each) => each.childNodes.length);
@@ -50,32 +54,6 @@ export function answerText(answer, open) {
 function followed(text, node) {
   const at = text.lastIndexOf(" ") + 1;
   return text.length - at > 24 || at === text.length ? [text, node] : [text.slice(0, at), h("span.together", {}, text.slice(at), node)];
-}
-
-function numbered(answer, put) {
-  const found = new Map(answer.citations.map((each) => [each.number, each]));
-  const pieces = [];
-  let last = 0;
-  for (const match of answer.text.matchAll(/\s?\[(\d+(?:\s*[,;]\s*\d+)*)\]/g)) {
-    const known = match[1].split(/[,;]/).map(Number).filter((each) => found.has(each));
-    if (!known.length) continue;
-    pieces.push(answer.text.slice(last, match.index), ...known.map((each) => put(found.get(each))));
-    last = match.index + match[0].length;
-  }
-  return [...pieces, answer.text.slice(last)];
-}
-
-function behindQuotes(answer, put) {
-  const pieces = [];
-  let last = 0;
-  for (const citation of answer.citations) {
-    const at = answer.text.indexOf(citation.quote, last);
-    if (at < 0) continue;
-    const end = at + citation.quote.length;
-    pieces.push(...followed(answer.text.slice(last, end), put(citation)));
-    last = end;
-  }
-  return [...pieces, answer.text.slice(last)];
 }
 
 /** The quotes that an answer cites, each with its document. */

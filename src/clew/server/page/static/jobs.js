@@ -1,14 +1,16 @@
 // Jobs: how far each is, what it cost, what it could not read; and their end.
 
-import { announce, bytes, confirmed, count, dollars, empty, fill, h, moment, number, problem, seconds } from "./dom.js";
+import { announce, bytes, confirmed, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
 import { address, get, indexPath, post, remove } from "./api.js";
 import { may, to } from "./app.js";
+import { shortened } from "./text.js";
 
 const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact", evaluate: "Evaluate" };
 const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, goes on", done: "done", failed: "failed", cancelled: "cancelled" };
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
 const STREAMS = 3; // at one time: a browser has six connections to a server, and others need some
+const COLUMNS = /^has no column .*, only: ((?!.*import-kg).*?)(?: \(see .*\))?$/; // of a table that lacks a text
 const LOOK_MS = 2000; // between two looks at a job that has no stream
 let live = 0;
 
@@ -49,9 +51,10 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
   const files = h("details.small", { hidden: true, ontoggle: () => { if (files.open && !skipped.length) follow(); } });
   const stop = h("button", { type: "button", onclick: cancel }, "Cancel");
   const result = h("div");
+  const tables = h("div");
   const node = h("section.panel.job", { "aria-label": `${NAMES[job.kind] || job.kind}, ${job.index}` },
     h("div.head", {}, h("h2", {}, NAMES[job.kind] || job.kind, " ", h("span.hint", {}, job.index)), state, stop),
-    bar, line, told, result, files);
+    bar, line, told, result, files, tables);
   let source = null;
   draw();
   if (!ENDED.has(job.state)) watch();
@@ -126,7 +129,33 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
       fill(files, h("summary", {}, `${count(unread, "file")} not read`),
         h("ul.errors", {}, skipped.slice(0, MOST).map((each) => h("li", {}, h("b", { dir: "auto" }, each.line ? `${each.source}, line ${each.line}` : each.source), ": ", h("span", { dir: "auto" }, each.reason)))));
     }
+    if (over && !tables.firstChild && may("write")) fill(tables, columnsForm(job, skipped, (other) => node.before(jobCard(other, { signal, onEnd }))));
   }
+}
+
+/** Ask which column of tables has the text, where none is known to, and read them again. */
+function columnsForm(job, skipped, begun) {
+  const lost = skipped.filter((each) => COLUMNS.test(each.reason));
+  if (!lost.length) return null;
+  const names = [...new Set(lost.map((each) => each.source.slice(job.index.length + 1)))];
+  const columns = [...new Set(lost.flatMap((each) => COLUMNS.exec(each.reason)[1].split(", ")))];
+  const known = h("datalist", { id: fresh("columns") }, columns.map((value) => h("option", { value })));
+  const text = h("input", { name: "text", required: true, maxlength: 200, autocomplete: "off", list: known.id });
+  const title = h("input", { name: "title", maxlength: 200, autocomplete: "off", list: known.id });
+  const wrong = h("div");
+  const form = h("form.make", { onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      const options = { files: names.slice(0, MOST), text_column: text.value, title_column: title.value, prune: false };
+      const other = await post(indexPath(job.index, "/jobs"), { kind: "index", options });
+      form.remove();
+      begun(other);
+    } catch (error) {
+      fill(wrong, problem(error));
+    }
+  } }, h("p", { dir: "auto" }, `Which column has the text of ${names.length === 1 ? names[0] : count(names.length, "table")}? Each row becomes a document, and its other columns are fields.`),
+  field("Text column", text, `One of ${shortened(columns.join(", "), 300)}`), field("Title column", title, "May be left out"), known, wrong, h("button.main", {}, "Read again"));
+  return form;
 }
 
 function words(job, over) {

@@ -1,0 +1,169 @@
+"""An LLM or an embedder that is gone: what readers get, and what they do not see."""
+
+import json
+import logging
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+import clew
+from clew.models import OpenAIChat, OpenAIEmbeddings
+from clew.server.errors import without_addresses
+from clew.testing import models
+from tests.models.server import Answer, serving
+from tests.server.test_addresses import by_mcp
+
+QUESTION = "Who built the Comet?"
+AT = "/api/v1/indexes/small"
+TOLD = "cannot be reached"
+CHAT = {"model": "clew/small@walk", "messages": [{"role": "user", "content": QUESTION}]}
+SAID = {
+    "choices": [{"message": {"content": "ANSWER: Ola Eriksen. [1]"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 9},
+}
+ASKED = {
+    "search": lambda c: c.post(f"{AT}/search", json={"query": QUESTION, "method": "walk"}).json(),
+    "ask": lambda c: c.post(f"{AT}/ask", json={"question": QUESTION}).json(),
+    "ask by events": lambda c: c.post(
+        f"{AT}/ask", json={"question": QUESTION, "stream": True}
+    ).text,
+    "ask a follow-up": lambda c: c.post(
+        f"{AT}/ask",
+        json={"question": "And who sank it?", "history": [{"question": QUESTION, "answer": "Ola"}]},
+    ).json(),
+    "classify": lambda c: c.post(
+        f"{AT}/classify", json={"text": QUESTION, "label": "group"}
+    ).json(),
+    "chat": lambda c: c.post("/v1/chat/completions", json=CHAT).json(),
+    "chat by events": lambda c: c.post("/v1/chat/completions", json={**CHAT, "stream": True}).text,
+    "responses": lambda c: c.post(
+        "/v1/responses", json={"model": "clew/small", "input": QUESTION}
+    ).json(),
+    "mcp ask": lambda c: by_mcp(c, "ask", question=QUESTION),
+    "mcp thread": lambda c: by_mcp(c, "thread", question=QUESTION),
+}  # fmt: skip
+
+
+@pytest.fixture
+def nobody():
+    """An address of this machine at which nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+
+
+def opener_of(llm=None, **given):
+    """Return what opens an index with some models."""
+    return lambda folder, **_: clew.open(folder, models=models(llm=llm, **given))
+
+
+@pytest.mark.parametrize("door", ASKED)
+def test_a_question_goes_on_without_an_llm_that_is_gone(own_home, door, caplog):
+    """By every door: a note says so, and only the log says where it was looked for.
+
+    It was there before, and so a run would wait for it to come back; a question waits for nothing.
+    """
+    waits = []
+    with ExitStack() as serves:
+        with serving() as endpoint:
+            endpoint.respond = lambda _: Answer(SAID, headers={"Connection": "close"})
+            llm = OpenAIChat(base_url=endpoint.url, model="m", sleep=waits.append)
+            client = serves.enter_context(own_home.client(opener_of(llm)))
+            client.headers.update(own_home.key())
+            reached = client.post(f"{AT}/ask", json={"question": "Who sank the Comet?"}).json()
+        assert reached["kind"] == "generated"
+        with caplog.at_level(logging.WARNING):
+            found = ASKED[door](client)
+    text = found if isinstance(found, str) else json.dumps(found)
+    port = endpoint.url.rpartition(":")[2].partition("/")[0]
+    assert TOLD in text
+    assert port not in text
+    assert "127.0.0.1" not in text
+    assert '"error": {' not in text
+    assert "event: error" not in text
+    assert waits == []
+    [line] = [each.getMessage() for each in caplog.records if TOLD in each.getMessage()]
+    assert port in line
+
+
+def test_programs_that_only_search_are_served(own_home, nobody):
+    """They have no place for a note, and get what is found without the LLM."""
+    asked = {"knowledge_id": "small@walk", "query": QUESTION}
+    with own_home.client(opener_of(OpenAIChat(base_url=nobody, model="m"))) as client:
+        records = client.post("/dify/retrieval", json=asked).json()["records"]
+        found = client.post("/openwebui/search", json={"query": QUESTION}).json()
+    with own_home.client() as client:
+        assert records == client.post("/dify/retrieval", json=asked).json()["records"]
+        assert found == client.post("/openwebui/search", json={"query": QUESTION}).json()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            Answer({"error": {"message": "no such key, says 127.0.0.1"}}, 401),
+            "it answered HTTP 401",
+        ),
+        (Answer(b"<html>"), "it failed"),
+        (Answer({"error": {"message": "see http://10.0.0.9:1/x"}}, 422), "(see ...)"),
+    ],
+)
+def test_an_llm_that_refuses_or_is_none_is_done_without(own_home, answer, told):
+    """Whatever its server says is in the log; the note names no address."""
+    with serving() as endpoint:
+        endpoint.respond = lambda _: answer
+        llm = OpenAIChat(base_url=endpoint.url, model="m", attempts=1)
+        with own_home.client(opener_of(llm)) as client:
+            found = client.post(f"{AT}/ask", json={"question": QUESTION}).json()
+    assert found["kind"] == "quoted"
+    assert told in " ".join(found["evidence"]["notes"])
+    assert "127.0.0.1" not in json.dumps(found)
+    assert "10.0.0.9" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("scope", ["read", "admin"])
+def test_an_embedder_that_is_gone_is_an_error_without_its_address(own_home, nobody, scope, caplog):
+    """Nothing can stand in for it. An admin is told where it was looked for, as the log is."""
+    lost = OpenAIEmbeddings(
+        base_url=nobody,
+        model=models().embedder.name,
+        expected_dimension=models().embedder.dimension,
+    )
+    own = own_home.key(scope=scope)
+    given = {"query": QUESTION, "method": "dense"}
+    with own_home.client(opener_of(embedder=lost)) as client:
+        reply = client.post(f"{AT}/search", json=given, headers=own)
+    assert reply.status_code == 502
+    assert reply.json()["error"]["code"] == "model_error"
+    message = reply.json()["error"]["message"]
+    assert TOLD in message
+    assert (nobody in message) is (scope == "admin")
+    assert nobody in caplog.text
+
+
+def test_a_recipe_names_no_address_to_readers(own_home):
+    """It says which models an index was built with, and to an admin where."""
+    folder = own_home.folder.parent / "far.clew"
+    spec = "openai:m@http://10.0.0.9:8000/v1"
+    with clew.open(folder, models=models()) as index:
+        index.add(clew.Document(id="a", text="A light stands on the cape."))
+    keys = {scope: own_home.key(scope, scope=scope) for scope in ("read", "admin")}
+
+    def opener(folder, **_):
+        opened = clew.open(folder, models=models())
+        opened.snapshot().recipe["embedder_spec"] = spec
+        return opened
+
+    with own_home.client(opener, indexes={"far": folder}) as client:
+        told = {
+            scope: client.get("/api/v1/indexes/far", headers=key).json()["recipe"]["embedder_spec"]
+            for scope, key in keys.items()
+        }
+    assert told == {"read": "openai:m", "admin": spec}
+
+
+def test_errors_of_an_evaluation_name_no_address():
+    """Whoever may read sees the report."""
+    said = "EndpointError: http://10.0.0.9:8000/v1/chat/completions cannot be reached (refused)."
+    assert without_addresses(said) == "EndpointError: a model cannot be reached (refused)."
