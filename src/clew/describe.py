@@ -19,7 +19,6 @@ from clew.index.choose import NOTE, waiting
 from clew.layers.aliases import Proposal, propose
 from clew.text.analyze import fold
 from clew.text.keys import name_key
-from clew.text.lines import file_place
 from clew.types import (
     ENTITY_TYPES,
     GRAPH,
@@ -196,6 +195,18 @@ def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
     )
 
 
+def without_sources(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description of a row with ids of documents in place of where they came from."""
+    hidden = dict(found)
+    if "source" in found:
+        hidden["source"] = found.get("document", found["id"])
+    if "units" in found:
+        hidden["units"] = [
+            without_sources(each) if isinstance(each, dict) else each for each in found["units"]
+        ]
+    return hidden
+
+
 def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
     [document] = snapshot.documents([row])
     chunks = np.flatnonzero(snapshot.layer("chunk").columns["document"] == row)
@@ -332,10 +343,9 @@ def _descriptions(snapshot: Snapshot, entity: int) -> list[str]:
 
 
 def _mention(snapshot: Snapshot, unit: int) -> dict[str, Any]:
-    """Return a unit by its id, where it stands for people, and its text."""
+    """Return a unit by its id, where it stands, and its text."""
     found = _range(snapshot, "unit", unit)
-    place = file_place(found["source"] or found["document"], found["line"])
-    return {"id": found["id"], "place": place, "text": found["text"]}
+    return {name: found[name] for name in ("id", "document", "source", "line", "text")}
 
 
 def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli import render
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
     Paid,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("question")
 @query_options
 @paid_options
@@ -109,7 +109,7 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
         sys.exit(REFUSED)
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("text", metavar="QUERY")
 @query_options
 @paid_options

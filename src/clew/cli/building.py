@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Build,
     Opener,
@@ -117,7 +117,7 @@ extraction_options = gathered(
 )
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("Folder of the index; made if it is not there.", into=True)
 @build_options
@@ -286,7 +286,7 @@ def _watch(
     say(f"\nNo longer watching {named}; what is told above is in the index.")
 
 
-@click.command("import-kg", cls=Headed)
+@click.command("import-kg", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option("Folder of the index; made if it is not there.", into=True)
 @limit_option

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.building import warn_skipped
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
     Paid,
@@ -54,7 +54,7 @@ class _ClassifiedLine:
     out_of_set: bool
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("text", required=False)
 @click.option(
     "--file",

@@ -30,7 +30,7 @@ _LAST = "Output"
 _OF = {name: heading for heading, names in HEADINGS.items() for name in names.split()}
 
 
-class Headed(click.Command):
+class GroupedCommand(click.Command):
     """A command that shows its options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
     Paid,
@@ -29,6 +29,7 @@ from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line,
 from clew.cli.talk import say
 from clew.errors import InputError
 from clew.text.counted import counted
+from clew.text.lines import file_place
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -69,7 +70,7 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
         click.echo("\n".join(_described(description)))
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
 @click.option(
@@ -414,6 +415,8 @@ def _many(values: Mapping[str, Any] | list[Any], indent: str) -> list[str]:
     for value in values:
         if isinstance(value, Mapping):
             *ids, text = value.values()
+            if "line" in value:
+                ids = [value["id"], file_place(value["source"] or value["document"], value["line"])]
             lines.append(indent + dim(" ".join(one_line(str(i)) for i in ids)))
             lines.append(wrapped(str(text), first=f"{indent}  ", rest=f"{indent}  "))
         else:

@@ -11,7 +11,7 @@ import click
 from clew.cli.building import added_lines, warn_skipped
 from clew.cli.comparing import compare, tell
 from clew.cli.graph_questions import graph_questions
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import Opener, json_option, listed, paid
 from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
 
 
-class Evaluation(Headed):
+class Evaluation(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(

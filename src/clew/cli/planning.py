@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Build,
     Opener,
@@ -48,7 +48,7 @@ _planned_for = gathered(
 )
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("Folder of the index: what its ledger has costs nothing.", into=True)
 @build_options

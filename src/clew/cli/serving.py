@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import Headed
+from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     PAID_OPTIONS,
     FolderOrAddress,
@@ -43,7 +43,7 @@ def _home(home: Path | None) -> Path:
     return home or Path(click.get_app_dir("clew")) / "server"
 
 
-@click.command(cls=Headed)
+@click.command(cls=GroupedCommand)
 @click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
 @_home_option
 @click.option(

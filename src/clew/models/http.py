@@ -194,7 +194,7 @@ class Endpoint:
                 break
             (self.sleep or stop.wait)(self._pause_s(attempt, reply))
         if failed is not None and not reply.is_final:
-            failed[self.shown] = error
+            error = failed.setdefault(self.shown, error)  # that of the thread that was first
         raise error
 
     def reach(self) -> None:

@@ -34,7 +34,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Query(BaseModel):
+class QueryParameters(BaseModel):
     """What stands behind the question mark. What is not known is an error that names it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -102,7 +102,7 @@ def one_of(known: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an an
 INTEGRAL = BeforeValidator(_integral)  # stands behind the bounds of a number in JSON
 
 
-class Part(Query):
+class Part(QueryParameters):
     """Which part of a list is wanted."""
 
     offset: Whole = Field(0, ge=0, le=MOST_OFFSET, description="how many to leave out")

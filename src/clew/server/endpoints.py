@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from clew.display import plain
 from clew.errors import ClewError, ModelError
 from clew.server import noted
-from clew.server.bodies import Part, Query
+from clew.server.bodies import Part, QueryParameters
 from clew.server.callers import Caller
 from clew.server.errors import (
     Refusal,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 B = TypeVar("B", bound=BaseModel)
-Q = TypeVar("Q", bound=Query)
+Q = TypeVar("Q", bound=QueryParameters)
 
 JSON, FORM = "application/json", "multipart/form-data"
 _LARGE = 1 << 16  # bytes of JSON that are read in a thread
@@ -254,7 +254,7 @@ class RestEndpoint:
     body: type[BaseModel] | None = None
     reply: object = None  # a type; None: any JSON
     status: int = 200
-    query: type[Query] = Query  # what stands behind the question mark
+    query: type[QueryParameters] = QueryParameters  # what stands behind the question mark
     headers: Mapping[str, str] = field(default_factory=dict)  # that it reads, beside those of all
     named: Mapping[str, str] = field(default_factory=dict)  # what the parts of the path are
     downloads: bool = False  # answers with a file

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.describe import describe_aliases, describe_layers, describe_links, describe_row
+from clew.describe import (
+    describe_aliases,
+    describe_layers,
+    describe_links,
+    describe_row,
+    without_sources,
+)
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
 from clew.server import drawn, files, noted, tracing, views
@@ -265,9 +271,7 @@ class ScopedIndex:
             found = describe_row(self.snapshot(), name)
         except InputError:
             raise not_found(f"this index has nothing called {name!r:.200}") from None
-        if _SOURCE in found and not self.caller.may("admin"):
-            found[_SOURCE] = found.get("document", found["id"])
-        return found
+        return found if self.caller.may("admin") else without_sources(found)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
         """Delete a document, and the file that it came from below the folder of uploaded ones.

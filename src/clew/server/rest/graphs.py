@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.server.bodies import Body, Part, Query, Whole
+from clew.server.bodies import Body, Part, QueryParameters, Whole
 from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.replies import AliasView, ProposedAlias
@@ -25,7 +25,7 @@ class AliasBody(Body):
     into: str = Field(min_length=1, max_length=1_000)
 
 
-class GraphQuery(Query):
+class GraphQuery(QueryParameters):
     """How much of a graph is drawn."""
 
     limit: Whole = Field(_NODES, ge=0, le=MOST_NODES, description="entities that are drawn")
@@ -37,7 +37,7 @@ class EntitiesQuery(Part):
     find: str = Field("", max_length=1_000, description="a part of a name")
 
 
-class AliasQuery(Query):
+class AliasQuery(QueryParameters):
     """Which name is to stand for itself again."""
 
     name: str = Field(min_length=1, max_length=1_000, description="the name")

@@ -15,7 +15,7 @@ from pydantic import Field, RootModel
 from starlette.responses import Response, StreamingResponse
 
 from clew.server import receiving
-from clew.server.bodies import INTEGRAL, Body, Flag, Part, Query, Whole, one_of
+from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
 from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, event, parsed, reply_of
 from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import (
@@ -76,7 +76,7 @@ class JobBody(RootModel[IndexJob | ExtractJob | RemoveJob | CompactJob]):
     root: IndexJob | ExtractJob | RemoveJob | CompactJob = Field(discriminator="kind")
 
 
-class WaitQuery(Query):
+class WaitQuery(QueryParameters):
     """How long a job is waited for."""
 
     wait: Whole = Field(
@@ -92,7 +92,7 @@ class JobsQuery(Part):
     kind: one_of(tuple(KINDS)) = Field("", description="only of this kind")  # type: ignore[valid-type]
 
 
-class EventsQuery(Query):
+class EventsQuery(QueryParameters):
     """From where on events are told."""
 
     after: Whole = Field(
@@ -100,7 +100,7 @@ class EventsQuery(Query):
     )
 
 
-class EvaluationQuery(Query):
+class EvaluationQuery(QueryParameters):
     """How much is told of an evaluation."""
 
     rows: Flag = Field(default=False, description="true: with what was measured on each question")
