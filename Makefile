@@ -9,6 +9,9 @@ LOCK := .venv-lock/bin/uv pip compile pyproject.toml --quiet --universal --pytho
 	--fork-strategy fewest --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock' --group build $(UPGRADE)
 
+# Tests start many processes, which share what one of them has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One process more than there are cores: many tests wait for processes, locks and servers.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
@@ -25,7 +28,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -43,8 +46,13 @@ serve: .venv-serve/ready ## serve an index of the example corpus, on this machin
 	@test -e polar.clew || .venv-serve/bin/clew index examples/polar --into polar.clew
 	@.venv-serve/bin/clew serve polar.clew --home .serve-home $(ARGUMENTS)
 
-test: lint types ## check style, types and architecture, and run the tests
-	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile
+test: $(DEV)/ready ## check style, types and architecture, and run the tests
+	@$(MAKE) --no-print-directory --jobs 2 types lint compiled
+	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
+
+# The testers would each compile all tests at the same time.
+compiled: $(DEV)/ready
+	@$(DEV)/bin/pytest --collect-only -qq >/dev/null || true
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow

@@ -247,7 +247,7 @@ OF_TEXTS = {
 }
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(**OF_TEXTS)
 def test_edits_equal_what_is_put_together(base, changes, late):
     """Whatever came and went, rows, columns and links are those of an assembly."""
@@ -270,7 +270,7 @@ WITH_EXTRACTIONS = {
 }
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(**WITH_EXTRACTIONS)
 def test_edits_of_extractions(base, more, changes, late):
     """And whatever was extracted from chunks before and since, or stated by a graph."""
@@ -307,7 +307,7 @@ def check_edits(base, changes, *, late, depth):
             kept.rename(folder / "index" / "cached")
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     base=st.dictionaries(st.sampled_from(NAMES), DOCUMENTS, min_size=2, max_size=6),
     changes=st.lists(TEXT_CHANGES | MORE, min_size=1, max_size=4),

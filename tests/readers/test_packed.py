@@ -54,24 +54,26 @@ def test_a_text_without_a_suffix_is_read(write, name):
         assert (document.text, document.source) == (TEXT, path)
 
 
+SKIPPED = [
+    ("tool", b"\x7fELF\0\0\0" * 99, "looks like a binary file", "without suffix"),
+    (
+        "tool.gz",
+        gzip.compress(b"\x7fELF\0\0\0" * 99),
+        "looks like a binary file",
+        "without suffix",
+    ),
+    ("stamp", b"", "is empty", "without suffix"),
+    ("all.tar.gz", gzip.compress(b"x"), "no reader for .tar.gz files", ".tar.gz"),
+    ("paper.ps.gz", gzip.compress(b"%!PS"), "no reader for .ps.gz files", ".ps.gz"),
+    ("x.gz.gz", gzip.compress(gzip.compress(b"x")), "no reader for .gz.gz files", ".gz.gz"),
+    ("notes.txt.gz", b"no gzip file", "is a broken gzip file, or none", ""),
+    ("cut.md.gz", gzip.compress(TEXT.encode())[:-9], "is a broken gzip file, or none", ""),
+    ("README", b"\0\1\2" * 99, "looks like a binary file", ""),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "reason", "unread"),
-    [
-        ("tool", b"\x7fELF\0\0\0" * 99, "looks like a binary file", "without suffix"),
-        (
-            "tool.gz",
-            gzip.compress(b"\x7fELF\0\0\0" * 99),
-            "looks like a binary file",
-            "without suffix",
-        ),
-        ("stamp", b"", "is empty", "without suffix"),
-        ("all.tar.gz", gzip.compress(b"x"), "no reader for .tar.gz files", ".tar.gz"),
-        ("paper.ps.gz", gzip.compress(b"%!PS"), "no reader for .ps.gz files", ".ps.gz"),
-        ("x.gz.gz", gzip.compress(gzip.compress(b"x")), "no reader for .gz.gz files", ".gz.gz"),
-        ("notes.txt.gz", b"no gzip file", "is a broken gzip file, or none", ""),
-        ("cut.md.gz", gzip.compress(TEXT.encode())[:-9], "is a broken gzip file, or none", ""),
-        ("README", b"\0\1\2" * 99, "looks like a binary file", ""),
-    ],
+    ("name", "content", "reason", "unread"), SKIPPED, ids=[name for name, *_ in SKIPPED]
 )
 def test_what_is_skipped_says_why(write, name, content, reason, unread):
     """What no reader takes is counted by its kind; what should have been a text is named."""

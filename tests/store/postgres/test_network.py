@@ -196,6 +196,7 @@ def test_the_storage_is_never_listed(address, storage, monkeypatch, tmp_path):
     assert {line.split()[0] for line in lines} == {b"GET", b"HEAD", b"PUT", b"POST"}
 
 
+@pytest.mark.slow
 def test_threads_read_while_one_writes(address):
     """They see whole generations, each no older than the one before."""
     with clew.open(address, models=models()) as found:

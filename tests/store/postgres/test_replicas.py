@@ -91,6 +91,7 @@ def told_by(process, most=1_000):
     return told
 
 
+@pytest.mark.slow
 def test_replicas_under_load(address, tmp_path):
     """Each answer is of a committed generation, and none goes back for who asks for a token.
 

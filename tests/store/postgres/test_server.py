@@ -86,6 +86,7 @@ def kill_servers(server, new, folder, tmp_path, n, seed):
     assert hit > n // 3
 
 
+@pytest.mark.slow
 def test_server_killed_during_a_run(server, new, folder, tmp_path):
     """The command ends with one sentence, and goes on to the same index once the server is back."""
     kill_servers(server, new, folder, tmp_path, 2, seed=3)
