@@ -153,6 +153,7 @@ def test_recall_stays_above_its_floor(method, expected, all_questions):
     assert _recall(expected["whole"][method], all_questions) >= FLOORS[method]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", INT8_METHODS)
 def test_the_default_model_finds_as_much(method, found_in_int8, expected, half_the_questions):
     """Products of int8 numbers cost no recall that the example corpus shows."""
@@ -160,6 +161,7 @@ def test_the_default_model_finds_as_much(method, found_in_int8, expected, half_t
     assert found >= _recall(expected["whole"][method], half_the_questions) - 0.03
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_is_answered(polar_in_int8):
     """The quote and the thread that it prints below its first question are those of the index."""
     readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")

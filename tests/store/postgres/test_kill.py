@@ -69,7 +69,7 @@ def test_killed_at_some_instants(new, expected, state):
     kill_many(new, expected, state, 2, seed=1)
 
 
-@pytest.mark.parametrize(("state", "steps"), [(0, range(1, 60, 25)), (1, range(1, 41, 20))])
+@pytest.mark.parametrize(("state", "steps"), [(0, (1, 12, 23, 56)), (1, (1, 14, 27, 40))])
 def test_killed_before_some_steps(new, expected, state, steps):
     """A run killed right before an upload, a deletion or what is noted of them is as harmless."""
     kill_before(new, expected, state, steps)
