@@ -35,7 +35,7 @@ VALUES = {
 }
 # What depends on the rest of a request, or on an LLM, or takes its time.
 LEFT_OUT = {GENERATION_HEADER, "wait", "graph", "chunk_overlap", "units", "core", "core_by"}
-LEFT_OUT |= {"value", "entities", "entity_threshold", "entity_words"}
+LEFT_OUT |= {"value", "entities", "entity_threshold", "entity_words", "files"}
 TAKEN = ("Body", "Options", "Job", "Document")  # how schemas of what is taken end
 
 
@@ -58,6 +58,7 @@ def narrowed(described):
                 if key not in LEFT_OUT
             }
     schemas["ClassifyBody"]["required"].append("label")
+    del schemas["KeyBody"]["properties"]["where"]  # only a key that reads has one
     schemas["DocumentsBody"]["properties"]["documents"]["maxItems"] = 1  # ids differ
     index = found["paths"][f"{PREFIX}/indexes/{{index}}/documents"]["post"]["requestBody"]
     # All files that are generated have one name, which says nothing of questions.

@@ -80,7 +80,8 @@ class ExtractOptions(PaidOptions):
 class IndexOptions(ExtractOptions):
     """How uploaded files and given documents are indexed."""
 
-    files: list[str] = Field(default_factory=list, max_length=1_000)  # none: all that are there
+    # Names of uploaded files; none: all that are there.
+    files: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list, max_length=1_000)
     exclude: list[str] = Field(default_factory=list, max_length=100)
     prune: bool = True  # of a whole folder: documents whose file is gone go
     text_column: str = _Name
