@@ -11,7 +11,8 @@ from clew.readers.gitignore import Pattern
 from clew.text.apparatus import kind_of
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
-from tests.readers.writers import packed
+from tests.readers.test_real_files import paragraph, run, word
+from tests.readers.writers import OFFICE, RELATIONS, packed, relation
 
 SMALL, LARGE = 20_000, 80_000  # bytes
 BOUND = 10  # times as long: four times as much, with room; the square is sixteen times
@@ -84,6 +85,47 @@ def test_pages_that_a_book_repeats_are_read_once(write):
     }
     [document] = read([write("a.epub", packed(parts))])
     assert document.text == "The ship sank."
+
+
+def test_slides_that_a_presentation_repeats_are_read_once(document):
+    """A list that names one slide a thousand times makes no text of a thousand slides."""
+    names = f"xmlns:r='{RELATIONS}'"
+    slides = "".join(f"<sldId id='{i}' r:id='r1'/>" for i in range(1000))
+    parts = {
+        "ppt/presentation.xml": f"<presentation {names}>{slides}</presentation>",
+        "ppt/_rels/presentation.xml.rels": relation("slide", "slides/slide1.xml"),
+        "ppt/slides/slide1.xml": "<sld><p><r><t>The ship sank.</t></r></p></sld>",
+    }
+    assert document("a.pptx", packed(parts)).text == "The ship sank."
+
+
+def test_a_footnote_that_is_named_again_is_read_once(document):
+    """A thousand marks of one note make no text of a thousand notes."""
+    mark = "<w:r><w:footnoteReference w:id='2'/></w:r>"
+    note = f"<w:footnote w:id='2'>{paragraph('It was late.')}</w:footnote>"
+    marked = f"<w:p>{run('The ship sank.')}{mark * 1000}</w:p>"
+    found = document("a.docx", word(marked, footnotes=note))
+    assert found.text == "The ship sank.\n\nIt was late."
+
+
+@pytest.mark.parametrize(
+    ("name", "outer", "inner"),
+    [("a.odt", "t:table><t:table-row><t:table-cell", "t:p"), ("a.odp", "t:body", "t:page><t:p")],
+)
+def test_open_document_says_once_what_stands_inside_of_its_like(document, name, outer, inner):
+    """Neither paragraphs of a cell nor pages in each other repeat those that they are around."""
+    text = ""
+    for place in range(20):
+        text = wrapped(inner, f"ship {place} {text}")
+    content = f"<t:content xmlns:t='{OFFICE}:text:1.0'>{wrapped(outer, text)}</t:content>"
+    found = document(name, packed({"content.xml": content})).text
+    assert found.count("ship 0") == found.count("ship 19") == 1
+
+
+def wrapped(tags, text):
+    """Return a text inside of elements, the outermost first: a><b."""
+    ends = "".join(f"</{tag}>" for tag in reversed(tags.split("><")))
+    return f"<{tags}>{text}{ends}"
 
 
 def test_elements_that_are_opened_again_in_every_block_are_told(write):
