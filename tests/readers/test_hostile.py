@@ -7,7 +7,7 @@ import pytest
 
 from clew.layers.chunks import cut
 from clew.readers import read
-from clew.readers.gitignore import Pattern
+from clew.readers.gitignore import Ignored, Pattern
 from clew.text.apparatus import kind_of
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
@@ -151,6 +151,20 @@ def test_stars_of_a_pattern_do_not_multiply():
     assert Pattern.parse("a*b*c").regex.fullmatch("xx/abbxbc")
     assert Pattern.parse("a/**/b/**/c").regex.fullmatch("a/b/x/b/y/c")
     assert time.process_time() - began < 5
+
+
+def test_names_that_are_ignored_are_looked_up(write, tmp_path):
+    """Lines without signs take no longer where there are twenty thousand; the last one counts."""
+    lines = "".join(f"built{i}/\nnotes{i}.md\nin/a{i}.md\n" for i in range(7_000))
+    write(".gitignore", f"*.md\n{lines}!notes6.md\n!in/a7.md\n*9.md\n")
+    ignored = Ignored().inside(tmp_path)
+    began = time.process_time()
+    for i in range(1_500):
+        assert ignored.names(tmp_path / f"built{i}", is_folder=True)
+        assert not ignored.names(tmp_path / f"built{i}", is_folder=False)
+        assert ignored.names(tmp_path / "x" / f"notes{i}.md", is_folder=False) == (i != 6)
+        assert ignored.names(tmp_path / "in" / f"a{i}.md", is_folder=False) == (i != 7)
+    assert time.process_time() - began < 3
 
 
 def test_a_line_of_dots_is_told_in_a_moment():
