@@ -1,5 +1,8 @@
 """The k-nearest-neighbour graph of chunks, as a snapshot gives it, and two rankings together."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,8 +14,9 @@ from clew.algo.knn import knn_graph
 from clew.algo.topk import top_k
 from clew.index import Settings
 from clew.steps import rankings
-from clew.testing import QUESTIONS, built, models, small_documents
+from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.text.chunking import Chunking
+from clew.types import TokenVectors
 from tests.index.build import indexed
 from tests.store.corpus import documents
 
@@ -111,3 +115,36 @@ def test_nearest_rows_of_many(monkeypatch):
             found, near = steps.nearest(snapshot, "chunk", asked, 4, only=some)
             assert found.tolist() == rows.tolist()
             np.testing.assert_allclose(near, cosines, atol=1e-6)
+
+
+def in_pieces(text, size):
+    """Return a question whose tokens are so many characters each."""
+    spans = np.array([(a, min(a + size, len(text))) for a in range(0, len(text), size)])
+    vectors = np.zeros((len(spans), 2), dtype=np.float32)
+    ids = np.zeros(len(spans), dtype=np.int32)
+    return steps.Query(text, vectors[0], TokenVectors(vectors, ids, spans, vectors[0]))
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_a_token_weighs_as_the_word_that_it_is_part_of(size):
+    """However tokens divide words or span them; of several words in a token the last counts."""
+    text = "Who built the Fram, which carried Nansen north and a red thread in document?"
+    with indexed(*documents(n=6), models=models(HashTokenEmbedder())) as (snapshot, _):
+        asked = in_pieces(text, size)
+        coverage = steps.Coverage(snapshot, asked)
+        words = steps.Coverage(snapshot, replace(asked, tokens=None))
+        weights = dict(zip(map(tuple, words.spans.tolist()), words.weights, strict=True))
+        for (start, end), weight in zip(coverage.spans.tolist(), coverage.weights, strict=True):
+            met = [each for (a, b), each in weights.items() if a < end and start < b]
+            assert weight == met[-1] if met else weight < min(weights.values())
+
+
+def test_weights_of_a_long_question_take_time_linear_in_it():
+    """Each word looks for its own tokens and not through all of them."""
+    query = in_pieces("north " * 80_000, 6)
+    with indexed(*documents(n=2), models=models(HashTokenEmbedder())) as (snapshot, _):
+        coverage = steps.Coverage(snapshot, query)
+        assert len(coverage.words) == 80_000
+        began = time.process_time()
+        assert len(coverage.weights) == 80_000
+        assert time.process_time() - began < 2

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from clew import index, testing
 from clew.errors import InputError, MissingLayer, RecipeMismatch
 from clew.generation import compact, wasted
-from clew.index import building
+from clew.index import building, origins
 from clew.models.metered import Meter
+from clew.readers.roots import Roots
+from clew.readers.selection import Selection
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
@@ -402,3 +404,18 @@ def test_other_halvings_are_refused():
     wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).recipe(MODELS)
     with pytest.raises(RecipeMismatch, match="the subchunk_depth 0, not 1"):
         index.check_recipe(RECIPE, wanted)
+
+
+def test_records_that_are_skipped_are_looked_up_by_their_file(monkeypatch, tmp_path):
+    """A mailbox of a thousand messages without text has one id, which is found once."""
+    asked = []
+    id_of = Roots.id_of
+    monkeypatch.setattr(Roots, "id_of", lambda self, path: asked.append(path) or id_of(self, path))
+    mailbox = tmp_path / "a.mbox"
+    skipped = [Skipped(source=str(mailbox), reason="is empty", line=n) for n in range(1, 1_001)]
+    ids = [f"{tmp_path.name}/a.mbox:{n}" for n in (1, 1_001)]
+    roots = Roots({tmp_path.name: tmp_path})
+    mailbox.write_text("From a")
+    read = (f"{tmp_path.name}/a.mbox:5",)
+    assert origins.gone(ids, roots, [tmp_path], Selection(), read, skipped) == ids[1:]
+    assert asked == [tmp_path, mailbox]

@@ -183,3 +183,23 @@ def test_names():
     np.testing.assert_array_equal(
         columns["name.vectors"], EMBEDDER.embed(["bo dahl", "ada quist"], kind="document")
     )
+
+
+def test_rows_are_coded_some_hundred_at_once():
+    """Documents of one word take no call of the code each, and none is left behind."""
+    sizes = []
+
+    def code(name, rows):
+        sizes.append((name, len(rows)))
+        return rows
+
+    words = [Document(id=str(i), text=f"word{i}") for i in range(1_300)]
+    cut = chunks.cut(words, Chunking())
+    columns = vectors.late_columns(cut, EMBEDDER, code)
+    of_chunks = [n for name, n in sizes if name == "chunk.vectors"]
+    assert sum(of_chunks) == len(words)
+    assert len(of_chunks) <= 4
+    for name, rows in vectors.late_columns(cut, EMBEDDER).items():
+        np.testing.assert_array_equal(columns[name], rows)
+    alone = [EMBEDDER.embed([word.text], kind="document") for word in words]
+    np.testing.assert_array_equal(columns["chunk.vectors"], np.concatenate(alone))

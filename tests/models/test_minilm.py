@@ -87,6 +87,36 @@ def in_float32():
     return MiniLM(threads=1, float32=True)
 
 
+@pytest.mark.parametrize("drift", [0.0, 1e-6])
+def test_short_texts_of_one_length_are_read_together(model, monkeypatch, drift):
+    """Names come in a few passes with the bits that each has alone, or one by one."""
+    import ctranslate2
+
+    sizes = []
+
+    class Watched:
+        """The encoder; `drift` is what it adds on a processor where a batch changes bits."""
+
+        def __init__(self, *given, **named):
+            self.inner = encoder(*given, **named)
+
+        def forward_batch(self, texts):
+            sizes.append(len(texts))
+            found = np.array(self.inner.forward_batch(texts).last_hidden_state)
+            return SimpleNamespace(last_hidden_state=found + drift * (len(texts) > 1))
+
+    encoder = ctranslate2.Encoder
+    names = [f"{name} {number}" for name in ("Fram", "Oslo") for number in range(10, 20)]
+    alone = np.concatenate([model.embed([name], kind="document") for name in names])
+    monkeypatch.setattr(ctranslate2, "Encoder", Watched)
+    watched = MiniLM(threads=1)
+    watched.embed(names[:1], kind="document")
+    sizes.clear()
+    np.testing.assert_array_equal(watched.embed(names, kind="document"), alone)
+    assert sum(sizes) == len(names)
+    assert max(sizes) == (1 if drift else 8)
+
+
 def test_products_of_int8_are_near_those_of_float32(in_float32, rows, read):
     """No text is turned further from what float32 gives than int8 numbers explain."""
     exact = in_float32.embed(TEXTS, kind="document")

@@ -7,11 +7,12 @@ import pytest
 
 from clew.layers.chunks import cut
 from clew.readers import read
-from clew.readers.gitignore import Pattern
+from clew.readers.gitignore import Ignored, Pattern
 from clew.text.apparatus import kind_of
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
-from tests.readers.writers import packed
+from tests.readers.test_real_files import paragraph, run, word
+from tests.readers.writers import OFFICE, RELATIONS, packed, relation
 
 SMALL, LARGE = 20_000, 80_000  # bytes
 BOUND = 10  # times as long: four times as much, with room; the square is sixteen times
@@ -86,6 +87,47 @@ def test_pages_that_a_book_repeats_are_read_once(write):
     assert document.text == "The ship sank."
 
 
+def test_slides_that_a_presentation_repeats_are_read_once(document):
+    """A list that names one slide a thousand times makes no text of a thousand slides."""
+    names = f"xmlns:r='{RELATIONS}'"
+    slides = "".join(f"<sldId id='{i}' r:id='r1'/>" for i in range(1000))
+    parts = {
+        "ppt/presentation.xml": f"<presentation {names}>{slides}</presentation>",
+        "ppt/_rels/presentation.xml.rels": relation("slide", "slides/slide1.xml"),
+        "ppt/slides/slide1.xml": "<sld><p><r><t>The ship sank.</t></r></p></sld>",
+    }
+    assert document("a.pptx", packed(parts)).text == "The ship sank."
+
+
+def test_a_footnote_that_is_named_again_is_read_once(document):
+    """A thousand marks of one note make no text of a thousand notes."""
+    mark = "<w:r><w:footnoteReference w:id='2'/></w:r>"
+    note = f"<w:footnote w:id='2'>{paragraph('It was late.')}</w:footnote>"
+    marked = f"<w:p>{run('The ship sank.')}{mark * 1000}</w:p>"
+    found = document("a.docx", word(marked, footnotes=note))
+    assert found.text == "The ship sank.\n\nIt was late."
+
+
+@pytest.mark.parametrize(
+    ("name", "outer", "inner"),
+    [("a.odt", "t:table><t:table-row><t:table-cell", "t:p"), ("a.odp", "t:body", "t:page><t:p")],
+)
+def test_open_document_says_once_what_stands_inside_of_its_like(document, name, outer, inner):
+    """Neither paragraphs of a cell nor pages in each other repeat those that they are around."""
+    text = ""
+    for place in range(20):
+        text = wrapped(inner, f"ship {place} {text}")
+    content = f"<t:content xmlns:t='{OFFICE}:text:1.0'>{wrapped(outer, text)}</t:content>"
+    found = document(name, packed({"content.xml": content})).text
+    assert found.count("ship 0") == found.count("ship 19") == 1
+
+
+def wrapped(tags, text):
+    """Return a text inside of elements, the outermost first: a><b."""
+    ends = "".join(f"</{tag}>" for tag in reversed(tags.split("><")))
+    return f"<{tags}>{text}{ends}"
+
+
 def test_elements_that_are_opened_again_in_every_block_are_told(write):
     """A page of unclosed elements, which becomes the square of its size, is not parsed."""
     page = "".join(f"<p><b id=a{i}>" for i in range(2_000)) + "The ship"
@@ -109,6 +151,20 @@ def test_stars_of_a_pattern_do_not_multiply():
     assert Pattern.parse("a*b*c").regex.fullmatch("xx/abbxbc")
     assert Pattern.parse("a/**/b/**/c").regex.fullmatch("a/b/x/b/y/c")
     assert time.process_time() - began < 5
+
+
+def test_names_that_are_ignored_are_looked_up(write, tmp_path):
+    """Lines without signs take no longer where there are twenty thousand; the last one counts."""
+    lines = "".join(f"built{i}/\nnotes{i}.md\nin/a{i}.md\n" for i in range(7_000))
+    write(".gitignore", f"*.md\n{lines}!notes6.md\n!in/a7.md\n*9.md\n")
+    ignored = Ignored().inside(tmp_path)
+    began = time.process_time()
+    for i in range(1_500):
+        assert ignored.names(tmp_path / f"built{i}", is_folder=True)
+        assert not ignored.names(tmp_path / f"built{i}", is_folder=False)
+        assert ignored.names(tmp_path / "x" / f"notes{i}.md", is_folder=False) == (i != 6)
+        assert ignored.names(tmp_path / "in" / f"a{i}.md", is_folder=False) == (i != 7)
+    assert time.process_time() - began < 3
 
 
 def test_a_line_of_dots_is_told_in_a_moment():

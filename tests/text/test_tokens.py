@@ -1,5 +1,6 @@
 """Tokens are those of cl100k_base."""
 
+import numpy as np
 import pytest
 import tiktoken
 from hypothesis import given
@@ -93,3 +94,14 @@ def test_truncate_keeps_as_many_tokens_as_fit():
 def test_truncate_cuts_no_character_in_two():
     """Half of an emoji's tokens are none of it."""
     assert tokens.truncate("a𓀀b", 2) == "a"
+
+
+@pytest.mark.parametrize("white", [" ", "\t", "\n "])
+def test_a_million_of_white_space_is_counted(white):
+    """The encoder itself ends with an error there."""
+    text = f"a{white * (1_000_000 // len(white))}b"
+    starts = tokens.starts(text)
+    assert starts[0] == 0
+    assert starts[-1] >= len(text) - 2
+    assert (np.diff(starts) > 0).all()
+    assert 0 < tokens.count(text) < len(text)

@@ -87,8 +87,9 @@ def gone(
         if any(place.is_relative_to(path) for path in above)
     }
     files_read = {_LINE.sub("", each) for each in read if _LINE.search(each)}
-    lines = ((each.source, each.line) for each in skipped if each.line is not None)
-    broken = {f"{roots.id_of(Path(source))}:{line}" for source, line in lines}
+    lines = [(each.source, each.line) for each in skipped if each.line is not None]
+    skipped_files = {source: roots.id_of(Path(source)) for source in {each for each, _ in lines}}
+    broken = {f"{skipped_files[source]}:{line}" for source, line in lines}
 
     def is_gone(each: str) -> bool:
         record_of = _LINE.sub("", each)  # the id of a record ends with its line

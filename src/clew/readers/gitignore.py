@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     r"|\[(?P<no>[!^]?)(?P<set>(?:\\.|\[:\w+:\]|(?<=[\[!^])\]|[^\]\\])+)\]|\\?(?P<plain>.)",
     re.DOTALL,
 )
+_SIGN = re.compile(r"[*?\[\\]")
 _CLASSES = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "upper": "A-Z",
     "space": r"\s", "xdigit": "0-9a-fA-F",
@@ -36,6 +37,7 @@ class Pattern:
     regex: re.Pattern[str]
     ignores: bool
     folders_only: bool
+    plain: str  # the path that it names, behind a slash a name anywhere; "" where it has signs
 
     @classmethod
     def parse(cls, line: str) -> Pattern | None:
@@ -56,17 +58,43 @@ class Pattern:
         anchored = "/" in glob
         if not anchored:
             glob = f"**/{glob}"
+        ignores, path = not line.startswith("!"), glob.removeprefix("/")
+        name = path.removeprefix("**") if not anchored else path
+        plain = "" if _SIGN.search(name) else name
         with suppress(re.error):
-            regex = re.compile(_regex(glob.removeprefix("/")), re.DOTALL)
-            return cls(regex, ignores=not line.startswith("!"), folders_only=folders_only)
+            regex = re.compile(_regex(path), re.DOTALL)
+            return cls(regex, ignores=ignores, folders_only=folders_only, plain=plain)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """What a file of patterns says, where they count: those without signs are looked up."""
+
+    folder: Path
+    plain: Mapping[tuple[str, bool], tuple[int, bool]]  # what, only a folder: line, is it ignored
+    others: Sequence[tuple[int, Pattern]]  # with their lines, the last first
+
+    def says(self, path: Path, *, is_folder: bool) -> bool | None:
+        """Say whether a file or folder is ignored, None where no line names it."""
+        below = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        named = (below, f"/{below.rpartition('/')[2]}")
+        keys = [(name, only) for name in named for only in (False, is_folder)]
+        found = (self.plain[key] for key in keys if key in self.plain)
+        line, ignored = max(found, default=(-1, None))
+        for other, pattern in self.others:
+            if other < line:
+                break
+            if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(below):
+                return pattern.ignores
+        return ignored
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
     """What counts in one folder; the innermost file of patterns comes last."""
 
-    files: tuple[tuple[Path, tuple[Pattern, ...]], ...] = ()
+    files: tuple[Patterns, ...] = ()
 
     @classmethod
     def above(cls, folder: Path) -> Ignored:
@@ -97,22 +125,25 @@ class Ignored:
 
     def names(self, path: Path, *, is_folder: bool) -> bool:
         """Say whether a file or folder is ignored; the one that it stands in is not."""
-        for folder, patterns in reversed(self.files):
-            below = os.path.relpath(path, folder).replace(os.sep, "/")
-            for pattern in reversed(patterns):
-                if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(below):
-                    return pattern.ignores
-        return False
+        said = (file.says(path, is_folder=is_folder) for file in reversed(self.files))
+        return next((each for each in said if each is not None), False)
 
 
-def _patterns(folder: Path, path: Path) -> Iterator[tuple[Path, tuple[Pattern, ...]]]:
-    """Yield the patterns of a file of them, and where they count, if there are any."""
+def _patterns(folder: Path, path: Path) -> Iterator[Patterns]:
+    """Yield the patterns of a file of them, if there are any; of equal lines the last counts."""
     try:
         lines = path.read_text("utf-8-sig", "replace").split("\n")
     except OSError:
         return
-    if found := tuple(filter(None, map(Pattern.parse, lines))):
-        yield folder, found
+    last = {line: number for number, line in enumerate(lines)}
+    found = [
+        (n, each)
+        for n, line in enumerate(lines)
+        if last[line] == n and (each := Pattern.parse(line))
+    ]
+    plain = {(each.plain, each.folders_only): (n, each.ignores) for n, each in found if each.plain}
+    if found:
+        yield Patterns(folder, plain, [each for each in reversed(found) if not each[1].plain])
 
 
 def _regex(glob: str) -> str:

