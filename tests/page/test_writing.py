@@ -418,6 +418,8 @@ def test_a_table_without_a_text_column_is_asked_about(writing, opened, tmp_path)
     job_ends(page)
     form = page.locator(".job form")
     form.wait_for()
+    told = page.locator(".job .errors")
+    assert abs(form.bounding_box()["x"] - told.bounding_box()["x"]) < 30
     assert "has no column text" in page.locator(".job .errors").inner_text()
     assert "Which column has the text of ships.csv?" in form.inner_text()
     assert "One of ship, year, about" in form.inner_text()
