@@ -3,6 +3,7 @@ import gzip
 import socket
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -15,7 +16,7 @@ from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
 
-from clew.models.http import Endpoint, Refused
+from clew.models.http import Endpoint, Refused, _rest_of
 
 KEY = "sk-very-secret-0123456789"
 
@@ -413,6 +414,7 @@ def silent():
     """An address that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    _rest_of.cache_clear()  # another server may have the port then
 
 
 def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
@@ -432,6 +434,9 @@ def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
     now[0] = REST_S - 1
     with asking(), done_without("answer"), pytest.raises(EndpointError, match="in 1 attempt"):
         found.post({}, on_lost=lost.append)
+    other = replace(found)  # of another index
+    with asking(), done_without("step"), pytest.raises(EndpointError, match="in 1 attempt"):
+        other.post({}, on_lost=lost.append)
     assert (lost, waits) == ([False], [])
     now[0] = REST_S
     with asking(), done_without("step"), pytest.raises(EndpointError):

@@ -9,6 +9,7 @@ import pytest
 
 import clew
 from clew.models import OpenAIChat, OpenAIEmbeddings
+from clew.models.http import _rest_of
 from clew.server.errors import without_addresses
 from clew.testing import models
 from tests.models.server import Answer, serving
@@ -58,6 +59,7 @@ def silent():
     """An address that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    _rest_of.cache_clear()  # another server may have the port then
 
 
 def opener_of(llm=None, **given):

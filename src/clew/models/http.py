@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -133,7 +133,6 @@ class Endpoint:
     _reached: threading.Event = field(
         default_factory=threading.Event, init=False, repr=False, compare=False
     )
-    _rest: _Rest = field(default_factory=_Rest, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
@@ -221,7 +220,7 @@ class Endpoint:
 
     def _check(self) -> None:
         """Raise EndpointError where it is known already that this question gets nothing here."""
-        failed, rest = gone(), self._rest
+        failed, rest = gone(), _rest_of(self.shown)
         if failed is not None and self.shown in failed:
             raise failed[self.shown]
         if part() is not None and rest.fault is not None and self.clock() < rest.until:
@@ -291,7 +290,8 @@ class Endpoint:
         received = self._received(content, most_bytes, watch, hear)
         if isinstance(received, _Fault):
             if received.is_late and part() is not None:
-                self._rest.fault, self._rest.until = received, self.clock() + REST_S
+                rest = _rest_of(self.shown)
+                rest.fault, rest.until = received, self.clock() + REST_S
             return received
         self._reached.set()
         status, headers, body = received
@@ -404,6 +404,12 @@ class Endpoint:
         client = httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=_trusted())
         weakref.finalize(self, client.close)
         return client
+
+
+@lru_cache
+def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
+    """Return what is known of an address, which several indexes may ask."""
+    return _Rest()
 
 
 def _timeout(seconds: float) -> httpx2.Timeout:
