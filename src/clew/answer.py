@@ -80,7 +80,8 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     found = _brought_along(question, context, evidence)
     if found is None and models.llm is not None:
         asked = _prompt(question, context, evidence.prompt, max_tokens, support)
-        reply = reply_to(models.llm, asked, on_text=None if told is None else told.hear)
+        hear = None if told is None else told.hear
+        reply = reply_to(models.llm, asked, part="answer", on_text=hear)
         found = _by_llm(question, reply, context, evidence, may_refuse=support is not None)
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"

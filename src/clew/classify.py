@@ -134,7 +134,7 @@ def classify(
     classified = replace(classified, notes=notes)
     if request is None:
         return classified
-    return _chosen(classified, reply_to(models.llm, request), rows, known)
+    return _chosen(classified, reply_to(models.llm, request, part="answer"), rows, known)
 
 
 def _chosen(classified: Classified, reply: Reply, rows: Sequence[int], known: Labels) -> Classified:

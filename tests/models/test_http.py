@@ -3,6 +3,7 @@ import gzip
 import socket
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -10,12 +11,12 @@ import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
 from clew.models import Stopped
-from clew.models.waiting import asking, measuring
+from clew.models.waiting import BUSY_S, REST_S, asking, done_without, measuring
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
 
-from clew.models.http import Endpoint, Refused
+from clew.models.http import Endpoint, Refused, _rest_of
 
 KEY = "sk-very-secret-0123456789"
 
@@ -406,6 +407,88 @@ def test_a_question_waits_for_no_server(waits):
     with measuring(), asking(), pytest.raises(EndpointError, match="in 3 attempts"):
         send(found, {})
     assert len(waits) == 3
+
+
+@pytest.fixture
+def silent():
+    """An address that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    _rest_of.cache_clear()  # another server may have the port then
+
+
+def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
+    """A step has its own time-out; for a while other questions do without that LLM, too."""
+    now = [0.0]
+    found = Endpoint(
+        base_url=silent, step_s=0.2, attempts=3, sleep=waits.append, clock=lambda: now[0]
+    )
+    lost = []
+    with asking(), done_without("step"):
+        with pytest.raises(EndpointError, match=r"in 1 attempt, .* 0\.2 s") as first:
+            found.post({}, on_lost=lost.append)
+        with done_without("answer"), pytest.raises(EndpointError) as second:
+            found.post({}, on_lost=lost.append)
+    assert second.value is first.value
+    assert first.value.brief == "no usable answer: nothing within 0.2 s"
+    now[0] = REST_S - 1
+    with asking(), done_without("answer"), pytest.raises(EndpointError, match="in 1 attempt"):
+        found.post({}, on_lost=lost.append)
+    other = replace(found)  # of another index
+    with asking(), done_without("step"), pytest.raises(EndpointError, match="in 1 attempt"):
+        other.post({}, on_lost=lost.append)
+    assert (lost, waits) == ([False], [])
+    now[0] = REST_S
+    with asking(), done_without("step"), pytest.raises(EndpointError):
+        found.post({}, on_lost=lost.append)
+    assert lost == [False, False]
+
+
+def test_what_cannot_be_done_without_is_asked_in_every_question(silent, waits):
+    """As an embedder: with its own time-out, once in each."""
+    found = Endpoint(base_url=silent, timeout_s=0.2, attempts=3, sleep=waits.append)
+    lost = []
+    for _ in range(2):
+        with asking(), pytest.raises(EndpointError, match="in 1 attempt"):
+            found.post({}, on_lost=lost.append)
+    assert (lost, waits) == ([False, False], [])
+
+
+def test_runs_wait_for_a_server_that_says_nothing(silent, waits):
+    """They have all attempts, each with the time-out of the endpoint, whatever was measured."""
+    found = Endpoint(base_url=silent, timeout_s=0.2, step_s=60, attempts=3, sleep=waits.append)
+    with done_without("step"), pytest.raises(EndpointError, match="in 3 attempts"):
+        found.post({})
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "attempts"),
+    [
+        (Answer({}, 500), 2),
+        (Answer(b"<html>"), 2),
+        (Answer({}, 504), 1),
+        (Answer({}, 429), 5),
+        (Answer({}, 503, {"Retry-After": "9"}), 4),
+        (Answer({}, 429, {"Retry-After": "31"}), 1),
+    ],
+)
+def test_a_question_tries_again_where_that_is_soon(server, endpoint, waits, answer, attempts):
+    """Once; more often only where the server says that it is busy, for half a minute in all."""
+    server.script(answer)
+    built = endpoint(attempts=5, longest_wait_s=60)
+    with asking(), pytest.raises(EndpointError, match=rf"in {attempts} attempt"):
+        send(built, {})
+    assert len(server.requests) == attempts
+    assert sum(waits) <= BUSY_S
+
+
+def test_looking_whether_a_server_is_there_does_not_wait_for_it(silent, monkeypatch):
+    """One that says nothing is there, and says not what it is."""
+    monkeypatch.setattr("clew.models.http._LOOK_S", 0.2)
+    found = Endpoint(base_url=silent, timeout_s=3_600)
+    assert found.look() is None
+    found.reach()
 
 
 def test_reaching_a_server_costs_one_look(server, endpoint):

@@ -287,14 +287,24 @@ def test_an_llm_s_words_have_their_numbers_behind_them(talking, opened):
         assert len(page.locator("#reader mark").first.inner_text()) < 250
 
 
-def test_an_llm_that_is_gone_leaves_the_quotes_with_a_note(corpus, tmp_path, opened):
-    """A reader sees what was found, and no address."""
+def is_above_the_form(page, seen):
+    """Say whether something is seen, whole and not behind the field for the question."""
+    box, form = seen.bounding_box(), page.locator("form.ask").bounding_box()
+    return box["y"] > 0 and box["y"] + box["height"] <= form["y"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 640), (400, 760)])
+def test_an_llm_that_is_gone_leaves_the_quotes_with_a_note(corpus, tmp_path, opened, width, height):
+    """A reader sees what was found, and no address; the note is seen without scrolling."""
     with serving() as endpoint:
         gone = endpoint.url
     with served(tmp_path / "home", f"polar={corpus}", "--llm", f"openai:told@{gone}") as address:
-        turn = ask(opened(address), FRAM)
-        assert "born in Larvik in 1832" in turn.locator(".answer").inner_text()
-        assert "The LLM gave no answer (it cannot be reached): quoted" in turn.inner_text()
+        page = opened(address, width=width, height=height)
+        for question in (FRAM, "And in which year was he born?"):
+            turn = ask(page, question)
+            assert "born in Larvik in 1832" in turn.locator(".answer").inner_text()
+            note = turn.get_by_text("The LLM gave no answer (it cannot be reached): quoted")
+            until(lambda seen=note: is_above_the_form(page, seen))
         assert gone.partition("//")[2].partition("/")[0] not in turn.inner_text()
 
 

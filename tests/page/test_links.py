@@ -65,6 +65,17 @@ def test_a_link_leads_to_the_passage(reading, followed):
     assert page.url == ELSEWHERE
 
 
+def test_a_link_of_a_reader_leads_there_too(locked, followed):
+    """By REST, where whoever is no admin is told no path of the server."""
+    address, _, key = locked
+    own = key("anna")
+    answer = post(address, "/api/v1/indexes/polar/ask", {"question": FRAM}, own)
+    page = followed(answer["citations"][0]["url"])
+    page.get_by_label("Key", exact=True).fill(own)
+    page.get_by_role("button", name="Sign in").click()
+    assert QUOTE in marked(page)
+
+
 def test_a_link_asks_for_the_key_first(locked, followed):
     """As the page does elsewhere; then it shows the passage."""
     address, _, key = locked

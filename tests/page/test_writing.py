@@ -398,7 +398,8 @@ def test_a_bound_key_sees_its_documents(locked, opened):
     page.get_by_role("heading", name="What do you want").wait_for()
     for view in ("Documents", "Jobs", "Graph", "Plan and spend", "Evaluations"):
         page.get_by_role("link", name=view).click()
-        page.locator("main").get_by_role("heading").first.wait_for()
+        page.wait_for_load_state("networkidle")
+        page.locator("main").get_by_role("heading", name=view, exact=True).first.wait_for()
     page.get_by_role("link", name="Documents").click()
     page.locator("tbody tr").first.wait_for()
     assert page.locator("tbody tr").count() < 20
@@ -418,6 +419,8 @@ def test_a_table_without_a_text_column_is_asked_about(writing, opened, tmp_path)
     job_ends(page)
     form = page.locator(".job form")
     form.wait_for()
+    told = page.locator(".job .errors")
+    assert abs(form.bounding_box()["x"] - told.bounding_box()["x"]) < 30
     assert "has no column text" in page.locator(".job .errors").inner_text()
     assert "Which column has the text of ships.csv?" in form.inner_text()
     assert "One of ship, year, about" in form.inner_text()

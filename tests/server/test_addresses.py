@@ -82,6 +82,14 @@ DOORS = {
     "chat": lambda c: by_openai(c, "/v1/chat/completions", "annotations"),
     "chat in markdown": lambda c: by_openai(c, "/v1/chat/completions", "markdown"),
     "responses": lambda c: by_openai(c, "/v1/responses", "annotations"),
+    "rest ask": lambda c: c.post("/api/v1/indexes/odd/ask", json={"question": ASKED}),
+    "rest ask by events": lambda c: [
+        json.loads(line.removeprefix("data: "))
+        for line in c.post(
+            "/api/v1/indexes/odd/ask", json={"question": ASKED, "stream": True}
+        ).text.splitlines()
+        if line.startswith("data: ")
+    ],
     "mcp search": lambda c: by_mcp(c, "search", query=ASKED),
     "mcp ask": lambda c: by_mcp(c, "ask", question=ASKED, index="odd"),
     "mcp thread": lambda c: by_mcp(c, "thread", question=ASKED, index="odd"),

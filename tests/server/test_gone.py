@@ -9,6 +9,7 @@ import pytest
 
 import clew
 from clew.models import OpenAIChat, OpenAIEmbeddings
+from clew.models.http import _rest_of
 from clew.server.errors import without_addresses
 from clew.testing import models
 from tests.models.server import Answer, serving
@@ -51,6 +52,14 @@ def nobody():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+
+
+@pytest.fixture
+def silent():
+    """An address that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    _rest_of.cache_clear()  # another server may have the port then
 
 
 def opener_of(llm=None, **given):
@@ -105,7 +114,7 @@ def test_programs_that_only_search_are_served(own_home, nobody):
             Answer({"error": {"message": "no such key, says 127.0.0.1"}}, 401),
             "it answered HTTP 401",
         ),
-        (Answer(b"<html>"), "it failed"),
+        (Answer(b"<html>"), "no usable answer: a reply that is not JSON"),
         (Answer({"error": {"message": "see http://10.0.0.9:1/x"}}, 422), "(see ...)"),
     ],
 )
@@ -120,6 +129,22 @@ def test_an_llm_that_refuses_or_is_none_is_done_without(own_home, answer, told):
     assert told in " ".join(found["evidence"]["notes"])
     assert "127.0.0.1" not in json.dumps(found)
     assert "10.0.0.9" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("door", ASKED)
+def test_an_llm_that_says_nothing_is_waited_for_once(own_home, silent, door):
+    """By every door; whatever is asked in the minute behind it goes on without it at once."""
+    llm = OpenAIChat(base_url=silent, model="m", step_s=0.3, timeout_s=0.3)
+    with own_home.client(opener_of(llm)) as client:
+        found = ASKED[door](client)
+        text = found if isinstance(found, str) else json.dumps(found)
+        assert "no usable answer: nothing within 0.3 s" in text
+        assert "127.0.0.1" not in text
+        spent = client.get("/api/v1/spend").json()
+        again = client.post(f"{AT}/ask", json={"question": "Who sank the Comet?"}).json()
+        assert client.get("/api/v1/spend").json() == spent
+    assert again["kind"] == "quoted"
+    assert "nothing within 0.3 s" in " ".join(again["evidence"]["notes"])
 
 
 @pytest.mark.parametrize("scope", ["read", "admin"])

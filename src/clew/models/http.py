@@ -21,14 +21,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Stopped, batch
-from clew.models.waiting import gone
+from clew.models.waiting import BUSY_S, REST_S, STEP_S, gone, part
 
 try:
     import httpx2
@@ -46,8 +46,10 @@ Result = TypeVar("Result")
 MOST_BYTES = 16 << 20  # of a reply, where whoever asks knows no better
 _WHOLE = 5  # times the time-out: for all of a reply, however it drips
 _CONNECT_S = 2.0  # for a connection; a server that takes longer is as good as none
+_LOOK_S = 5.0  # without a byte, where it is only looked what is there
 _GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
-_RETRIED = frozenset({429, 500, 502, 503, _GATEWAY_TIME_OUT})
+_TOO_MANY = 429
+_RETRIED = frozenset({_TOO_MANY, 500, 502, 503, _GATEWAY_TIME_OUT})
 _NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
 _OLLAMA_PORT = 11434
 _EVENTS, _FIELD, _DONE = "text/event-stream", b"data:", b"[DONE]"
@@ -70,6 +72,10 @@ _HINTS = {
 
 class TooMuch(Exception):
     """A reply is longer, or takes longer, than any that was asked for."""
+
+
+class _TooLate(TooMuch):
+    """A reply was not there in time."""
 
 
 class _BrokenOff(Exception):
@@ -95,6 +101,16 @@ class _Fault:
     lost: bool = False  # it was sent and brought no answer, so it may have been billed
     unreached: bool = False  # there was no connection
     is_final: bool = False  # another attempt would bring, and cost, the same
+    is_late: bool = False  # it took all the time that it had
+    is_busy: bool = False  # the server says that it will do it later
+
+
+@dataclass(slots=True)
+class _Rest:
+    """What an address was last too late with, and until when questions do without it."""
+
+    fault: _Fault | None = None
+    until: float = -math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +122,14 @@ class Endpoint:
     api_key: str = field(default="", repr=False)
     api_key_env: str = ""  # the environment variable to read the key from, if `api_key` is empty
     timeout_s: float = 60.0  # without a byte
+    step_s: float = STEP_S  # the same, at most, for a step of a question that can do without it
     concurrency: int = 8
     attempts: int = 5
     first_wait_s: float = 1.0  # doubles with every attempt
     longest_wait_s: float = 60.0  # also where Retry-After asks for more
     sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
     random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
+    clock: Callable[[], float] = time.monotonic
     _reached: threading.Event = field(
         default_factory=threading.Event, init=False, repr=False, compare=False
     )
@@ -165,13 +183,14 @@ class Endpoint:
         as it comes, in the thread that receives them; and `hear` in this one, which may take its
         time over it, with None before another attempt. What `hear` raises ends the exchange.
         `on_lost` is told of each attempt that was sent and brought no answer, and whether another
-        follows. A question tries an address that cannot be reached once, and one that gave it
-        nothing not again. Raises Refused, EndpointError, and Stopped where `stop` is set before an
-        attempt.
+        follows. A question tries an address that cannot be reached, or is late, once, any other
+        once more, or as long as one that is busy asks for no more than BUSY_S in all, and one that
+        gave it nothing not again. What it can do without it does not ask an address that was late
+        less than REST_S ago. Raises Refused, EndpointError, and Stopped where `stop` is set before
+        an attempt.
         """
-        stop, failed = stop or threading.Event(), gone()
-        if failed is not None and self.shown in failed:
-            raise failed[self.shown]
+        stop, failed, waited_s = stop or threading.Event(), gone(), 0.0
+        self._check()
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         for attempt in range(1, self.attempts + 1):
@@ -186,16 +205,36 @@ class Endpoint:
                 error = self._unreachable(reply.reason)
                 break
             _log.info("%s, attempt %d: %s", self.shown, attempt, reply.reason)
-            last = attempt == self.attempts or reply.is_final
+            pause_s = self._pause_s(attempt, reply)
+            last = not self._is_tried_again(attempt, reply, waited_s + pause_s)
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
                 error = self._useless(attempt, reply)
                 break
-            (self.sleep or stop.wait)(self._pause_s(attempt, reply))
-        if failed is not None and not reply.is_final:
+            (self.sleep or stop.wait)(pause_s)
+            waited_s += pause_s
+        if failed is not None and (reply.is_late or not reply.is_final):
             error = failed.setdefault(self.shown, error)  # that of the thread that was first
         raise error
+
+    def _check(self) -> None:
+        """Raise EndpointError where it is known already that this question gets nothing here."""
+        failed, rest = gone(), _rest_of(self.shown)
+        if failed is not None and self.shown in failed:
+            raise failed[self.shown]
+        if part() is not None and rest.fault is not None and self.clock() < rest.until:
+            raise self._useless(1, rest.fault)
+
+    def _is_tried_again(self, attempt: int, fault: _Fault, waited_s: float) -> bool:
+        """Say whether another attempt follows, before which `waited_s` is waited in all."""
+        if attempt == self.attempts or fault.is_final:
+            return False
+        if gone() is None:  # nobody waits
+            return True
+        if fault.is_late:
+            return False
+        return waited_s <= BUSY_S if fault.is_busy else attempt == 1
 
     def reach(self) -> None:
         """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
@@ -220,10 +259,12 @@ class Endpoint:
 
     def _useless(self, attempts: int, fault: _Fault) -> EndpointError:
         times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        return EndpointError(
+        error = EndpointError(
             f"{self.shown} gave no usable answer in {times}, at last {fault.reason}."
             f" Hint: {fault.hint}"
         )
+        error.brief = self._without_addresses(f"no usable answer: {fault.reason}")
+        return error
 
     @property
     def _start(self) -> str:
@@ -241,12 +282,16 @@ class Endpoint:
             return None
 
     def _get(self) -> httpx2.Response:
-        seconds = _WHOLE * self.timeout_s
-        return _within(seconds, lambda _: self._client.get(self._url), _hear_nothing)
+        timeout = _timeout(min(self.timeout_s, _LOOK_S))
+        ask = partial(self._client.get, self._url, timeout=timeout)
+        return _within(_WHOLE * _LOOK_S, lambda _: ask(), _hear_nothing)
 
     def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
         received = self._received(content, most_bytes, watch, hear)
         if isinstance(received, _Fault):
+            if received.is_late and part() is not None:
+                rest = _rest_of(self.shown)
+                rest.fault, rest.until = received, self.clock() + REST_S
             return received
         self._reached.set()
         status, headers, body = received
@@ -257,7 +302,9 @@ class Endpoint:
         if status in _RETRIED:
             hint = _HINTS.get(status, "try again later")
             wait_s = _retry_after(headers.get("retry-after", ""))
-            return _Fault(reason, hint, wait_s, lost=status == _GATEWAY_TIME_OUT)
+            is_late = status == _GATEWAY_TIME_OUT
+            is_busy = status == _TOO_MANY or wait_s is not None
+            return _Fault(reason, hint, wait_s, lost=is_late, is_late=is_late, is_busy=is_busy)
         hint = _HINTS.get(status, "check the base URL and the settings")
         error = Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
         error.brief = self._without_addresses(f"it answered {reason}")
@@ -267,10 +314,14 @@ class Endpoint:
         self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
     ) -> tuple[int, Mapping[str, str], bytes | list[Any]] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
-        whole_s = _WHOLE * self.timeout_s
+        is_step = part() == "step"
+        timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
+        whole_s, timeout = _WHOLE * timeout_s, _timeout(timeout_s)
 
         def exchange(tell: Hear) -> tuple[int, Mapping[str, str], bytes | list[Any]]:
-            with self._client.stream("POST", self._url, content=content) as response:
+            with self._client.stream(
+                "POST", self._url, content=content, timeout=timeout
+            ) as response:
                 pieces = _bounded(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
@@ -283,7 +334,8 @@ class Endpoint:
         except TooMuch as error:
             self._reached.set()
             hint = "check the server, or the base URL; it may have been billed"
-            return _Fault(str(error), hint, lost=True, is_final=True)
+            is_late = isinstance(error, _TooLate)
+            return _Fault(str(error), hint, lost=True, is_final=True, is_late=is_late)
         except _BrokenOff as error:
             self._reached.set()
             return _Fault(str(error), "try again later", lost=True)
@@ -292,7 +344,8 @@ class Endpoint:
         except httpx2.TimeoutException as error:
             self._reached.set()
             hint = "raise the time-out, or lower the concurrency"
-            return _Fault(f"nothing within {self.timeout_s:g} s", hint, lost=_was_sent(error))
+            reason = f"nothing within {timeout_s:g} s"
+            return _Fault(reason, hint, lost=_was_sent(error), is_late=True)
         except httpx2.RequestError as error:
             reason = self._short(str(error)) or type(error).__name__
             unreached = isinstance(error, httpx2.ConnectError)
@@ -347,10 +400,20 @@ class Endpoint:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         limits = httpx2.Limits(max_connections=self.concurrency)
-        timeout = httpx2.Timeout(self.timeout_s, connect=min(_CONNECT_S, self.timeout_s))
+        timeout = _timeout(self.timeout_s)
         client = httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=_trusted())
         weakref.finalize(self, client.close)
         return client
+
+
+@lru_cache
+def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
+    """Return what is known of an address, which several indexes may ask."""
+    return _Rest()
+
+
+def _timeout(seconds: float) -> httpx2.Timeout:
+    return httpx2.Timeout(seconds, connect=min(_CONNECT_S, seconds))
 
 
 @cache
@@ -367,7 +430,7 @@ _ENDED = object()  # behind all that is heard
 
 
 def _within(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
-    """Return what `ask` gives. Raises TooMuch where it takes longer, and leaves it behind then.
+    """Return what `ask` gives. Raises _TooLate where it takes longer, and leaves it behind then.
 
     What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
     behind, and what is received does not wait for whoever hears it. The time-out of a client
@@ -391,7 +454,7 @@ def _within(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result
         try:
             each = told.get(timeout=max(ends - time.monotonic(), 0))
         except Empty:
-            raise TooMuch(f"no whole reply within {seconds:g} s") from None
+            raise _TooLate(f"no whole reply within {seconds:g} s") from None
         if each is _ENDED:
             return found.result()
         hear(each)
@@ -405,7 +468,7 @@ def _bounded(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[
         if received > most_bytes:
             raise TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
         if time.monotonic() > ends:  # nobody waits for it any more
-            raise TooMuch("no whole reply in time")
+            raise _TooLate("no whole reply in time")
         yield piece
 
 

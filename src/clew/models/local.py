@@ -120,6 +120,7 @@ class LocalChat:
             model=self.name,
             api_key=key,
             timeout_s=_LONGEST_S,
+            step_s=_LONGEST_S,
             concurrency=1,
             attempts=1,
         )

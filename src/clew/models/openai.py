@@ -23,6 +23,7 @@ from clew.models.paying import Payer, payer
 from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
 from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken
+from clew.models.waiting import STEP_S, done_without
 from clew.text import tokens
 from clew.text.pieces import OnPiece, Pieces
 
@@ -51,6 +52,7 @@ class OpenAIChat:
     api_key: str = field(default="", repr=False)
     api_key_env: str = ""
     timeout_s: float = 120.0
+    step_s: float = STEP_S  # the same, at most, for a step of a question before its answer
     concurrency: int = 8
     attempts: int = 5
     temperature: float | None = 0.0  # None: the endpoint's own
@@ -122,9 +124,10 @@ class OpenAIChat:
         if not self._is_llama:
             return None
         try:
-            filled = self._at_root("apply-template").post(self._body(prompt, turns))
-            asked = {"content": filled["prompt"], "add_special": True, "parse_special": True}
-            return len(self._at_root("tokenize").post(asked)["tokens"])
+            with done_without("step"):
+                filled = self._at_root("apply-template").post(self._body(prompt, turns))
+                asked = {"content": filled["prompt"], "add_special": True, "parse_special": True}
+                return len(self._at_root("tokenize").post(asked)["tokens"])
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
@@ -184,7 +187,7 @@ class OpenAIChat:
     def _endpoint(self) -> Endpoint:
         from clew.models.http import endpoint_of
 
-        return endpoint_of(self, "chat/completions")
+        return replace(endpoint_of(self, "chat/completions"), step_s=self.step_s)
 
 
 @dataclass(frozen=True, kw_only=True)

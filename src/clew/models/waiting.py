@@ -1,8 +1,9 @@
 """How long models are waited for, and whether an LLM can be done without.
 
-Somebody waits for a question. So what it asks of an address that cannot be reached is not tried
-again, and an LLM that gives nothing is done without. Runs that index try again, since a server may
-come back. So do runs that measure, and where an LLM gives nothing there is nothing to measure.
+Somebody waits for a question. So what it asks of an address that cannot be reached, or that lets it
+wait in vain, is not tried again, and an LLM that gives nothing is done without. Runs that index try
+again, since a server may come back. So do runs that measure, and where an LLM gives nothing there
+is nothing to measure.
 """
 
 from __future__ import annotations
@@ -11,12 +12,18 @@ import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.errors import EndpointError, ModelError
+
+Part = Literal["step", "answer"]
+
+STEP_S = 30.0  # for a step on the way to passages
+BUSY_S = 30.0  # in all, between attempts at a server that says that it is busy
+REST_S = 60.0  # in which questions do without an LLM that has let one wait in vain
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +38,7 @@ class _Asking:
 
 _asking: ContextVar[_Asking | None] = ContextVar("asking", default=None)
 _is_measured: ContextVar[bool] = ContextVar("is_measured", default=False)
+_part: ContextVar[Part | None] = ContextVar("part", default=None)
 
 
 @contextmanager
@@ -63,6 +71,24 @@ def gone() -> dict[str, EndpointError] | None:
     """Return what came of each address that gave this question nothing; None: nobody waits."""
     known = _asking.get()
     return None if known is None else known.gone
+
+
+@contextmanager
+def done_without(part: Part) -> Iterator[None]:
+    """Ask an LLM in the block for a part of a question which it can do without."""
+    before = _part.set(part)
+    try:
+        yield
+    finally:
+        _part.reset(before)
+
+
+def part() -> Part | None:
+    """Return what is asked for that this question can do without; None: nothing, or nobody waits.
+
+    The answer may take as long as its endpoint may; a step on the way to the passages may not.
+    """
+    return None if gone() is None else _part.get()
 
 
 def tell(error: ModelError) -> None:

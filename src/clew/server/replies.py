@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from clew.server.jobs.queue import JobView
-from clew.types import Scalar, Usage
+from clew.types import Answer, Citation, Scalar, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +105,20 @@ class EvaluationView(JobView):
     """An evaluation: a job with its report, once it is done."""
 
     report: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinkedCitation(Citation):
+    """A citation with the address at which the page shows its characters."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinkedAnswer(Answer):
+    """An answer whose citations can be followed."""
+
+    citations: tuple[LinkedCitation, ...]
 
 
 # -- the data of server-sent events -----------------------------------------------------------

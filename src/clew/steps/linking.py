@@ -10,7 +10,7 @@ import numpy as np
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
 from clew.models import LLM, Models, Prompt, Reply, is_recorded
-from clew.models.waiting import is_measured, tell
+from clew.models.waiting import Part, done_without, is_measured, tell
 from clew.prompts import prompt
 from clew.text.analyze import terms
 from clew.text.keys import name_key
@@ -67,18 +67,22 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     return list(dict.fromkeys(names)), notes
 
 
-def reply_to(llm: LLM, asked: Prompt, *, on_text: OnPiece | None = None) -> Reply:
+def reply_to(
+    llm: LLM, asked: Prompt, *, part: Part = "step", on_text: OnPiece | None = None
+) -> Reply:
     """Return the LLM's reply; one without a use, which says so, where nothing came from it.
 
     That is where the budget is spent, and where the LLM does not do its work: then the log has
-    why. Where it is measured what it does, that is raised: ModelError. `on_text` is told of its
-    text while it comes, where the LLM can.
+    why. Where it is measured what it does, that is raised: ModelError. For a step a question waits
+    less than for its answer, which `part` says. `on_text` is told of its text while it comes, where
+    the LLM can.
     """
     try:
-        if on_text is not None and is_recorded(llm):
-            [reply] = llm.complete([asked], on_text=on_text)
-        else:
-            [reply] = llm.complete([asked])
+        with done_without(part):
+            if on_text is not None and is_recorded(llm):
+                [reply] = llm.complete([asked], on_text=on_text)
+            else:
+                [reply] = llm.complete([asked])
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
     except ModelError as error:

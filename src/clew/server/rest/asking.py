@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import fields
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from clew.api import Index
 from clew.classify import Classified
 from clew.errors import ClewError, InputError
 from clew.index.plan import Plan
+from clew.server.addresses import base_of, document_address
 from clew.server.bodies import (
     INTEGRAL,
     LONGEST,
@@ -27,9 +29,9 @@ from clew.server.bodies import (
 )
 from clew.server.drawn import DrawnThread, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint, event, told
-from clew.server.replies import ErrorEvent, TextEvent
+from clew.server.replies import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.server.rest.indexes import INDEX
-from clew.types import Answer, Document, Evidence, Exchange
+from clew.types import Answer, Citation, Document, Evidence, Exchange
 
 if TYPE_CHECKING:
     from clew.server.scoped import ScopedIndex
@@ -41,7 +43,7 @@ ANSWER_EVENTS: Mapping[str, object] = {
     "evidence": Evidence,
     "graph": DrawnThread,
     "text": TextEvent,
-    "answer": Answer,
+    "answer": LinkedAnswer,
     "error": ErrorEvent,
 }
 # Arguments that no parameter of a method may stand for.
@@ -156,7 +158,7 @@ async def search(call: Call) -> Evidence:
     return await call.run(index.search, body.query, **body.given())
 
 
-async def ask(call: Call) -> Answer | StreamingResponse:
+async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     """Return the answer with its citations; as events where that is asked for."""
     body = await call.body(AskBody)
     index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
@@ -167,7 +169,24 @@ async def ask(call: Call) -> Answer | StreamingResponse:
         return StreamingResponse(events, media_type="text/event-stream")
     if body.graph:
         raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
-    return await call.run(index.ask, body.query, **given)
+    return _linked(call, index.name, await call.run(index.ask, body.query, **given))
+
+
+def _linked(call: Call, index: str, answer: Answer) -> LinkedAnswer:
+    """Return an answer with the addresses of what it cites."""
+    base = base_of(call.request, call.hub.settings)
+    citations = tuple(
+        LinkedCitation(
+            **_fields_of(each),
+            url=document_address(base, index, each.document_id, each.start, each.end),
+        )
+        for each in answer.citations
+    )
+    return LinkedAnswer(**{**_fields_of(answer), "citations": citations})
+
+
+def _fields_of(value: Answer | Citation) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 async def _events(
@@ -185,7 +204,7 @@ async def _events(
             on_text=lambda piece: tell("text", {"text": piece}),
             **given,
         )
-        tell("answer", answer)
+        tell("answer", _linked(call, index.name, answer))
 
     try:
         async for kind, data in told(call.hub, work):
@@ -220,7 +239,7 @@ ENDPOINTS = (
     RestEndpoint(
         method="POST", path="/indexes/{index}/ask", call=ask, scope="read", group="asking",
         summary="Ask a question; its answer whole, or as events while it comes", body=AskBody,
-        reply=Answer, events=ANSWER_EVENTS, named=INDEX, paid=True,
+        reply=LinkedAnswer, events=ANSWER_EVENTS, named=INDEX, paid=True,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/classify", call=classify, scope="read",

@@ -166,7 +166,7 @@ async function draw() {
   } catch (error) {
     if (error.name === "AbortError" || signal.aborted) return;
     if (error.status === 401) signIn();
-    else fill(main, problem(error), h("button", { type: "button", onclick: draw }, "Try again"));
+    else fill(main, h("h1", {}, VIEWS[here().view][0]), problem(error), h("button", { type: "button", onclick: draw }, "Try again"));
   }
 }
 

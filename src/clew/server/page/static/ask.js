@@ -107,10 +107,11 @@ function newTurn(index, question, body, address) {
   const stop = new AbortController();
   const status = h("div.state", {}, spinner("Looking for passages…"));
   const text = h("div.answer");
+  const notes = h("div");
   const sources = h("div");
   const folds = h("div.folds");
   const meta = h("p.meta");
-  const node = h("li.turn", {}, h("h2", { dir: "auto" }, question), status, text, sources, meta, folds);
+  const node = h("li.turn", {}, h("h2", { dir: "auto" }, question), status, text, notes, sources, meta, folds);
   const turn = { node, question, stop, answer: null };
   let evidence = null;
   let graph = null;
@@ -192,8 +193,8 @@ function newTurn(index, question, body, address) {
       `by ${evidence.method}`, evidence.where ? ["where ", h("code", {}, evidence.where)] : null,
       seconds(total(usage)), cost(usage), asked,
     ].filter(Boolean);
-    fill(meta, parts.map((each, at) => [at ? " · " : "", each]), " · ", copyLink(address),
-      evidence.notes.concat(answer.notes || []).map((each) => h("span.note", {}, sentence(each))));
+    fill(meta, parts.map((each, at) => [at ? " · " : "", each]), " · ", copyLink(address));
+    fill(notes, evidence.notes.map((each) => h("p.note", {}, sentence(each))));
     drawFolds(answer);
   }
 
