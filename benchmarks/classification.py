@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import clew
-from clew import classify, methods, steps
+from clew import methods, steps
 from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import top_k
+from clew.asking import classify
 from clew.evaluate.metrics import accuracy, macro_recall
 from clew.types import Document
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import clew
-from clew import follow_up
+from clew.asking import follow_up
 from clew.loading import load_llm
 from clew.models.ledger import Ledger
 

@@ -1,4 +1,4 @@
-"""Fit the weights of `clew.support` and say how well it tells answerable questions from others.
+"""Fit the weights of `clew.asking.support` and say how well it tells which questions have answers.
 
     python benchmarks/support.py --indexes FOLDER --train DATASET... [--test DATASET...]
         [--asked INDEX=FILE]... [--method NAME] [--fit]
@@ -31,7 +31,8 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 import clew
-from clew import methods, support
+from clew import methods
+from clew.asking import support
 from clew.evaluate import load
 from clew.types import Snapshot
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.lazy import lazy
+from clew.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from clew.api import Added, Index, restore
     from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
+    from clew.asking.context import build_context
     from clew.client import AsyncClient, Client
-    from clew.context import build_context
     from clew.errors import ClewError, InputError
     from clew.filters import Filter, field
     from clew.index import Settings
@@ -86,12 +86,12 @@ __all__ = [
 __version__ = "0.1.0"
 
 # numpy and scipy come with some of these, so only when one is asked for.
-__getattr__ = lazy(
+__getattr__ = _lazy(
     "clew",
     {
         "api": ("Added", "Index", "open=open_index", "restore"),
         "client.clients": ("AsyncClient", "Client"),
-        "context": ("build_context",),
+        "asking.context": ("build_context",),
         "errors": ("ClewError", "InputError"),
         "filters": ("Filter", "field"),
         "index": ("Settings",),

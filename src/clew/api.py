@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack
 from weakref import WeakSet
 
-from clew import answer as answering
-from clew import follow_up, index, loading, readers, steps, support
+from clew import index, loading, readers, steps
 from clew import methods as retrieval
+from clew.asking import answer as answering
+from clew.asking import follow_up, support
 from clew.calls import awaitable, checked
-from clew.closing import Closing
-from clew.display import Shown, paragraph, table
+from clew.display.shown import Shown, paragraph, table
 from clew.errors import AlreadyExists, InputError, NotAnIndex, RecipeMismatch, StoreError
 from clew.filters import Filter, as_filter, match
-from clew.following import Follower
 from clew.generation import open_snapshot
 from clew.index import AddReport, OnProgress, Settings, building, origins
 from clew.index.choose import (
@@ -47,13 +46,15 @@ from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.models.waiting import asking
-from clew.once import Once
-from clew.private import make_folder
 from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, located
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
+from clew.runtime.closing import Closing
+from clew.runtime.following import Follower
+from clew.runtime.once import Once
+from clew.runtime.private import make_folder
 from clew.stopping import Stop
 from clew.store import opening, paid, sharded
 from clew.text.analyze import VERSION as ANALYZER
@@ -75,9 +76,8 @@ from clew.workers import open_workers, workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from clew.answer import OnCitation
-    from clew.classify import Classified
-    from clew.export import Exported
+    from clew.asking.answer import OnCitation
+    from clew.asking.classify import Classified
     from clew.index.building import Workers
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from clew.store.check import Damage
     from clew.text.chunking import Chunking
     from clew.text.pieces import OnPiece
+    from clew.views.export import Exported
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -1001,7 +1002,7 @@ class Index(Closing):
         `budget` leaves no room for it, the best candidate is taken. Raises InputError for an empty
         text and for an index without labels, otherwise as `search`.
         """
-        from clew import classify
+        from clew.asking import classify
 
         if not text.strip():
             raise InputError("the text is empty: there is nothing to classify")
@@ -1030,7 +1031,7 @@ class Index(Closing):
 
         Raises InputError where nothing has that id or name.
         """
-        from clew.describe import describe_index, describe_row
+        from clew.views.describe import describe_index, describe_row
 
         if name is None:
             return describe_index(
@@ -1157,7 +1158,7 @@ class Index(Closing):
         whole. Raises InputError where the file cannot be written or the method finds no graph,
         otherwise as `search`.
         """
-        from clew import export
+        from clew.views import export
 
         target = export.target(path, whole=query is None, raw=raw)
         if query is None:
@@ -1186,7 +1187,7 @@ class Index(Closing):
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and pairs of names that may be of one thing."""
-        from clew.describe import describe_aliases
+        from clew.views.describe import describe_aliases
 
         return describe_aliases(self._existing().aliases(), self.snapshot())
 

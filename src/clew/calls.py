@@ -7,14 +7,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from clew import arguments, loading
-from clew.arguments import Kind
+from clew import loading
 from clew.index import Settings
 from clew.limits import ReadingLimits
 from clew.models import Models
 from clew.models.budget import Budget
 from clew.progress import Progress
 from clew.readers import Columns
+from clew.runtime import arguments
+from clew.runtime.arguments import Kind
 from clew.stopping import Stop
 from clew.types import Document, Evidence, Exchange
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from clew import arguments, plugins
+from clew import plugins
 from clew.errors import InputError
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
+from clew.runtime import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from clew.derived import CachedArrays, Derived
-from clew.display import Shown, paragraph, table
+from clew.display.shown import Shown, paragraph, table
 from clew.errors import MissingLayer
-from clew.once import Once
+from clew.runtime.once import Once
 from clew.text.apparatus import kind_of, named_in
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head

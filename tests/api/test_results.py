@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import clew
 from clew.api import open_index
 from clew.cli import main
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.testing import models
 from clew.types import Citation, Document, Evidence, Hit, Usage
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from clew.answer import answer
 from clew.api import open_index
+from clew.asking.answer import answer
 from clew.cli import main
 from clew.index import Settings
 from clew.store.opening import exists

@@ -6,8 +6,8 @@ import re
 import click
 import pytest
 
+from clew.display.visible import has_hidden
 from clew.testing import ScriptedLLM, models
-from clew.visible import has_hidden
 from tests.cli.conftest import open_index
 
 # Escape sequences, zero width, bidi, a tag, a selector, a filler, a soft hyphen.

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew import export, types
-from clew.classify import Classified
+from clew import types
+from clew.asking.classify import Classified
 from clew.client import from_plain
-from clew.display import Shown, plain
+from clew.display.shown import Shown, plain
 from clew.index import extract, graph, plan
 from clew.server import drawn, files, replies, views
 from clew.types import Answer, Document, Evidence, Hit
+from clew.views import export
 
 MODULES = (export, extract, files, graph, plan, types)
 KINDS = [

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from clew.answer import MAX_ANSWER_TOKENS
-from clew.context import build_context
+from clew.asking.answer import MAX_ANSWER_TOKENS
+from clew.asking.context import build_context
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
 from clew.evaluate import Dataset, Scoring, Setting, evaluate, grid, render
 from clew.evaluate.datasets import Question

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from clew import generation, index, methods, steps, testing
 from clew.algo import synonyms
-from clew.entity_graph import Links, entity_graph
 from clew.errors import UnreadableSource
 from clew.generation import open_snapshot
 from clew.generation.edits import source
@@ -21,6 +20,7 @@ from clew.index.choose import stored_chunks
 from clew.layers import statistical
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.steps import sketched
+from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore

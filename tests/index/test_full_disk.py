@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from clew import sqlite, testing
+from clew import testing
 from clew.api import open_index
 from clew.errors import StoreError
+from clew.runtime import sqlite
 from tests.index.reads import ReadsChat
 
 pytest.importorskip("fastjsonschema")

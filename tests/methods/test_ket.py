@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clew import methods, steps
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
-from clew.context import build_context
+from clew.asking.context import build_context
 from clew.errors import InputError
 from clew.generation import open_snapshot
 from clew.index import Settings, add

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clew.entity_graph import Links, entity_graph
 from clew.errors import InputError
 from clew.methods.walk import Walk
+from clew.steps.entity_graph import Links, entity_graph
 from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models, small_documents
 from clew.text.chunking import Chunking
 from clew.types import Document

@@ -59,7 +59,7 @@ LOCKED = """
 import sys
 from pathlib import Path
 import apsw
-from clew import sqlite
+from clew.runtime import sqlite
 try:
     with sqlite.locked(Path(sys.argv[1]), wait=0.0):
         print("had alone")

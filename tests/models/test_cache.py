@@ -6,10 +6,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from clew import sqlite
 from clew.algo import coding
 from clew.errors import EndpointError, StoreError
 from clew.models.cache import CachedEmbedder
+from clew.runtime import sqlite
 from clew.testing import HashEmbedder
 from tests.models.server import Answer, serving
 

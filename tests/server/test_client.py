@@ -11,7 +11,7 @@ import pytest
 import clew
 from clew import errors
 from clew.client import Refusal, find, opened
-from clew.display import plain
+from clew.display.shown import plain
 from clew.filters import field
 from clew.server import errors as told
 from clew.testing import QUESTIONS, models, small_documents

@@ -10,9 +10,10 @@ from contextlib import closing
 
 import pytest
 
-from clew import sqlite, testing
+from clew import testing
 from clew.api import open_index
 from clew.errors import InputError
+from clew.runtime import sqlite
 from clew.shards import open_shards, split
 from clew.testing import small_documents
 from tests.index.build import scratch

@@ -9,10 +9,11 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from clew import sqlite, testing
+from clew import testing
 from clew.algo.links import check_link
 from clew.api import open_index
 from clew.errors import ClewError, DamagedIndex
+from clew.runtime import sqlite
 from clew.store import segments
 
 MODELS = testing.models(testing.HashTokenEmbedder())

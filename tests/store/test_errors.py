@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from clew import index, sqlite, testing
+from clew import index, testing
 from clew.errors import (
     ClewError,
     DamagedIndex,
@@ -21,6 +21,7 @@ from clew.errors import (
     StoreError,
 )
 from clew.generation import compact, open_snapshot, wasted
+from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
 

@@ -6,9 +6,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from clew import index, sqlite, testing
+from clew import index, testing
 from clew.api import open_index
 from clew.generation import open_snapshot
+from clew.runtime import sqlite
 from clew.store import schema, segments
 from clew.store.embedded import EmbeddedStore
 from clew.testing.stores import check_consistent, contents

@@ -6,10 +6,11 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from clew import sqlite, testing
+from clew import testing
 from clew.algo.coding import width
 from clew.api import open_index
 from clew.layers import vectors
+from clew.runtime import sqlite
 from clew.store import schema, segments
 from clew.testing.stores import check_consistent
 from clew.types import Document

@@ -9,12 +9,13 @@ from contextlib import closing
 
 import pytest
 
-from clew import sqlite, testing
+from clew import testing
 from clew.api import open_index
 from clew.index.repair import Repaired
 from clew.models import Prompt, Turn
 from clew.models.cache import CachedEmbedder
 from clew.models.ledger import Ledger, Request
+from clew.runtime import sqlite
 from clew.store import segments
 from clew.types import GRAPH, KINDS, LLM_MADE, UNITS, Document
 from tests.store.test_random_damage import damage

@@ -105,7 +105,7 @@ def test_workers_that_cannot_be():
 
 def test_cores_are_divided(two, monkeypatch):
     """OMP_NUM_THREADS bounds what a process takes of the cores, as for its libraries."""
-    from clew.cores import cores
+    from clew.runtime.cores import cores
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert cores() == 1

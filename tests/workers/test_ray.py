@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from clew import sqlite
 from clew.models.cache import _key
 from clew.models.ledger import Ledger
+from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
 from clew.testing import HashEmbedder
 from tests.index.build import is_one_sentence

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.shards import Shards
 
-THRESHOLD = 0.25  # `clew.support` has it too, and takes numpy to load
+THRESHOLD = 0.25  # `clew.asking.support` has it too, and takes numpy to load
 
 
 @click.command(cls=GroupedCommand)

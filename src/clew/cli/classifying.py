@@ -37,7 +37,7 @@ from clew.text.normalize import title_head
 from clew.types import Document, Skipped, Usage
 
 if TYPE_CHECKING:
-    from clew.classify import Classified
+    from clew.asking.classify import Classified
 
 Classify = Callable[[str], "Classified"]
 
@@ -146,7 +146,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     """Print what each text of a file is classified as, then how many are right, and the costs."""
     from clew import readers
     from clew.api import together
-    from clew.classify import label_of
+    from clew.asking.classify import label_of
 
     items = list(readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]

@@ -109,8 +109,8 @@ def export(  # noqa: PLR0913 -- one argument for each option
     triples .graphml and .json hold the names that stand in one sentence; all else needs triples,
     which 'clew index PATH --triples cooccurrence' makes without an LLM.
     """
-    from clew.export import check_triples, target
     from clew.loading import Specs
+    from clew.views.export import check_triples, target
 
     if query is None and given:
         raise InputError("--param sets a method, and there is none without --query")
@@ -211,7 +211,7 @@ def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> It
 def methods(name: str | None, *, as_json: bool) -> None:
     """Show the retrieval methods, or one with its parameters and their defaults."""
     from clew import methods as known
-    from clew.describe import describe_method
+    from clew.views.describe import describe_method
 
     found = [describe_method(each) for each in ([name] if name else known.names())]
     if as_json:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from clew.display import plain
-from clew.visible import visible
+from clew.display.shown import plain
+from clew.display.visible import visible
 
 MAX_COLUMNS = 100
 

@@ -9,8 +9,8 @@ import click
 
 from clew.cli import config, talk
 from clew.cli.plain import one_line
+from clew.display.visible import has_hidden
 from clew.errors import BudgetSpent, ClewError
-from clew.visible import has_hidden
 
 SKIPPED = 3  # the exit status where some input gave no document
 REFUSED = 5  # where nothing that was found answers the question

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.lazy import lazy
+from clew.runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from clew.client.clients import AsyncClient as AsyncClient

@@ -27,8 +27,8 @@ from clew.client.wire import (
     is_worth_another,
     pause_s,
 )
-from clew.closing import Closing
 from clew.errors import ClewError, InputError, MissingExtra
+from clew.runtime.closing import Closing
 from clew.server.noted import GENERATION_HEADER
 from clew.types import Answer, Evidence
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import methods
 from clew.api import Index, open_index
-from clew.display import Shown, plain
+from clew.display.shown import Shown, plain
 from clew.errors import InputError, UnknownMethod
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from clew.api import check_query
-from clew.classify import Classified
+from clew.asking.classify import Classified
 from clew.client.uploads import Upload, upload_of
 from clew.client.wire import ClientRequest, Pause, error_of, reading
 from clew.errors import InputError

@@ -1,4 +1,4 @@
-"""Values from what JSON has of them: the inverse of `clew.display.plain`.
+"""Values from what JSON has of them: the inverse of `clew.display.shown.plain`.
 
 JSON has lists for tuples and objects for dataclasses and mappings; the types of the fields say
 which it was. What a newer server adds is passed over, and what has a default may be missing.

@@ -12,7 +12,7 @@ from clew.evaluate.report import Report
 from clew.evaluate.run_files import Run, read_run, read_runs, report_of
 from clew.evaluate.settings import Scoring, Setting, grid
 from clew.evaluate.tables.text import render
-from clew.lazy import lazy
+from clew.runtime.lazy import lazy
 
 __all__ = [
     "Dataset",

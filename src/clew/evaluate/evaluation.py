@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from clew.context import build_context
+from clew.asking.context import build_context
 from clew.errors import BudgetSpent, ClewError, InputError
 from clew.evaluate import metrics
 from clew.evaluate.datasets import Dataset, Question

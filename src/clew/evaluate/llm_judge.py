@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from clew.context import quoted
+from clew.asking.context import quoted
 from clew.errors import InputError
 from clew.evaluate.datasets import Question
 from clew.evaluate.verdicts import Verdict

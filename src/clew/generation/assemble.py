@@ -36,7 +36,7 @@ from clew.generation.rows import (
     small,
     taken,
 )
-from clew.once import Lazily, reading
+from clew.runtime.once import Lazily, reading
 from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 

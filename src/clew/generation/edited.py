@@ -13,7 +13,7 @@ from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
 from clew.algo.links import as_link
 from clew.algo.row_edits import RowEdits
 from clew.generation.assemble import Assembly
-from clew.once import Lazily
+from clew.runtime.once import Lazily
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

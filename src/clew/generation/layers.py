@@ -14,7 +14,7 @@ from clew.errors import MissingLayer
 from clew.generation.assemble import under
 from clew.generation.rows import SomeRows
 from clew.generation.vectors import StoredVectors
-from clew.once import Lazily, Once, reading
+from clew.runtime.once import Lazily, Once, reading
 from clew.store import schema
 from clew.store.columns import StoredColumn
 from clew.store.schema import TABLES

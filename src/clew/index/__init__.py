@@ -19,7 +19,7 @@ from functools import cached_property
 from clew import generation
 from clew.algo.coding import BITS
 from clew.derived import CachedArrays
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index.building import (
     LATE,
@@ -29,10 +29,10 @@ from clew.index.building import (
     built_by,
 )
 from clew.index.origins import Owners
-from clew.metadata import values
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.progress import Progress
+from clew.readers.metadata import values
 from clew.stopping import Stop
 from clew.store import Store, schema
 from clew.text.analyze import VERSION as ANALYZER

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overl
 
 import numpy as np
 
-from clew import arguments, steps
+from clew import steps
 from clew.algo.knn import core_of, core_size
 from clew.derived import Derived
 from clew.errors import InputError
@@ -28,6 +28,7 @@ from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chosen, chunk_values
 from clew.layers.units import read_units, units_prompt
 from clew.models.ledger import Request
+from clew.runtime import arguments
 from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar, Snapshot
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
 from clew.index import finish

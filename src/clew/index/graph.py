@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
 from clew.index import check_recipe, model_recipe
 from clew.index.building import LATE, chunking

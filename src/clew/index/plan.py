@@ -17,7 +17,7 @@ import numpy as np
 
 from clew import index, steps
 from clew.algo.knn import core_of, core_size
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,

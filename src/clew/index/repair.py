@@ -18,7 +18,7 @@ from clew.errors import DamagedIndex
 from clew.generation import compaction
 from clew.index.building import build
 from clew.index.recall import LEFT, NOTE, UNKNOWN, WAITS, Decided
-from clew.private import make_inner_folder
+from clew.runtime.private import make_inner_folder
 from clew.store.embedded import EmbeddedStore, replace_files
 from clew.types import GRAPH, IMPORTED_MARK, KINDS, SOURCES
 

@@ -18,8 +18,8 @@ from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
-from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
+from clew.steps.choosing import CANDIDATES, as_set
 from clew.types import TURNED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from clew import steps
-from clew.entity_graph import (
+from clew.steps.entity_graph import (
     WEIGHTS,
     Links,
     Spread,

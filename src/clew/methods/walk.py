@@ -13,9 +13,10 @@ import numpy as np
 from clew import steps
 from clew.algo.choice import Shares
 from clew.algo.fusion import min_max
-from clew.choosing import CANDIDATES, Chosen, choose_chunks
 from clew.derived import Derived
-from clew.entity_graph import (
+from clew.errors import InputError
+from clew.steps.choosing import CANDIDATES, Chosen, choose_chunks
+from clew.steps.entity_graph import (
     WEIGHTS,
     EntityGraph,
     Links,
@@ -28,7 +29,6 @@ from clew.entity_graph import (
     seed_steps,
     strongest_path,
 )
-from clew.errors import InputError
 from clew.types import Evidence, Hit, Limits, Snapshot
 
 if TYPE_CHECKING:

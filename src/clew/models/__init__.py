@@ -15,7 +15,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
 from clew.errors import EndpointError
-from clew.lazy import lazy
+from clew.runtime.lazy import lazy
 from clew.text.pieces import OnPiece
 from clew.types import Extraction, Mention, TokenVectors
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from clew import arguments
 from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
+from clew.runtime import arguments
 
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 _LOOK_S = 0.05  # how often one that waits for others looks whether the batch has ended

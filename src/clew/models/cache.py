@@ -9,12 +9,12 @@ from zlib import crc32
 
 import numpy as np
 
-from clew import sqlite
 from clew.algo import coding
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
 from clew.models.sqlite import Connection, Keep, Place, copy_rows, mending, paid_file
+from clew.runtime import sqlite
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.cores import cores
 from clew.errors import ModelError
+from clew.runtime.cores import cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

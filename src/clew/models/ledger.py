@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clew import sqlite
 from clew.models import Prompt, Turn
 from clew.models.sqlite import Connection, Keep, Place, copy_rows, mending, paid_file
+from clew.runtime import sqlite
 from clew.types import Usage
 
 _KIND = "ledger"

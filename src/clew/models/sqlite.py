@@ -20,10 +20,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import apsw
 
-from clew import sqlite
 from clew.errors import StoreError
-from clew.private import open_file, sync_folder
-from clew.sqlite import Connection
+from clew.runtime import sqlite
+from clew.runtime.private import open_file, sync_folder
+from clew.runtime.sqlite import Connection
 
 __all__ = [
     "Connection",

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from clew.display.visible import restored
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
@@ -33,7 +34,6 @@ from clew.readers.walk import File, files, os_reason
 from clew.text.cells import unguarded
 from clew.text.normalize import collapse
 from clew.types import Extraction, Skipped, Triple
-from clew.visible import restored
 
 _COLUMNS = {
     "subject": ("subject", "head", "source", "from", "s", "h"),

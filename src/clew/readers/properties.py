@@ -13,7 +13,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from xml.etree.ElementTree import Element
 
-from clew import metadata
+from clew.readers import metadata
 from clew.readers.decode import SURROGATE
 from clew.text.periods import period
 from clew.types import Scalar, Value

@@ -1,7 +1,7 @@
 """A record to a document: which columns are its id, its title and its text.
 
 They are those that were said, else the first of the names below that a record has, in upper or
-lower case. Every other column becomes metadata (see `clew.metadata`).
+lower case. Every other column becomes metadata (see `clew.readers.metadata`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from textwrap import shorten
 
-from clew import metadata
+from clew.readers import metadata
 from clew.readers.decode import SURROGATE
 from clew.readers.walk import Columns, File
 from clew.types import Document, Skipped, Value

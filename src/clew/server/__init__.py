@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.lazy import lazy
+from clew.runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from clew.server.app import application as application

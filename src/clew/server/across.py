@@ -12,9 +12,9 @@ from functools import reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from clew import answer as answering
 from clew import methods
 from clew.api import CONTEXT_TOKENS, together, within
+from clew.asking import answer as answering
 from clew.errors import InputError
 from clew.models.metered import Meter, metered
 from clew.models.waiting import asking
@@ -24,7 +24,7 @@ from clew.types import Evidence
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.answer import OnCitation
+    from clew.asking.answer import OnCitation
     from clew.server.endpoints import Seat
     from clew.server.scoped import ScopedIndex
     from clew.text.pieces import OnPiece

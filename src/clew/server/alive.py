@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew import sqlite
-from clew.private import make_folder
+from clew.runtime import sqlite
+from clew.runtime.private import make_folder
 from clew.store import opening
 
 if TYPE_CHECKING:

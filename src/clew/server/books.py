@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from clew import sqlite
 from clew.errors import StoreError
-from clew.private import make_folder
+from clew.runtime import sqlite
+from clew.runtime.private import make_folder
 from clew.store import opening
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
-from clew.display import plain
+from clew.display.shown import plain
 from clew.errors import InputError
 from clew.filters import Filter, field
 from clew.server.across import at_least, relevances, split_method

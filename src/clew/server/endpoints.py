@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from clew.display import plain
+from clew.display.shown import plain
 from clew.errors import ClewError, ModelError
 from clew.server import noted
 from clew.server.bodies import Part, QueryParameters

@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from clew.display import Shown
+from clew.display.shown import Shown
+from clew.display.visible import visible
 from clew.errors import InputError
 from clew.readers.selection import BY_DEFAULT, MARKS
-from clew.visible import visible
 
 if TYPE_CHECKING:
     from clew.api import Index

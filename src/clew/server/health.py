@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
-from clew.private import open_file
+from clew.runtime.private import open_file
 from clew.server.endpoints import Call, door, refused
 from clew.server.errors import forbidden
 from clew.server.measures import labelled, written

@@ -22,7 +22,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from clew.errors import InputError
-from clew.private import make_folder, open_file
+from clew.runtime.private import make_folder, open_file
 from clew.server.errors import Refusal, no_space, too_large
 from clew.server.files import safe_name
 

@@ -15,13 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.describe import (
-    describe_aliases,
-    describe_layers,
-    describe_links,
-    describe_row,
-    without_sources,
-)
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
 from clew.server import drawn, files, noted, tracing, views
@@ -30,13 +23,20 @@ from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
 from clew.text.keys import name_key
+from clew.views.describe import (
+    describe_aliases,
+    describe_layers,
+    describe_links,
+    describe_row,
+    without_sources,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from clew.api import Index
-    from clew.classify import Classified
+    from clew.asking.classify import Classified
     from clew.index.plan import Plan
     from clew.models.budget import Budget
     from clew.models.ledger import Cost

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import BudgetSpent
 from clew.models import Stopped
 from clew.models.budget import Bill, Budget, Held
+from clew.runtime.sqlite import rows
 from clew.server import noted, tracing
 from clew.server.alive import is_alive
-from clew.sqlite import rows
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
+    from clew.runtime.sqlite import Connection
     from clew.server.alive import Alive
     from clew.server.books import Books
     from clew.server.keys import Key
-    from clew.sqlite import Connection
 
 NOBODY = ""  # the key of requests that need none
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew import follow_up, loading, support
+from clew import loading
 from clew import methods as retrieval
 from clew.api import (
     DEFAULT_METHOD,
@@ -26,15 +26,16 @@ from clew.api import (
     told,
     within,
 )
+from clew.asking import follow_up, support
 from clew.calls import awaitable, checked
-from clew.closing import Closing
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import as_filter, match, parse
 from clew.layers.statistical import STATISTICAL
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
 from clew.models.waiting import asking
-from clew.once import Once
+from clew.runtime.closing import Closing
+from clew.runtime.once import Once
 from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
 from clew.shards.gather import Together, gather
@@ -48,8 +49,8 @@ from clew.workers import workers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clew.answer import OnCitation
     from clew.api import Added, Index, Source
+    from clew.asking.answer import OnCitation
     from clew.filters import Filter
     from clew.index import Settings
     from clew.models import Models

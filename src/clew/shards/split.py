@@ -21,8 +21,8 @@ from clew.index.origins import set_part
 from clew.models import cache
 from clew.models.cache import vector_keys
 from clew.models.ledger import Ledger, piece_keys
-from clew.private import make_folder, open_file
 from clew.readers.part import ShardPart, shard_of
+from clew.runtime.private import make_folder, open_file
 from clew.store import opening, paid, sharded
 from clew.store.database import LOCK, WriterLock
 from clew.store.embedded import has_foreign_files

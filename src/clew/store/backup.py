@@ -22,10 +22,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from clew import sqlite
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
-from clew.private import make_folder, make_inner_folder, open_file
+from clew.runtime import sqlite
+from clew.runtime.private import make_folder, make_inner_folder, open_file
 from clew.store import opening, paid
 from clew.store.database import FILE, Database
 from clew.store.segments import SUFFIX, MissingSegment

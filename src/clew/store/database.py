@@ -15,9 +15,9 @@ from zlib import crc32
 
 import apsw
 
-from clew import sqlite
 from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
-from clew.private import open_file
+from clew.runtime import sqlite
+from clew.runtime.private import open_file
 from clew.store import sharded
 from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
 from clew.types import KINDS, Document, Scalar

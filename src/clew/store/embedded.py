@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import DamagedIndex, NotAnIndex, StoreError
-from clew.private import make_folder, make_inner_folder
+from clew.runtime.private import make_folder, make_inner_folder
 from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from clew import plugins
 from clew.errors import InputError, NotAnIndex, StoreError
-from clew.private import make_file, make_folder
+from clew.runtime.private import make_file, make_folder
 from clew.store import sharded
 from clew.store.embedded import NAMED_IN, EmbeddedStore
 from clew.store.postgres import address

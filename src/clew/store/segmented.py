@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from clew.closing import Closing
 from clew.errors import DamagedIndex
+from clew.runtime.closing import Closing
 from clew.store import schema, segments
 from clew.store.catalogue import Catalogue, Segment
 from clew.types import KINDS, Batch, Document, Scalar

@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from clew.errors import DamagedIndex, StoreError
-from clew.private import make_inner_folder, open_file, sync_folder
+from clew.runtime.private import make_inner_folder, open_file, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import arguments
 from clew.errors import InputError
+from clew.runtime import arguments
 from clew.text import tokens
 from clew.text.sections import Headed
 from clew.text.sentences import sentence_spans

@@ -9,7 +9,7 @@ and characters that nobody sees are left out before. Many of these in a row may 
 import re
 import unicodedata
 
-from clew.visible import may_hide_a_message, without_hidden
+from clew.display.visible import may_hide_a_message, without_hidden
 
 _NUMBER = re.compile(r"[\[【〔⟦〖]\s*(\d{1,3})\s*[\]】〕⟧〗]")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clew.cores import cores
 from clew.errors import InputError
+from clew.runtime.cores import cores
 
 if TYPE_CHECKING:
     from clew.index.building import Workers

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from loky import ProcessPoolExecutor
 
-from clew.cores import cores
 from clew.errors import ModelError
+from clew.runtime.cores import cores
 from clew.workers import tasks
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 import clew.evaluate.figures
+from clew.display.visible import visible
 from clew.errors import InputError
 from clew.evaluate import Report, Setting, grid
 from clew.evaluate.figures.picture import Picture
@@ -26,7 +27,6 @@ from clew.evaluate.pages.markup import to_markdown as markdown_of
 from clew.evaluate.pages.page import check, to_html, to_markdown, write
 from clew.evaluate.pages.sections import Section
 from clew.types import Usage
-from clew.visible import visible
 from tests.evaluate.reports import about, report, rows, simple
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.algo.bubble import Piece, Ranked
-from clew.context import build_context
+from clew.asking.context import build_context
 from clew.methods.bubble.analysis import Concept
 from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.evidence import merged_evidence

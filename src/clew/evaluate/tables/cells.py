@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from clew.display.visible import visible
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.summary import Estimate, Group, Spending, Summary
 from clew.text.counted import counted
-from clew.visible import visible
 
 if TYPE_CHECKING:
     from clew.evaluate.datasets import About

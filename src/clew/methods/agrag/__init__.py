@@ -17,7 +17,6 @@ from clew import steps
 from clew.algo.mcmi import Rule, grow
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
-from clew.choosing import CANDIDATES, as_set
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.statistical import STATISTICAL, statistical
@@ -25,6 +24,7 @@ from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
 from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, graph_of, view_of
+from clew.steps.choosing import CANDIDATES, as_set
 from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:

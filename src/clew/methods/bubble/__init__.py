@@ -14,7 +14,6 @@ import numpy as np
 
 from clew import graph_paths, steps
 from clew.algo.bubble import Ranked, diverse, expand, ranked
-from clew.choosing import CANDIDATES, as_set
 from clew.errors import InputError
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import anchor_groups
@@ -23,6 +22,7 @@ from clew.methods.bubble.evidence import merged_evidence
 from clew.methods.bubble.expansion import Said, grow
 from clew.methods.bubble.merged import FoundCandidates
 from clew.methods.bubble.view import BubbleView, view_of
+from clew.steps.choosing import CANDIDATES, as_set
 from clew.types import Evidence, Limits, Snapshot
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import numpy as np
 from clew import steps
 from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
-from clew.choosing import Chosen, in_order
 from clew.errors import InputError
 from clew.methods.ket import local, text_candidates
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.text_walk import by_walk, spread
 from clew.methods.ket.texts import Texts
+from clew.steps.choosing import Chosen, in_order
 from clew.text import blocks
 from clew.types import Evidence, Hit, Limits, Path, Snapshot, Step
 

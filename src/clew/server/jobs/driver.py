@@ -23,7 +23,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
-from clew.private import make_folder, open_file
+from clew.runtime.private import make_folder, open_file
 from clew.server.errors import no_space, not_found
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of, log_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew import sqlite
+from clew.runtime import sqlite
 
 
 @contextmanager

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew import sqlite
 from clew.models.budget import Bill
+from clew.runtime import sqlite
 
 if TYPE_CHECKING:
+    from clew.runtime.sqlite import Connection
     from clew.server.books import Books
-    from clew.sqlite import Connection
 
 QUEUED, RUNNING, INTERRUPTED = "queued", "running", "interrupted"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew import methods
-from clew.display import plain
+from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import document_address

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
-from clew import support
+from clew.asking import support
 from clew.errors import InputError
 from clew.server.endpoints import Call, door, sent
 from clew.server.keys import CITATIONS

@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import Field
 
 from clew import __version__, methods
-from clew.describe import describe_method
 from clew.server.addresses import base_of
 from clew.server.bodies import Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.replies import AboutServer, MethodView, ParameterView, SpentLine
 from clew.server.views import Listed
+from clew.views.describe import describe_method
 
 
 async def about(call: Call) -> AboutServer:

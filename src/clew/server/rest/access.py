@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
-from clew.display import plain
+from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server.addresses import base_of
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from starlette.responses import StreamingResponse
 
-from clew import support
 from clew.api import Index
-from clew.classify import Classified
+from clew.asking import support
+from clew.asking.classify import Classified
 from clew.errors import ClewError, InputError
 from clew.index.plan import Plan
 from clew.server.addresses import base_of, document_address

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, Response
 
 from clew.errors import StoreError
 from clew.index import Settings
-from clew.private import make_folder
+from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.errors import Refusal, forbidden, no_space

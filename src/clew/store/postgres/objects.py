@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
-from clew.private import make_folder, make_inner_folder, open_file, sync_folder
+from clew.runtime.private import make_folder, make_inner_folder, open_file, sync_folder
 from clew.store import segments
 from clew.store.postgres.address import cache_root
 from clew.store.segments import MissingSegment

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate
 
-from clew import arguments
 from clew.algo.pool import fitting
 from clew.errors import InputError
 from clew.prompts.quoted import Excerpt, Quoted
+from clew.runtime import arguments
 from clew.text import blocks, tokens
 from clew.text.imitations import imitates
 from clew.types import Context, Evidence, Hit, Passage, Table

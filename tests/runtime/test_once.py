@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clew.once import Once
+from clew.runtime.once import Once
 
 
 def test_threads_that_ask_together_compute_once():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import methods
-from clew.classify import CANDIDATES, EXAMPLE_TOKENS, classify, labels
+from clew.asking.classify import CANDIDATES, EXAMPLE_TOKENS, classify, labels
 from clew.errors import BudgetSpent, InputError
 from clew.models import Reply
 from clew.testing import HashEmbedder, ScriptedLLM, built, models

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.quotes import quotes
+from clew.asking.quotes import quotes
 from clew.testing import HashTokenEmbedder, built
 from clew.testing import models as real_models
 from clew.text.asked import asking_place, is_yes_no, kind_of, nearness, refers_back
 from clew.types import Document, Passage
-from tests.answers.evidence import models
+from tests.asking.evidence import models
 
 
 def passage(number, text, title="", start=0):

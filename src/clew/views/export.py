@@ -2,7 +2,8 @@
 
 A file is written beside its place and moved there when it is whole. Rows are written as they are
 read, so a graph need not fit into memory. Unless they are wanted raw, GraphML and tables have
-escapes for characters that nobody sees (`clew.visible`), and tables no cell that is a formula.
+escapes for characters that nobody sees (`clew.display.visible`), and tables no cell that is a
+formula.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from clew.algo.links import neighbours
-from clew.display import Shown
+from clew.display.shown import Shown
+from clew.display.visible import escaped
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.readers.extras import needs
@@ -30,7 +32,6 @@ from clew.text.cells import guarded
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
-from clew.visible import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from clew.errors import StoreError
-from clew.private import make_file, open_file
+from clew.runtime.private import make_file, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

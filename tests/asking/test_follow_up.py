@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew import follow_up
+from clew.asking import follow_up
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
 from clew.types import Document, Exchange

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from html import escape
 from typing import Any
 
-from clew.visible import visible
+from clew.display.visible import visible
 
 _LONGEST = 60  # characters of a text in one line
 _MOST = 3  # values of a tuple in one line

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from clew import methods, steps
-from clew.choosing import as_set, in_order
 from clew.methods.hybrid import Hybrid
+from clew.steps.choosing import as_set, in_order
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.types import Document, Evidence
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from clew.cited import CitedRange, Citing, cited
-from clew.context import build_context, quoted
+from clew.asking.citations import CitedRange, Citing, cited
+from clew.asking.context import build_context, quoted
+from clew.asking.quotes import Quote
+from clew.asking.quotes import quotes as chosen_quotes
 from clew.models import Models, Prompt, Reply
 from clew.prompts import prompt
-from clew.quotes import Quote
-from clew.quotes import quotes as chosen_quotes
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, after_marker, answer_line, is_word
 from clew.text.pieces import OnPiece

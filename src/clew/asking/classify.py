@@ -16,9 +16,9 @@ import numpy as np
 from clew.algo.maxsim import best_matches
 from clew.algo.pool import fitting
 from clew.algo.topk import DECIMALS, top_k
-from clew.context import build_context, quoted
+from clew.asking.context import build_context, quoted
 from clew.derived import Derived
-from clew.display import Shown
+from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows

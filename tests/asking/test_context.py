@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.context import build_context
+from clew.asking.context import build_context
 from clew.errors import InputError
 from clew.text import blocks, tokens
-from tests.answers.evidence import evidence, hit, table
+from tests.asking.evidence import evidence, hit, table
 
 # What breaks token arithmetic: several tokens per character, marks, long runs, wide scripts.
 HARD = st.sampled_from(

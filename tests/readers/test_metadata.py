@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew.api import open_index
-from clew.metadata import values
+from clew.readers.metadata import values
 from clew.testing.doubles import models
 from clew.types import Document, Heading
 

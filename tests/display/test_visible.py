@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.visible import escaped, has_hidden, restored, visible, without_hidden
+from clew.display.visible import escaped, has_hidden, restored, visible, without_hidden
 
 HIDDEN = [
     "\x00", "\x1b", "\x7f", "\x9b", "\u00ad", "\u034f", "\u061c", "\u115f", "\u200b", "\u200c",

@@ -13,6 +13,7 @@ import numpy as np
 from clew import methods
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
+from clew.display.visible import visible
 from clew.errors import InputError
 from clew.generation import wasted
 from clew.index.choose import NOTE, waiting
@@ -29,7 +30,6 @@ from clew.types import (
     TripleLayer,
     Usage,
 )
-from clew.visible import visible
 
 if TYPE_CHECKING:
     from pathlib import Path

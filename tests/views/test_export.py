@@ -13,7 +13,6 @@ import pytest
 import clew
 from clew.api import Index
 from clew.errors import InputError, MissingExtra
-from clew.export import ExportedGraph, evidence_graph, index_graph, target
 from clew.readers.graph_files import read_graph
 from clew.testing import models
 from clew.types import (
@@ -29,6 +28,7 @@ from clew.types import (
     Skipped,
     Step,
 )
+from clew.views.export import ExportedGraph, evidence_graph, index_graph, target
 from tests import subgraphs
 
 TEXTS = {

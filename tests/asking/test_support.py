@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import support
 from clew.api import open_index
+from clew.asking import support
 from clew.cli import asking
 from clew.errors import InputError
 from clew.index import Settings

@@ -1,0 +1,1 @@
+"""How values are shown: as plain values, in one line, as HTML, without characters nobody sees."""

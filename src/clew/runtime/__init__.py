@@ -1,0 +1,1 @@
+"""What every room uses of Python and of this machine."""

@@ -1,0 +1,1 @@
+"""An index as plain values, and its graph as files for other programs."""
