@@ -198,23 +198,40 @@ def page_tables(reports: Mapping[str, Report]) -> dict[str, Table]:
     found: dict[str, Table] = {}
     for name, report in reports.items():
         part = name.rsplit(", ", 1)[-1]
-        if part in {"retrieval", "peers"}:
-            found[name] = tables.quality(report)
         if part == "retrieval":
-            found[f"{name}, by group"] = tables.by_group(report)
+            changed = _changed_by_triples(name, reports)
+            found[name] = tables.quality(report, changed)
+            found[f"{name}, by group"] = tables.by_group(report, changed & set(METHODS))
+        if part == "peers":
+            labels = {setting.label for setting in report.settings}
+            found[name] = tables.quality(report, labels - set(METHODS))
         if part == "answers":
             found[name] = tables.answers(report)
-        if part == "sensitivity":
-            found[name] = tables.sensitivity(_figures(), report)
     retrieval = _of_part(reports, "retrieval")
     ablated = {name.split(",")[0]: each for name, each in _of_part(reports, "ablations").items()}
     for paper, named in ABLATIONS.items() if len(ablated) == len(ABLATED) else ():
         labels = [(ablation, setting.label) for ablation, setting in named]
         found[f"ablations, {paper}"] = tables.ablations(labels, ablated)
+    varied = {name.split(",")[0]: each for name, each in _of_part(reports, "sensitivity").items()}
+    if len(varied) == len(ABLATED):
+        found["sensitivity"] = tables.sensitivity(_figures(), varied)
     for metric in ("recall@5", "evidence"):
         found[metric] = tables.matrix(retrieval, METHODS, metric)
     found["cost of indexing"] = tables.index_costs(retrieval)
     return found
+
+
+def _changed_by_triples(name: str, reports: Mapping[str, Report]) -> set[str]:
+    """Return the labels of a report, less those that score the same with co-occurrence triples.
+
+    These have their row in the table of that report, which is on the same page.
+    """
+    report = reports[name]
+    other = reports.get(name.replace(RECORDED, COOCCURRENCE)) if RECORDED in name else None
+    same: dict[str, Mapping[str, Estimate]] = {}
+    if other is not None and other.dataset.n_questions == report.dataset.n_questions:
+        same = {each.label: each.estimates for each in other.summaries}
+    return {each.label for each in report.summaries if same.get(each.label) != each.estimates}
 
 
 def _of_part(reports: Mapping[str, Report], part: str) -> dict[str, Report]:

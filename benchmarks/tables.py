@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.marks import Table
 from clew.evaluate import Report
-from clew.evaluate.summary import Estimate, Spending, Summary
+from clew.evaluate.summary import Estimate, Summary
 from clew.types import Scalar
 
 _RANKING = (
@@ -20,35 +20,29 @@ _RANKING = (
     "coverage",
     "evidence",
 )
-_ANSWERS = ("EM", "F1 plain", "F1 hotpot", "F1 ket", "Acc", "ROUGE-L")
+_ANSWERS = ("EM", "F1 plain", "F1 hotpot", "Acc", "ROUGE-L")
 _WITH_INTERVALS = ("recall@5", "evidence", "F1 plain")
 _NONE = "–"
 
 
-def quality(report: Report) -> Table:
-    """A row per setting: its means, its interval, its test against the first, what it took."""
+def quality(report: Report, labels: Collection[str]) -> Table:
+    """A row per setting named: means, interval, test against the first setting, what it took."""
     shown = _known(report, _RANKING)
     header = ["method"]
     for metric in shown:
         header += [metric, "95 %"] if metric in _WITH_INTERVALS else [metric]
     first = report.summaries[0].label
-    header += [
-        f"p against {first}",
-        "s p50",
-        "of it models, s",
-        "context tokens",
-        "LLM tokens",
-        "USD",
-    ]
+    header += [f"p against {first}", "s p50", "context tokens"]
     rows = [
-        [s.label, *_means(s, shown), _p(s, report.headline), *_spent(s.search), _size(s), *_paid(s)]
+        [s.label, *_means(s, shown), _p(s, report.headline), _seconds(s), _size(s)]
         for s in report.summaries
+        if s.label in labels
     ]
     return _table(header, rows)
 
 
-def by_group(report: Report) -> Table:
-    """A row per setting, a column per type and number of hops, of the metric compared by."""
+def by_group(report: Report, labels: Collection[str]) -> Table:
+    """A row per setting named, a column per type and number of hops, of the metric compared by."""
     metric, first = report.headline, report.summaries[0]
     types = {n: g.counts[metric] for n, g in first.by_type.items() if metric in g.counts}
     hops = {n: g.counts[metric] for n, g in first.by_hops.items() if metric in g.counts}
@@ -61,6 +55,7 @@ def by_group(report: Report) -> Table:
             *(_score(s.by_hops[hop].means[metric]) for hop in hops),
         ]
         for s in report.summaries
+        if s.label in labels
     ]
     return _table(header, rows)
 
@@ -77,10 +72,13 @@ def answers(report: Report) -> Table:
 
 
 def ablations(named: Sequence[tuple[str, str]], reports: Mapping[str, Report]) -> Table:
-    """A row per (name, label), and of each report recall@5, what it is less, and coverage."""
+    """A row per (name, label), and of each report recall@5, how it differs, and coverage.
+
+    The intervals are those of the figure.
+    """
     header = ["ablation"]
     for dataset in reports:
-        header += [f"{dataset}: recall@5", "95 %", "against full", "coverage"]
+        header += [f"{dataset}: recall@5", "against full", "coverage"]
     full = named[0][1]
     rows = []
     for name, label in named:
@@ -89,25 +87,31 @@ def ablations(named: Sequence[tuple[str, str]], reports: Mapping[str, Report]) -
             of = {s.label: s.estimates for s in report.summaries}
             recall, whole = of[label]["recall@5"], of[full]["recall@5"]
             less = _NONE if label == full else f"{recall.mean - whole.mean:+.3f}"
-            row += [*_with_interval(recall), less, _score(of[label]["coverage"].mean)]
+            row += [_score(recall.mean), less, _score(of[label]["coverage"].mean)]
         rows.append(row)
     return _table(header, rows)
 
 
-def sensitivity(figures: Mapping[str, Sequence[tuple[str, str]]], report: Report) -> Table:
-    """A row per figure and value: recall@5, its interval, coverage, seconds."""
-    of = {s.label: s for s in report.summaries}
+def sensitivity(
+    figures: Mapping[str, Sequence[tuple[str, str]]], reports: Mapping[str, Report]
+) -> Table:
+    """A row per figure and value, and of each report recall@5 and coverage.
+
+    The intervals are those of the figure.
+    """
+    header = ["parameter"]
+    for dataset in reports:
+        header += [f"{dataset}: recall@5", "coverage"]
+    of = [{s.label: s.estimates for s in report.summaries} for report in reports.values()]
     rows = [
         [
             f"{figure} = {value}",
-            *_with_interval(of[label].estimates["recall@5"]),
-            _score(of[label].estimates["coverage"].mean),
-            _spent(of[label].search)[0],
+            *(_score(each[label][m].mean) for each in of for m in ("recall@5", "coverage")),
         ]
         for figure, values in figures.items()
         for value, label in values
     ]
-    return _table(["parameter", "recall@5", "95 %", "coverage", "s p50"], rows)
+    return _table(header, rows)
 
 
 def matrix(reports: Mapping[str, Report], labels: Sequence[str], metric: str) -> Table:
@@ -121,8 +125,8 @@ def matrix(reports: Mapping[str, Report], labels: Sequence[str], metric: str) ->
 
 
 def index_costs(reports: Mapping[str, Report]) -> Table:
-    """A row per index: its size, and what making it cost."""
-    names = ("documents", "chunks", "triples", "seconds", "LLM calls", "tokens", "USD")
+    """A row per index: its size, and how long making it took."""
+    names = ("documents", "chunks", "triples", "seconds")
     rows = [
         [name, *(_amount(report.index_cost.get(each, _NONE)) for each in names)]
         for name, report in reports.items()
@@ -154,7 +158,7 @@ def _means(summary: Summary, metrics: Sequence[str]) -> list[str]:
 def _with_interval(estimate: Estimate | None) -> list[str]:
     if estimate is None:
         return [_NONE, _NONE]
-    return [_score(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}"]
+    return [_score(estimate.mean), f"{estimate.low:.3f}–{estimate.high:.3f}"]
 
 
 def _p(summary: Summary, metric: str) -> str:
@@ -162,18 +166,8 @@ def _p(summary: Summary, metric: str) -> str:
     return _NONE if test is None else f"{test.p_value:.4f}"
 
 
-def _spent(spending: Spending | None) -> list[str]:
-    if spending is None:
-        return [_NONE, _NONE]
-    return [f"{spending.p50_s:.3f}", f"{spending.model_p50_s:.3f}"]
-
-
-def _paid(summary: Summary) -> list[str]:
-    spending = summary.search
-    if spending is None:
-        return [_NONE, _NONE]
-    usd = "unknown" if spending.cost_usd is None else f"{spending.cost_usd:.5f}"
-    return [f"{spending.tokens:.0f}", usd]
+def _seconds(summary: Summary) -> str:
+    return _NONE if summary.search is None else f"{summary.search.p50_s:.3f}"
 
 
 def _size(summary: Summary) -> str:
