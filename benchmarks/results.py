@@ -155,8 +155,9 @@ def asks(
     """Yield what is asked of one index: the part, its questions, its protocol."""
     split = SPLITS.get(dataset.name) if triples == RECORDED else None
     chosen = load(folder, split=split, limit=wish.limit) if split else dataset
-    if "retrieval" in wish.parts:
-        yield "retrieval", chosen, Protocol(settings=tuple(map(Setting, (*METHODS, *VARIANTS))))
+    if "retrieval" in wish.parts:  # with recorded triples the variants are among the ablations
+        labels = METHODS if triples == RECORDED else (*METHODS, *VARIANTS)
+        yield "retrieval", chosen, Protocol(settings=tuple(map(Setting, labels)))
     if triples == RECORDED and dataset.name in ABLATED:
         if "ablations" in wish.parts:
             settings = (setting for named in ABLATIONS.values() for _, setting in named)
@@ -199,9 +200,9 @@ def page_tables(reports: Mapping[str, Report]) -> dict[str, Table]:
     for name, report in reports.items():
         part = name.rsplit(", ", 1)[-1]
         if part == "retrieval":
-            changed = _changed_by_triples(name, reports)
-            found[name] = tables.quality(report, changed)
-            found[f"{name}, by group"] = tables.by_group(report, changed & set(METHODS))
+            found[name] = tables.quality(report, _changed_by_triples(name, reports))
+        if part == "retrieval" and COOCCURRENCE in name:
+            found[f"{name}, by type"] = tables.by_type(report, METHODS)
         if part == "peers":
             labels = {setting.label for setting in report.settings}
             found[name] = tables.quality(report, labels - set(METHODS))

@@ -10,19 +10,11 @@ from clew.evaluate import Report
 from clew.evaluate.summary import Estimate, Summary
 from clew.types import Scalar
 
-_RANKING = (
-    "recall@2",
-    "recall@5",
-    "recall@10",
-    "all@5",
-    "nDCG@10",
-    "MRR@10",
-    "coverage",
-    "evidence",
-)
-_ANSWERS = ("EM", "F1 plain", "F1 hotpot", "Acc", "ROUGE-L")
+_RANKING = ("recall@2", "recall@5", "recall@10", "coverage", "evidence")
+_ANSWERS = ("EM", "F1 plain", "Acc", "ROUGE-L")
 _WITH_INTERVALS = ("recall@5", "evidence", "F1 plain")
 _NONE = "–"
+_FEWEST = 10  # questions of a type that has a column
 
 
 def quality(report: Report, labels: Collection[str]) -> Table:
@@ -41,23 +33,17 @@ def quality(report: Report, labels: Collection[str]) -> Table:
     return _table(header, rows)
 
 
-def by_group(report: Report, labels: Collection[str]) -> Table:
-    """A row per setting named, a column per type and number of hops, of the metric compared by."""
+def by_type(report: Report, labels: Collection[str]) -> Table:
+    """A row per setting named, a column per type of some questions, of the metric compared by."""
     metric, first = report.headline, report.summaries[0]
-    types = {n: g.counts[metric] for n, g in first.by_type.items() if metric in g.counts}
-    hops = {n: g.counts[metric] for n, g in first.by_hops.items() if metric in g.counts}
-    header = ["method", *(f"{name} ({n})" for name, n in types.items())]
-    header += [f"{hop} hops ({n})" for hop, n in hops.items()]
+    counts = {name: group.counts.get(metric, 0) for name, group in first.by_type.items()}
+    types = [name for name, n in counts.items() if n >= _FEWEST]
     rows = [
-        [
-            s.label,
-            *(_score(s.by_type[name].means[metric]) for name in types),
-            *(_score(s.by_hops[hop].means[metric]) for hop in hops),
-        ]
+        [s.label, *(_score(s.by_type[name].means[metric]) for name in types)]
         for s in report.summaries
         if s.label in labels
     ]
-    return _table(header, rows)
+    return _table(["method", *(f"{name} ({counts[name]})" for name in types)], rows)
 
 
 def answers(report: Report) -> Table:

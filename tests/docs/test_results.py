@@ -55,11 +55,11 @@ def test_the_pages_have_the_columns_that_are_written():
     written = page_tables(reports)
     for page in (ROOT / "docs" / "results").glob("*.md"):
         for name, table in read(page.read_text(encoding="utf-8")).items():
-            if name in written and "by group" not in name and name != "evidence":
+            if name in written and "by type" not in name and name != "evidence":
                 new = written.pop(name)
                 assert (name, table.header) == (name, new.header)
                 assert new.names <= table.names
-    assert set(written) == {"examples, co-occurrence, retrieval, by group", "evidence"}
+    assert set(written) == {"examples, co-occurrence, retrieval, by type", "evidence"}
 
 
 def test_rows_that_triples_do_not_change_are_written_once():
@@ -72,7 +72,6 @@ def test_rows_that_triples_do_not_change_are_written_once():
     written = page_tables(reports)
     assert written["set, co-occurrence, retrieval"].names == set(METHODS)
     assert written["set, recorded, retrieval"].names == {"bubble"}
-    assert written["set, recorded, retrieval, by group"].names == {"bubble"}
 
 
 def test_other_systems_are_written_without_ours():
