@@ -24,9 +24,9 @@ def quality(report: Report, labels: Collection[str]) -> Table:
     for metric in shown:
         header += [metric, "95 %"] if metric in _WITH_INTERVALS else [metric]
     first = report.summaries[0].label
-    header += [f"p against {first}", "s p50", "context tokens"]
+    header += [f"p against {first}", "s p50"]
     rows = [
-        [s.label, *_means(s, shown), _p(s, report.headline), _seconds(s), _size(s)]
+        [s.label, *_means(s, shown), _p(s, report.headline), _seconds(s)]
         for s in report.summaries
         if s.label in labels
     ]
@@ -58,24 +58,11 @@ def answers(report: Report) -> Table:
 
 
 def ablations(named: Sequence[tuple[str, str]], reports: Mapping[str, Report]) -> Table:
-    """A row per (name, label), and of each report recall@5, how it differs, and coverage.
+    """A row per (name, label), and of each report recall@5 and coverage.
 
     The intervals are those of the figure.
     """
-    header = ["ablation"]
-    for dataset in reports:
-        header += [f"{dataset}: recall@5", "against full", "coverage"]
-    full = named[0][1]
-    rows = []
-    for name, label in named:
-        row = [name]
-        for report in reports.values():
-            of = {s.label: s.estimates for s in report.summaries}
-            recall, whole = of[label]["recall@5"], of[full]["recall@5"]
-            less = _NONE if label == full else f"{recall.mean - whole.mean:+.3f}"
-            row += [_score(recall.mean), less, _score(of[label]["coverage"].mean)]
-        rows.append(row)
-    return _table(header, rows)
+    return _recall_and_coverage("ablation", named, reports)
 
 
 def sensitivity(
@@ -85,17 +72,22 @@ def sensitivity(
 
     The intervals are those of the figure.
     """
-    header = ["parameter"]
+    named = [
+        (f"{of} = {value}", label) for of, values in figures.items() for value, label in values
+    ]
+    return _recall_and_coverage("parameter", named, reports)
+
+
+def _recall_and_coverage(
+    first: str, named: Sequence[tuple[str, str]], reports: Mapping[str, Report]
+) -> Table:
+    header = [first]
     for dataset in reports:
         header += [f"{dataset}: recall@5", "coverage"]
     of = [{s.label: s.estimates for s in report.summaries} for report in reports.values()]
     rows = [
-        [
-            f"{figure} = {value}",
-            *(_score(each[label][m].mean) for each in of for m in ("recall@5", "coverage")),
-        ]
-        for figure, values in figures.items()
-        for value, label in values
+        [name, *(_score(each[label][m].mean) for each in of for m in ("recall@5", "coverage"))]
+        for name, label in named
     ]
     return _table(header, rows)
 
