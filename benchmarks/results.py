@@ -201,8 +201,8 @@ def page_tables(reports: Mapping[str, Report]) -> dict[str, Table]:
         part = name.rsplit(", ", 1)[-1]
         if part == "retrieval":
             found[name] = tables.quality(report, _changed_by_triples(name, reports))
-        if part == "retrieval" and COOCCURRENCE in name:
-            found[f"{name}, by type"] = tables.by_type(report, METHODS)
+            if COOCCURRENCE in name and (by_type := tables.by_type(report, METHODS)):
+                found[f"{name}, by type"] = by_type
         if part == "peers":
             labels = {setting.label for setting in report.settings}
             found[name] = tables.quality(report, labels - set(METHODS))

@@ -14,7 +14,7 @@ _RANKING = ("recall@2", "recall@5", "recall@10", "coverage", "evidence")
 _ANSWERS = ("EM", "F1 plain", "Acc", "ROUGE-L")
 _WITH_INTERVALS = ("recall@5", "evidence", "F1 plain")
 _NONE = "–"
-_FEWEST = 10  # questions of a type that has a column
+_FEWEST = 50  # questions of a type that has a column
 
 
 def quality(report: Report, labels: Collection[str]) -> Table:
@@ -33,8 +33,11 @@ def quality(report: Report, labels: Collection[str]) -> Table:
     return _table(header, rows)
 
 
-def by_type(report: Report, labels: Collection[str]) -> Table:
-    """A row per setting named, a column per type of some questions, of the metric compared by."""
+def by_type(report: Report, labels: Collection[str]) -> Table | None:
+    """A row per setting named, a column per type, of the metric compared by.
+
+    None where fewer than two types have the questions by which settings could be told apart.
+    """
     metric, first = report.headline, report.summaries[0]
     counts = {name: group.counts.get(metric, 0) for name, group in first.by_type.items()}
     types = [name for name, n in counts.items() if n >= _FEWEST]
@@ -43,7 +46,8 @@ def by_type(report: Report, labels: Collection[str]) -> Table:
         for s in report.summaries
         if s.label in labels
     ]
-    return _table(["method", *(f"{name} ({counts[name]})" for name in types)], rows)
+    header = ["method", *(f"{name} ({counts[name]})" for name in types)]
+    return _table(header, rows) if len(types) > 1 else None
 
 
 def answers(report: Report) -> Table:
