@@ -10,7 +10,7 @@ from clew.evaluate import Report
 from clew.evaluate.summary import Estimate, Summary
 from clew.types import Scalar
 
-_RANKING = ("recall@2", "recall@5", "recall@10", "coverage", "evidence")
+_RANKING = ("recall@2", "recall@5", "coverage", "evidence")
 _ANSWERS = ("EM", "F1 plain", "Acc", "ROUGE-L")
 _WITH_INTERVALS = ("recall@5", "evidence", "F1 plain")
 _NONE = "–"
