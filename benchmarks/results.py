@@ -62,11 +62,8 @@ SPLITS = {"2wiki_rkendev500": "test"}
 ABLATED = ("musique_train100", "2wiki_rkendev500")
 # A small LLM on a processor reads some 30 tokens a second, so contexts and answers are short.
 SHORT = Scoring(context_tokens=300, answer_tokens=48)
-ANSWERED = {  # by which triples, how many questions (first or drawn by seed 0), which methods
-    "hotpotqa_train100": (COOCCURRENCE, {"limit": 50}, METHODS),
-    "musique_train100": (RECORDED, {"limit": 50}, METHODS),
-    "graphragbench_novel": (COOCCURRENCE, {"sample": 40}, ("hybrid", "auto")),
-}
+ANSWERED = {"hotpotqa_train100": COOCCURRENCE, "musique_train100": RECORDED}  # by which triples
+N_ANSWERED = 50  # their first questions
 PARTS = ("retrieval", "ablations", "sensitivity", "answers", "peers")
 
 
@@ -166,12 +163,10 @@ def asks(
         if "sensitivity" in wish.parts:
             settings = (setting for figure in SENSITIVITY.values() for setting in figure)
             yield "sensitivity", chosen, Protocol(settings=tuple(settings))
-    answered_by, few, methods = ANSWERED.get(dataset.name, ("", {}, ()))
-    if wish.answers and "answers" in wish.parts and triples == answered_by:
-        settings = tuple(map(Setting, (*methods, "zero_shot")))
+    if wish.answers and "answers" in wish.parts and triples == ANSWERED.get(dataset.name):
+        settings = tuple(map(Setting, (*METHODS, "zero_shot")))
         protocol = Protocol(settings=settings, scoring=SHORT, answers=True, answer_llm=wish.answers)
-        fewer = {how: min(n, wish.answered or n) for how, n in few.items()}
-        yield "answers", load(folder, **fewer), protocol
+        yield "answers", load(folder, limit=min(N_ANSWERED, wish.answered or N_ANSWERED)), protocol
 
 
 def _beside_peers(folder: Path, reports: Mapping[str, Report], wish: Wish) -> dict[str, Report]:
