@@ -151,6 +151,7 @@ def answer_from(
             snapshot=snapshot,
             max_tokens=answer_tokens,
             min_support=question.min_support,
+            quotes=question.quotes,
             on_text=listeners.on_text,
             on_citation=listeners.on_citation,
         )
