@@ -124,10 +124,9 @@ class Index(Adding, Upkeep, Askable):
             evidence,
             self.snapshot(evidence.where),
             models,
+            Question(text=evidence.query, context_tokens=context_tokens, min_support=min_support),
             Listeners(on_text=on_text, on_citation=on_citation),
-            context_tokens=context_tokens,
-            answer_tokens=answer_tokens,
-            min_support=min_support,
+            answer_tokens,
         )
 
     @checked

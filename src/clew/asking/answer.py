@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from clew.asking.citations import CitedRange, Citing, cited
 from clew.asking.context import quoted
+from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import quotes as chosen_quotes
 from clew.models import Models, Prompt, Reply
@@ -28,7 +29,6 @@ from clew.types import (
 
 OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
-MAX_QUOTES = 3
 
 _UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
 _ESTIMATE = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from clew.asking import pipeline
 from clew.asking.pipeline import Listeners
-from clew.asking.question import MIN_SUPPORT, Question, as_question
+from clew.asking.question import MAX_QUOTES, MIN_SUPPORT, Question, as_question
 from clew.models.waiting import asking
 from clew.runtime import arguments
 from clew.runtime.awaitable import awaitable
@@ -118,6 +118,7 @@ class Askable:
         history: Sequence[Exchange] = (),
         budget: Budget | None = None,
         min_support: float = MIN_SUPPORT,
+        quotes: int = MAX_QUOTES,
         exact: bool = False,
         on_evidence: Callable[[Evidence], None] | None = None,
         on_text: OnPiece | None = None,
@@ -140,6 +141,7 @@ class Askable:
             min_support: A probability. Where the evidence's support is below it, the answer is of
                 the kind "refused", with what is nearest in its context; an LLM is told the
                 support, and may refuse by itself. 0 refuses nothing.
+            quotes: Sentences that an answer without an LLM quotes, at most.
             on_evidence: Called with the evidence once it is judged. What it raises ends the
                 question before an answer is paid for.
             on_text: Called with the text, piece by piece as an LLM writes it, any other in one
@@ -150,7 +152,7 @@ class Askable:
             **parameters: Those of the method that is named.
 
         Returns:
-            The answer, in an LLM's words or in at most three quotes, with the evidence. Its
+            The answer, in an LLM's words or in quotes, with the evidence. Its
             `question` is the one that was asked.
 
         Raises:
@@ -166,6 +168,7 @@ class Askable:
             history=history,
             budget=budget,
             min_support=min_support,
+            quotes=quotes,
             exact=exact,
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)

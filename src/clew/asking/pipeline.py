@@ -21,7 +21,7 @@ from clew import steps
 from clew.asking import follow_up, support
 from clew.asking.answer import MAX_ANSWER_TOKENS, OnCitation, locate_citations, write_answer
 from clew.asking.context import build_context
-from clew.asking.method import build_method, choose_context_tokens
+from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
 from clew.errors import InputError
 from clew.filters import as_filter
 from clew.models.conversation import recorded
@@ -119,9 +119,8 @@ def ask(question: Question, source: Askable, listeners: Listeners) -> Answer:
         found.evidence,
         found.snapshot,
         limit_models(source.models, question.budget),
+        replace(question, context_tokens=found.context_tokens),
         listeners,
-        context_tokens=found.context_tokens,
-        min_support=question.min_support,
     )
     return replace(answer, question=question.text, usage=found.evidence.usage + answer.usage)
 
@@ -130,20 +129,20 @@ def answer_from(
     evidence: Evidence,
     snapshot: Snapshot | None,
     models: Models,
+    question: Question,
     listeners: Listeners,
-    *,
-    context_tokens: int,
     answer_tokens: int = MAX_ANSWER_TOKENS,
-    min_support: float,
 ) -> Answer:
     """Fit evidence into a context, answer from that, and say where each citation stands.
+
+    The evidence's query is answered, with the options of the `question`.
 
     Without a `snapshot`, for evidence of several indexes, citations keep the places of their
     passages. The usage is the answer's own.
     """
     meter = Meter()
     with meter.stage("answer"):
-        context = build_context(evidence, budget_tokens=context_tokens)
+        context = build_context(evidence, budget_tokens=question.context_tokens or CONTEXT_TOKENS)
         answer = write_answer(
             evidence.query,
             context,
@@ -151,7 +150,8 @@ def answer_from(
             metered(models, meter),
             snapshot=snapshot,
             max_tokens=answer_tokens,
-            min_support=min_support,
+            min_support=question.min_support,
+            quotes=question.quotes,
             on_text=listeners.on_text,
             on_citation=listeners.on_citation,
         )

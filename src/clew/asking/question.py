@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MIN_SUPPORT = 0.25  # 2.5 % of the answerable questions that it was fitted on are below it
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
+MAX_QUOTES, LONGEST_QUOTES = 3, 100  # by default, and that may be asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,16 @@ class Question:
         most=1,
         flag="--threshold",
         metavar="P",
+        stage="answer",
+    )
+    quotes: int = _option(
+        MAX_QUOTES,
+        "Sentences that an answer without an LLM quotes, at most.",
+        arguments.whole(1),
+        type=int,
+        least=1,
+        most=LONGEST_QUOTES,
+        metavar="N",
         stage="answer",
     )
 

@@ -128,14 +128,8 @@ def ask(
     )
     if listeners.on_evidence is not None:
         listeners.on_evidence(evidence)
-    answer = answer_from(
-        evidence,
-        None,
-        limit_models(lead.asked.models, lead.budget),
-        listeners,
-        context_tokens=context_tokens,
-        min_support=question.min_support,
-    )
+    models = limit_models(lead.asked.models, lead.budget)
+    answer = answer_from(evidence, None, models, question, listeners)
     citations = tuple(_placed(by_name, each) for each in answer.citations)
     usage = evidence.usage + answer.usage
     return replace(answer, question=question.text, citations=citations, usage=usage)
