@@ -429,14 +429,29 @@ class Adding(OpenIndex):
     ) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
 
-        Triples are estimated for all chunks and for the share `core` of them: the real core where
-        this index holds just these documents, else a random sample. They are triples of
-        `entities` as `add` has them, by default of those that were wanted last. Files are those
-        that `add` reads, with the same options.
+            index.plan("docs").lines
 
-        Nothing is written and no LLM is called, unless `probe` calls of each kind are to be made
-        first, to estimate from; they are kept and not made again. What the ledger of this index
-        has costs nothing. Raises InputError where there is nothing to plan for.
+        Triples are estimated for all chunks and for the share `core` of them: the real core where
+        this index holds just these documents, else a random sample. Nothing is written, and what
+        the ledger of this index has costs nothing.
+
+        Args:
+            source: As of `add`, and so are `exclude`, `limits`, `gitignore`, `columns`, `web` and
+                `suffix`.
+            exclude: Patterns of files to leave out.
+            limits: What a document may take at the most.
+            gitignore: Leave out what `.gitignore` files name.
+            columns: Which fields of tables and records have text, title and id.
+            web: Read a source that is a web address.
+            suffix: The format of standard input.
+            core: The share of chunks that an LLM reads.
+            probe: Calls of each kind to make first and estimate from; they are kept, and not made
+                again.
+            budget: What these calls may take.
+            **entities: Whose triples, as of `add`; by default those that were wanted last.
+
+        Raises:
+            InputError: There is nothing to plan for.
         """
         from clew.index import plan
 

@@ -57,17 +57,21 @@ def open_index(
 ) -> Index:
     """Return the index in `folder`; it is made there by the first `add`.
 
-    Instead of a folder it may be in PostgreSQL and object storage, of the address
-    `postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX`. A new one needs a place for its arrays behind
-    that: `?objects=s3://BUCKET/PREFIX`, or a folder.
+        with clew.open("my.clew", specs=clew.Specs(llm="ollama:qwen3")) as index: ...
 
-    Models come from `models`, else by name from `specs`, else as the index was built, else the
-    defaults, which need no key and no download. `settings` decide how a new index is built.
-    `prices` are dollars per million tokens, of prompts and of completions, by the LLM's name.
+    Args:
+        folder: A folder, or the address `postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX`. A new
+            index there needs a place for its arrays behind that: `?objects=s3://BUCKET/PREFIX`,
+            or a folder.
+        models: The models themselves, in place of those that `specs` name.
+        specs: The models by name; by default those that the index was built with, else the
+            defaults, which need no key and no download.
+        settings: How a new index is built.
+        prices: Dollars per million tokens, of prompts and of completions, by the LLM's name.
+        store: The store of another package that keeps a new index, NAME or NAME:PLACE, which the
+            folder then names (docs/public.md); by default the folder itself.
+
     Every reply of the LLM is recorded in the folder, and none is paid for twice.
-
-    A new index is kept in the folder itself, or by the `store` of another package, NAME or
-    NAME:PLACE, which the folder then names (docs/public.md).
     """
     return Index(opening.folder_of(folder), models, specs, settings, prices, store)
 
@@ -113,9 +117,17 @@ class Index(Adding, Upkeep, Askable):
     ) -> Answer:
         """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
 
-        `llm` writes in place of the index's, such as one of `load_llm`; its reply has at most
-        `answer_tokens` tokens. Nothing is refused unless `min_support` is given, as to `ask`, and
-        `on_text` and `on_citation` are as for `ask`.
+            index.answer(index.search("Who built the Fram?"), llm=clew.load_llm("openai:gpt-5"))
+
+        Args:
+            evidence: What a search of this index found.
+            context_tokens: Tokens of the context at most.
+            answer_tokens: Tokens of an LLM's reply at most.
+            llm: The LLM that writes, in place of the index's.
+            budget: What it may take.
+            min_support: As of `ask`, but nothing is refused by default.
+            on_text: As of `ask`.
+            on_citation: As of `ask`.
         """
         models = limit_models(self.models, budget)
         if llm is not None:
@@ -143,13 +155,26 @@ class Index(Adding, Upkeep, Askable):
         budget: Budget | None = None,
         **parameters: Scalar,
     ) -> Classified:
-        """Return the label of `text`, one of those that documents have in the metadata `label`.
+        """Return the label of a text, one of those that documents have in their metadata.
 
-        Candidates are the labels of what a method finds for `text`, and those whose names fit it,
-        which weigh `name_weight`, by default as much as they fit the labelled texts of the index.
-        An LLM chooses among them, from at most `context_tokens` tokens; without one, or where
-        `budget` leaves no room for it, the best candidate is taken. Raises InputError for an empty
-        text and for an index without labels, otherwise as `search`.
+            index.classify("The valve leaks.", label="topic").label
+
+        Candidates are the labels of what a method finds for the text, and those whose names fit
+        it. An LLM chooses among them; without one the best candidate is taken.
+
+        Args:
+            text: A text, or a `Question` with its options.
+            label: The field of the metadata that has the labels.
+            method: A name, or a method with its parameters.
+            name_weight: What a label's name weighs, by default as much as names fit the labelled
+                texts of the index.
+            context_tokens: Tokens that an LLM may be shown, at most.
+            where: A filter of the documents that are looked at.
+            budget: What models may take.
+            **parameters: Those of the method that is named.
+
+        Raises:
+            InputError: The text is empty, or no document has such a label; otherwise as `search`.
         """
         from clew.asking import classify
 

@@ -377,18 +377,25 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
 ) -> Shards:
     """Return several indexes, to be asked as one.
 
-    `folders` are those of the shards, or the one that `create` or `split` made. One that is the
-    address of an index of a server, "https://HOST/api/v1/indexes/NAME", is asked there, with a
-    `key` of the scope "admin", by default that of $CLEW_KEY. Of the others each is opened by this
-    process; with `processes` each lives in a process of its own, and with a `cluster`, the address
-    of a Ray cluster such as "ray:HOST:PORT", each as an actor of that.
+        clew.shards.open_shards(["a.clew", "b.clew"]).ask("Who built the Fram?")
 
-    Models are chosen as by `open_index`, and are the coordinator's; a shard loads an embedder only
-    where a method needs statistical entities. `settings` decide how shards are built that have no
-    document yet, and `size` how much a question gathers.
+    Args:
+        folders: Those of the shards, or the one that `create` or `split` made. An address of an
+            index of a server, "https://HOST/api/v1/indexes/NAME", is asked there.
+        models: As of `clew.open`, for the process that asks.
+        specs: As of `clew.open`; a shard loads an embedder only where a method needs statistical
+            entities.
+        settings: How shards are built that have no document yet.
+        prices: As of `clew.open`.
+        processes: Let each shard live in a process of its own.
+        cluster: The address of a Ray cluster, "ray:HOST:PORT", where each shard is an actor.
+        key: For servers, of the scope "admin"; by default that of $CLEW_KEY.
+        size: How much a question gathers.
 
-    Raises InputError where there are no shards, MissingExtra, and ModelError where the cluster
-    cannot be reached.
+    Raises:
+        InputError: There are no shards.
+        MissingExtra: The package that is needed is not installed.
+        ModelError: The cluster cannot be reached.
     """
     home, places = _places(folders)
     own = [place for place in places if isinstance(place, Path)]
