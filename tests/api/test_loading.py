@@ -77,14 +77,22 @@ def test_paid_vectors_are_cached_and_local_ones_are_not(tmp_path):
 
 
 def test_every_kind_of_llm(tmp_path):
-    """An endpoint, the model in this process, or a file; what is paid is written down."""
+    """An endpoint, or a file that is run in this process; what is paid is written down."""
     ledger, budget = Ledger(tmp_path / "ledger.sqlite"), Budget(tokens=10)
     llm = load_llm("openai:gpt", ledger=ledger, budget=budget, prices={"gpt": (1.0, 2.0)})
     assert isinstance(llm.chat, OpenAIChat)
     assert (llm.ledger, llm.budget, llm.price) == (ledger, budget, (1.0, 2.0))
     assert isinstance(load_models(Specs(llm="openai:gpt")).llm.chat, OpenAIChat)
-    assert isinstance(load_llm("local").chat, LocalChat)
-    assert str(load_llm("local:C:/models/a@b.gguf").chat.file) == "C:/models/a@b.gguf"
+    local = load_llm("local:C:/models/a@b.gguf").chat
+    assert isinstance(local, LocalChat)
+    assert str(local.file) == "C:/models/a@b.gguf"
+
+
+@pytest.mark.parametrize("spec", ["local", "local:"])
+def test_a_local_llm_needs_its_file(spec):
+    """There is no usual one; the message has the form to write."""
+    with pytest.raises(InputError, match="'local' lacks its file: write local:FILE.gguf"):
+        load_llm(spec)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +149,8 @@ endpoint:MODEL@URL""",
         ),
         (
             lambda: load_llm("claude"),
-            """there is no LLM 'claude': take local, local:FILE.gguf, ollama:MODEL, \
-openai:MODEL or openai:MODEL@URL""",
+            """there is no LLM 'claude': take local:FILE.gguf, ollama:MODEL, openai:MODEL \
+or openai:MODEL@URL""",
         ),
     ],
     ids=["embedder", "tagger", "reranker", "llm"],
