@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 _FORMER_MINILM = "all-MiniLM-L6-v2/int8-8199be6f"  # before its products were of int8 numbers
+_PIPELINE = re.compile(r"spacy:(\w+)-")  # in the name of a tagger
 _USER = re.compile(r"//[^/]*@")
 
 
@@ -72,7 +73,7 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     """Return `specs` with what they leave open as the index was built."""
     return Specs(
         embedder=specs.embedder or _embedder_of(recipe),
-        tagger=specs.tagger or _text(recipe.get("tagger_spec")),
+        tagger=specs.tagger or _tagger_of(recipe),
         reranker=specs.reranker,
         llm=specs.llm,
     )
@@ -83,6 +84,14 @@ def _embedder_of(recipe: Mapping[str, Scalar]) -> str | None:
     spec = _text(recipe.get("embedder_spec"))
     if spec is not None and recipe.get("embedder") == _FORMER_MINILM:
         return re.sub("^minilm(?=:|$)", "minilm-float32", spec)
+    return spec
+
+
+def _tagger_of(recipe: Mapping[str, Scalar]) -> str | None:
+    """Return the spec of an index's tagger; what was "spacy" alone is the pipeline of its name."""
+    spec = _text(recipe.get("tagger_spec"))
+    if spec == "spacy" and (found := _PIPELINE.search(str(recipe.get("tagger")))):
+        return f"spacy:{found[1]}"
     return spec
 
 
@@ -147,8 +156,9 @@ def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
     """Return what extracts triples without an LLM in the way named; None for any other way."""
     if triples == "parse":
         from clew.models.extractors.dependency import DependencyTriples
+        from clew.models.spacy import pipeline_of
 
-        return DependencyTriples()
+        return DependencyTriples(pipeline_of(tagger))
     if triples == "cooccurrence":
         from clew.models.extractors.cooccurrence import Cooccurrence
 

@@ -8,6 +8,7 @@ from clew.loading import (
     Specs,
     from_recipe,
     load_embedder,
+    load_extractor,
     load_llm,
     load_models,
     load_reranker,
@@ -230,9 +231,9 @@ def test_a_password_in_an_address_is_refused():
 
 def test_what_is_left_open_comes_from_the_recipe():
     """An index's embedder and tagger need not be named again; a named one stays."""
-    recipe = {"embedder_spec": "openai:small", "tagger_spec": "spacy", "chunk_size": 400}
+    recipe = {"embedder_spec": "openai:small", "tagger_spec": "spacy:nl", "chunk_size": 400}
     assert from_recipe(Specs(llm="openai:gpt"), recipe) == Specs(
-        embedder="openai:small", tagger="spacy", llm="openai:gpt"
+        embedder="openai:small", tagger="spacy:nl", llm="openai:gpt"
     )
     assert from_recipe(Specs(embedder="minilm"), recipe).embedder == "minilm"
     assert from_recipe(Specs(), {}) == Specs()
@@ -246,6 +247,18 @@ def test_an_index_of_float32_stays_one(folder):
     spec = from_recipe(Specs(), recipe).embedder
     assert spec == f"minilm-float32{folder}"
     assert from_recipe(Specs(), {**recipe, "embedder": "other"}).embedder == f"minilm{folder}"
+
+
+def test_an_index_keeps_the_pipeline_that_it_was_made_with():
+    """What "spacy" alone meant then stands in the tagger's name."""
+    recipe = {"tagger_spec": "spacy", "tagger": "rules-1+spacy:en_core_web_md-3.8.0"}
+    assert from_recipe(Specs(), recipe).tagger == "spacy:en_core_web_md"
+
+
+def test_triples_are_parsed_by_the_pipeline_of_the_tagger():
+    """So a pipeline of any name is named once."""
+    assert load_extractor("parse", load_tagger("spacy:my_english")).pipeline == "my_english"
+    assert load_extractor("parse", load_tagger("rules")).pipeline == DEFAULT_PIPELINE
 
 
 @pytest.mark.parametrize(
