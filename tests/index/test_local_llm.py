@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import gguf
 from clew import testing
 from clew.generation import open_snapshot
 from clew.index import extract, plan
@@ -16,6 +15,7 @@ from clew.models.metered import Meter, metered
 from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from tests.index.build import MODELS, add, create
+from tools import gguf
 
 pytestmark = pytest.mark.slow
 

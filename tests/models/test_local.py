@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from benchmarks import gguf
 from clew.errors import InputError, MissingExtra
 from clew.models import Prompt, PromptRefused
 from clew.models.conversation import Conversation
 from clew.models.local import LocalChat
 from clew.testing import ChatContract
+from tools import gguf
 
 SHIPS = {
     "type": "object",
