@@ -7,7 +7,7 @@
 `triples.jsonl` is measured with these triples too, one with `peers.jsonl` beside the systems that
 are recorded there. Indexes and runs are kept in their folders, so that a second run goes on where
 the first one ended, and asks nothing twice. Retrieval runs with the default models: no LLM, no key,
-zero tokens; `--answers local` also answers, by a small LLM.
+zero tokens; `--answers local:FILE.gguf` also answers, by a small LLM.
 
 Every table between marks in docs/results/*.md and README.md, and every marked number in their
 prose, is written anew and compared with what stood there: ok, near or off (see `marks`). Scores

