@@ -22,7 +22,7 @@ from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.packing import packs
 from clew.layers.salient import salient_terms
 from clew.layers.units import read_units, units_prompt
-from clew.text.chunking import Chunking, chunk
+from clew.text.chunking import Chunking, cut_windows
 from clew.text.tokens import count, truncate
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def read(corpus: Path) -> Passages:
     with corpus.open(encoding="utf-8") as lines:
         for record in map(json.loads, lines):
             body = record["text"]
-            windows = chunk(body, 0, Chunking(size=LENGTH, overlap=0))
+            windows = cut_windows(body, 0, Chunking(size=LENGTH, overlap=0))
             texts += [f"{record['title']}\n{body[w.start : w.end]}" for w in windows]
             if len(texts) >= MEASURED:
                 break

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.synonyms import near_pairs
+from clew.algo.synonyms import find_near_pairs
 from clew.generation import open_snapshot
 from clew.layers.chunks import cut
 from clew.layers.salient import as_written, salient_rates
@@ -126,12 +126,12 @@ def synonyms(folder: Path, size: int) -> str:
         chosen = np.sort(np.random.default_rng(0).permutation(named)[:size])
         vectors = layer.vectors[chosen]
     begin = time.process_time()
-    cells = near_pairs(vectors, SYNONYM, exact=False)
+    cells = find_near_pairs(vectors, SYNONYM, exact=False)
     cell_s = time.process_time() - begin
     all_s, recall = "-", "-"
     if len(vectors) <= ALL_PAIRS_UP_TO:
         begin = time.process_time()
-        exact = near_pairs(vectors, SYNONYM, exact=True)
+        exact = find_near_pairs(vectors, SYNONYM, exact=True)
         all_s = f"{time.process_time() - begin:.1f} s"
         recall = f"{cells.nnz / max(1, exact.nnz):.4f}"
     return (

@@ -26,7 +26,7 @@ from clew.asking import follow_up, support
 from clew.calls import awaitable, checked
 from clew.display.shown import Shown, paragraph, table
 from clew.errors import AlreadyExists, InputError, NotAnIndex, RecipeMismatch, StoreError
-from clew.filters import Filter, as_filter, match
+from clew.filters import Filter, match, to_filter
 from clew.generation import open_snapshot
 from clew.index import AddReport, OnProgress, Settings, building, origins
 from clew.index.choose import (
@@ -58,9 +58,9 @@ from clew.runtime.private import make_folder
 from clew.stopping import Stop
 from clew.store import opening, paid, sharded
 from clew.text.analyze import VERSION as ANALYZER
-from clew.text.counted import counted
 from clew.text.keys import name_key
-from clew.text.patterns import matching
+from clew.text.patterns import match_ids
+from clew.text.quantities import format_count
 from clew.types import (
     Answer,
     Document,
@@ -249,7 +249,7 @@ class Index(Closing):
 
     def __repr__(self) -> str:
         try:
-            size = f"{counted(len(self), 'document')}" if self._exists() else "not made yet"
+            size = f"{format_count(len(self), 'document')}" if self._exists() else "not made yet"
         except StoreError as error:
             size = f"{type(error).__name__}: {error}"
         return f"<Index {self.shown!r}: {size}>"
@@ -712,10 +712,10 @@ class Index(Closing):
         pattern names no document, and for a filter as `snapshot`.
         """
         named = self._matching(patterns) if patterns else sorted(self._existing().hashes())
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         if chosen is None:
             return named
-        fulfil = set(match.ids(self.snapshot(), chosen))
+        fulfil = set(match.find_ids(self.snapshot(), chosen))
         return [each for each in named if each in fulfil]
 
     def _matching(self, patterns: Iterable[str]) -> list[str]:
@@ -723,7 +723,7 @@ class Index(Closing):
         known = sorted(hashes)
         chosen: dict[str, None] = {}
         for pattern in patterns:
-            found = [pattern] if pattern in hashes else matching(pattern, known)
+            found = [pattern] if pattern in hashes else match_ids(pattern, known)
             if not found:
                 raise InputError(f"no document {pattern!r} in {self.shown}: see 'clew list'")
             chosen.update(dict.fromkeys(found))
@@ -856,7 +856,7 @@ class Index(Closing):
         chosen = self._default(meter) if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
         asked = _Asked(query, history)
-        return self._found(asked, retriever, as_filter(where), budget, meter, exact=exact)[0]
+        return self._found(asked, retriever, to_filter(where), budget, meter, exact=exact)[0]
 
     def _default(self, meter: Meter) -> str:
         """Return the method that is taken where none is named; it may open the index for that."""
@@ -930,7 +930,7 @@ class Index(Closing):
         retriever = build_method(chosen, parameters, size)
         asked = _Asked(question, history)
         evidence, snapshot = self._found(
-            asked, retriever, as_filter(where), budget, meter, exact=exact
+            asked, retriever, to_filter(where), budget, meter, exact=exact
         )
         if on_evidence is not None:
             on_evidence(evidence)
@@ -1006,7 +1006,7 @@ class Index(Closing):
 
         if not text.strip():
             raise InputError("the text is empty: there is nothing to classify")
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         classify.labels(self.snapshot(chosen), label)  # before anything is paid for
         retriever = build_method(method, parameters, context_tokens)
         evidence, snapshot = self._found(
@@ -1200,7 +1200,7 @@ class Index(Closing):
         InputError for a filter that cannot be read, a field that no document has, and where no
         document fulfils it.
         """
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         with self._lock:
             store = self._existing()
             if self._snapshot is None or (
@@ -1396,7 +1396,7 @@ def to_remove(
     Raises InputError where nothing is given, and where nothing is found.
     """
     patterns = [ids] if isinstance(ids, str) else list(ids)
-    if not patterns and as_filter(where) is None:
+    if not patterns and to_filter(where) is None:
         raise InputError("name the documents to remove, by ids, patterns or a filter")
     chosen = named(patterns)
     if not any(chosen):
@@ -1518,7 +1518,7 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
 
 def _among(snapshot: Snapshot, chosen: Filter) -> Snapshot:
     """Return the snapshot of the documents that fulfil a filter."""
-    rows = match.rows(snapshot, chosen)
+    rows = match.find_rows(snapshot, chosen)
     if not len(rows):
         raise InputError(f"no document fulfils the filter {str(chosen)!r:.200}: see 'clew list'")
     if len(rows) == len(snapshot.document_layer) or snapshot.among is None:

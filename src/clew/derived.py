@@ -58,7 +58,7 @@ class CachedArrays(Derived["Arrays"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierArrays:
     """What was cached of an earlier generation."""
 
     arrays: Arrays

@@ -14,10 +14,10 @@ from clew.derived import CachedArrays, Derived
 from clew.display.shown import Shown, paragraph, table
 from clew.errors import MissingLayer
 from clew.runtime.once import Once
-from clew.text.apparatus import kind_of, named_in
+from clew.text.apparatus import apparatus_kind, kind_in_heading
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
-from clew.text.sections import head, page_at, page_range, section_at, sections_at
+from clew.text.sections import format_head, page_at, page_range, section_at, sections_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.algo.coding import Vectors
     from clew.algo.links import Link
     from clew.algo.row_edits import RowEdits
-    from clew.derived import Arrays, Earlier
+    from clew.derived import Arrays, EarlierArrays
 
 T = TypeVar("T")
 
@@ -88,8 +88,8 @@ class Document(Shown):
         known = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
         if known and 2 * max(known) >= end - start:
             kind = self.apparatus[known.index(max(known))].kind
-            return named_in(self.section_at(start)) or kind
-        return kind_of(self.text[start:end], self.section_at(start))
+            return kind_in_heading(self.section_at(start)) or kind
+        return apparatus_kind(self.text[start:end], self.section_at(start))
 
     def title_head(self, place: int, text: str) -> str:
         """Return what models read in front of `text`, which begins at a character."""
@@ -483,11 +483,11 @@ def _cached_link(a: str, b: str) -> CachedArrays:
     """Return the declaration of a link that is kept the other way."""
 
     def compute(snapshot: Snapshot) -> Arrays:
-        from clew.algo.links import as_arrays
+        from clew.algo.links import link_to_arrays
 
-        return as_arrays(snapshot.links[b, a].whole.transpose().tocsr())
+        return link_to_arrays(snapshot.links[b, a].whole.transpose().tocsr())
 
-    def update(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+    def update(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
         return compute(snapshot)
 
     return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
@@ -500,15 +500,15 @@ TURNED_LINKS = {
 
 
 def _turned(snapshot: Snapshot, a: str, b: str) -> Link:
-    from clew.algo.links import StoredLink, as_link
+    from clew.algo.links import StoredLink, link_from_arrays
 
     if (a, b) in TURNED_LINKS:
         what = TURNED_LINKS[a, b]
         found = snapshot.former_arrays(what)
         if found is not None and snapshot.former is not None:
-            return snapshot.former.turned(as_link(found), b, a)
-        return as_link(snapshot.get(what))
-    return StoredLink.of(snapshot.links[b, a].whole.transpose().tocsr())
+            return snapshot.former.turned(link_from_arrays(found), b, a)
+        return link_from_arrays(snapshot.get(what))
+    return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
 
 
 _TURNED = Derived("a link the other way", _turned)
@@ -566,7 +566,7 @@ class Hit(Shown):
     @property
     def head(self) -> str:
         """Title, section and pages."""
-        return head(self.title, self.section, self.page, self.last_page)
+        return format_head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -813,7 +813,7 @@ class Passage(Shown):
     @property
     def head(self) -> str:
         """Title, section and pages, as they stand above the passage in a context."""
-        return head(self.title, self.section, self.page, self.last_page)
+        return format_head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

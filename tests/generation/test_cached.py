@@ -206,8 +206,10 @@ def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
     The commits are so small that `finish` compacts, which it does before the choice only.
     """
     graphs = []
-    real = neighbours.choose
-    monkeypatch.setattr(neighbours, "choose", lambda *a, **b: graphs.append(1) or real(*a, **b))
+    real = neighbours.choose_neighbours
+    monkeypatch.setattr(
+        neighbours, "choose_neighbours", lambda *a, **b: graphs.append(1) or real(*a, **b)
+    )
     for each in DOCUMENTS:
         add(store, [each])
     llm = testing.ScriptedLLM(*["no graph at all"] * len(DOCUMENTS))
@@ -427,8 +429,8 @@ def test_what_leaves_the_chunks_leaves_their_salient_terms(store, monkeypatch):
     extract(store, 0, 1)
     before = statistical_of(store)
     monkeypatch.setattr("clew.layers.salient_chunks.as_written", None)
-    monkeypatch.setattr("clew.layers.statistical.near_pairs", None)
-    monkeypatch.setattr("clew.layers.statistical.renewed_pairs", None)
+    monkeypatch.setattr("clew.layers.statistical.find_near_pairs", None)
+    monkeypatch.setattr("clew.layers.statistical.update_pairs", None)
     extract(store, 1, 2)
     after = statistical_of(store, no_embedder)
     assert len(after.pop("grounded")) > len(before.pop("grounded"))

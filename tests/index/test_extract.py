@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import steps, testing
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
 from clew.generation import compact, open_snapshot, wasted
 from clew.index import choose, extract, plan
@@ -368,7 +368,7 @@ def core_rows(store, share, by="pagerank", seed=0):
     n = len(snapshot.layer("chunk"))
     ranks = None if by == "random" else steps.chunk_ranks(snapshot)
     snapshot.close()
-    return core_of(n, core_size(n, share), ranks, seed).tolist()
+    return choose_core(n, core_size(n, share), ranks, seed).tolist()
 
 
 def of_llm(store):

@@ -381,7 +381,7 @@ def test_vectors_are_in_their_order(store, folder, monkeypatch):
         ]
         vectors = snapshot.layer(name).vectors
         bits = schema.bits(f"{column}.vectors", snapshot.recipe)
-        assert (vectors[:] == coding.decoded(stored, vectors.shape[1], bits)).all()
+        assert (vectors[:] == coding.decode(stored, vectors.shape[1], bits)).all()
     snapshot.close()
 
 

@@ -12,7 +12,7 @@ from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
 from clew.text.normalize import title_head
-from clew.text.subchunks import halves
+from clew.text.subchunks import halve
 from clew.types import Described, Extraction, Triple
 from tests.index.build import (
     MODELS,
@@ -206,7 +206,7 @@ def test_terms_are_those_that_begin_in_a_range(texts, size, overlap, subchunk_de
             places.append([(term, begin + start) for term, start, _ in term_spans(text)])
             head = title_head(held[owner].title, text)
             of_title.append([term for term, _, _ in term_spans(head)])
-            ranges = halves(held[owner].text, begin, end, subchunk_depth, size)
+            ranges = halve(held[owner].text, begin, end, subchunk_depth, size)
             parts += [(row, start, stop) for start, stop in ranges]
 
         def inside(chunk, start, end):

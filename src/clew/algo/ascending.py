@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def find(
+def match_sorted(
     among: NDArray[Any], values: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return which of some values are `among` ascending ones, as their places, and where there.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.ascending import find
+from clew.algo.ascending import match_sorted
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Lengths:
     n_chunks: int  # of the index, of which those above may be a part
 
     @classmethod
-    def of(cls, lengths: NDArray[np.number]) -> Lengths:
+    def from_counts(cls, lengths: NDArray[np.number]) -> Lengths:
         """Return them with their mean."""
         return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0, len(lengths))
 
@@ -71,12 +71,12 @@ def bm25_scores(
     O(n_chunks + postings of the terms).
     """
     scores = np.zeros(len(lengths.of_chunks))
-    for posting in _rarest_first(postings, lengths, terms, df, k1):
+    for posting in _sort_postings(postings, lengths, terms, df, k1):
         scores[posting.chunks] += posting.gains(slice(None), lengths, k1, b)
     return scores
 
 
-def bm25_scores_of(
+def bm25_chunk_scores(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
@@ -88,13 +88,13 @@ def bm25_scores_of(
 ) -> NDArray[np.float64]:
     """Return `bm25_scores` of some chunks. O(chunks log n_chunks) for each term."""
     scores = np.zeros(len(chunks))
-    for posting in _rarest_first(postings, lengths, terms, df, k1):
-        rows, places = find(posting.chunks, chunks)
+    for posting in _sort_postings(postings, lengths, terms, df, k1):
+        rows, places = match_sorted(posting.chunks, chunks)
         scores[rows] += posting.gains(places, lengths, k1, b)
     return scores
 
 
-def bm25_best(
+def bm25_candidates(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
@@ -109,23 +109,23 @@ def bm25_best(
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """
     chunks, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
-    found = _rarest_first(postings, lengths, terms, df, k1)
+    found = _sort_postings(postings, lengths, terms, df, k1)
     left = sum(posting.most for posting in found)
     for posting in found:
         least = np.partition(scores, -k)[-k] if 0 < k <= len(scores) else 0.0
         if least > left + _ROUNDING:
             may = scores + left + _ROUNDING >= least
             chunks, scores = chunks[may], scores[may]
-            rows, places = find(posting.chunks, chunks)
+            rows, places = match_sorted(posting.chunks, chunks)
             scores[rows] += posting.gains(places, lengths, k1, b)
         else:
             gains = posting.gains(slice(None), lengths, k1, b)
-            chunks, scores = _together(chunks, scores, posting.chunks, gains)
+            chunks, scores = _merge_scores(chunks, scores, posting.chunks, gains)
         left -= posting.most
     return chunks, scores
 
 
-def _rarest_first(
+def _sort_postings(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
@@ -142,7 +142,7 @@ def _rarest_first(
     return sorted(found, key=lambda posting: len(posting.chunks))
 
 
-def _together(
+def _merge_scores(
     chunks: NDArray[np.intp],
     scores: NDArray[np.float64],
     more: NDArray[np.integer],

@@ -25,7 +25,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class QueryTokens:
     """The query's m tokens, and rows as vectors of the same kind."""
 
     weights: NDArray[np.float64]  # (m,) >= 0
@@ -34,7 +34,7 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
+class ChoiceWeights:
     """What counts beside a row's prior, whose weight is 1."""
 
     gain: float = 2.5  # of the query's tokens that no chosen row met so well
@@ -42,7 +42,7 @@ class Shares:
     named: float = 0.3  # whether the query or a chosen row names it
 
 
-def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
+def choose_rows(rows: Candidates, asked: QueryTokens, shares: ChoiceWeights) -> list[int]:
     """Return all n rows in the order in which they join the set, those that repeat one last.
 
     The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
@@ -60,8 +60,8 @@ def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
     ranges: tuple[float, float] | None = None
     while free.any():
         gains = np.maximum(rows.matches - met, 0) @ weights
-        near = _near(asked, weights * np.maximum(1 - met, 0) ** 2)
-        ranges = ranges or (_range(gains), _range(near))
+        near = _token_cosines(asked, weights * np.maximum(1 - met, 0) ** 2)
+        ranges = ranges or (_value_range(gains), _value_range(near))
         scores = rows.prior + shares.named * named
         scores = scores + shares.gain * gains / ranges[0] + shares.residual * near / ranges[1]
         here = np.flatnonzero(free & ~behind if (free & ~behind).any() else free)
@@ -74,7 +74,7 @@ def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
     return chosen
 
 
-def _near(asked: Wording, left: NDArray[np.float64]) -> NDArray[np.float64]:
+def _token_cosines(asked: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (n,) cosines of the rows to the tokens, each by what is `left` of it."""
     query = left @ asked.tokens
     length = float(np.linalg.norm(query))
@@ -83,7 +83,7 @@ def _near(asked: Wording, left: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(asked.vectors @ (query / length), dtype=np.float64)
 
 
-def _range(values: NDArray[np.float64]) -> float:
+def _value_range(values: NDArray[np.float64]) -> float:
     """Return the range of some values; 1 where they are all equal, which leaves them so."""
     spread = float(np.ptp(values)) if len(values) else 0.0
     return spread if spread > 1e-9 else 1.0

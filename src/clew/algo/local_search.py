@@ -77,7 +77,7 @@ def group_relations(
     )
 
 
-def network(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
+def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
     """Return the relations of the seeds, best first, and how many of them join two seeds.
 
     Those come first, by the degrees of their ends together. Then come relations of one seed, by
@@ -100,7 +100,7 @@ def network(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFound:
+class LocalText:
     """A row of text, the seed that led to it, and how many of the seed's relations it supports."""
 
     row: int
@@ -108,13 +108,13 @@ class LocalFound:
     n_relations: int
 
 
-def texts_of_seeds(
+def find_texts(
     seeds: Sequence[int],
     entity_chunks: csr_array,
     relations: RelationLinks,
     parts: csr_array,
     cosines: NDArray[np.floating],
-) -> Iterator[LocalFound]:
+) -> Iterator[LocalText]:
     """Yield the parts of the seeds' chunks, each once.
 
     Seeds keep their order. A seed's parts come by how many of its relations were found in their
@@ -133,4 +133,4 @@ def texts_of_seeds(
         listed[rows] = True
         order = np.lexsort((rows, -np.round(cosines[rows], DECIMALS), -counts))
         for row, count in zip(rows[order].tolist(), counts[order].tolist(), strict=True):
-            yield LocalFound(row, seed, count)
+            yield LocalText(row, seed, count)

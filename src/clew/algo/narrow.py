@@ -24,13 +24,13 @@ def narrow_type(low: int, high: int) -> np.dtype[Any]:
     return _WIDE
 
 
-def narrowed(column: NDArray[Any]) -> NDArray[Any]:
+def narrow(column: NDArray[Any]) -> NDArray[Any]:
     """Return a column as it is kept; only one of int32 may have another type there."""
     if column.dtype != _WIDE or column.ndim > 1:
         return column
     return column.astype(narrow_type(int(column.min(initial=0)), int(column.max(initial=0))))
 
 
-def widened(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column, or some of it, as it was before it was `narrowed`."""
+def widen(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column, or some of it, as it was before `narrow`."""
     return column.astype(_WIDE) if column.dtype in _NARROW else column

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.cosines import MILLION, cosines_among, cosines_of_pairs, margin
+from clew.algo.cosines import MILLION, indexed_pair_cosines, pair_cosines, rounding_margin
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class Choices:
     scores: NDArray[np.int32]  # (n, h), 0 where there is none
 
     @classmethod
-    def none(cls, n: int, h: int) -> Choices:
+    def empty(cls, n: int, h: int) -> Choices:
         return cls(np.full((n, h), -1, dtype=np.int32), np.zeros((n, h), dtype=np.int32))
 
-    def moved(self, earlier: Rows) -> tuple[Choices, NDArray[np.bool_]]:
+    def renumber(self, earlier: Rows) -> tuple[Choices, NDArray[np.bool_]]:
         """Return the choices of the rows of now, and which rows lost one; they ascend as before.
 
         (n_now,) `earlier` is which row each was, -1 for a new one, which has none. What a row lost
@@ -58,7 +58,7 @@ class Choices:
         now = np.full(len(self.rows) + 1, -1, dtype=np.int32)
         kept = np.flatnonzero(earlier >= 0)
         now[earlier[kept]] = kept
-        found = Choices.none(n, h)
+        found = Choices.empty(n, h)
         before = self.rows[earlier[kept]]
         found.rows[kept] = now[before]
         found.scores[kept] = np.where(found.rows[kept] >= 0, self.scores[earlier[kept]], 0)
@@ -66,12 +66,12 @@ class Choices:
         lost[kept] = ((before >= 0) & (found.rows[kept] < 0)).any(axis=1)
         return found, lost
 
-    def least(self) -> NDArray[np.int32]:
+    def lowest_scores(self) -> NDArray[np.int32]:
         """Return the (n,) scores of the last ones, far below all others where a row has fewer."""
         last = np.where(self.rows[:, -1] >= 0, self.scores[:, -1], np.iinfo(np.int32).min)
         return np.asarray(last)
 
-    def with_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> Choices:
+    def add_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> Choices:
         """Return the choices among these and more pairs, (m,) each; no pair is there already."""
         h = self.rows.shape[1]
         some, place = np.unique(rows, return_inverse=True)
@@ -82,7 +82,7 @@ class Choices:
         order = np.lexsort((column, -score.astype(np.int64), row))
         rank = np.arange(len(order)) - np.searchsorted(row[order], row[order])
         order, rank = order[rank < h], rank[rank < h]
-        made = Choices.none(len(some), h)
+        made = Choices.empty(len(some), h)
         made.rows[row[order], rank] = column[order]
         made.scores[row[order], rank] = score[order]
         found = Choices(self.rows.copy(), self.scores.copy())
@@ -91,7 +91,7 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Choosing:
+class ChoosingRows:
     """Which of n rows choose anew among all, and which pairs may not be chosen."""
 
     rows: Rows  # that choose anew, ascending
@@ -100,11 +100,11 @@ class Choosing:
     taken: csr_array  # (n, n), of each row the columns that it may not choose
 
     @classmethod
-    def all(cls, taken: csr_array) -> Choosing:
+    def every_row(cls, taken: csr_array) -> ChoosingRows:
         every = np.ones(taken.shape[0], dtype=bool)
         return cls(np.arange(len(every)), every, every, taken)
 
-    def others(self) -> NDArray[np.bool_]:
+    def mark_others(self) -> NDArray[np.bool_]:
         """Say which rows keep what they chose, but for new ones that are better."""
         found = self.able.copy()
         found[self.rows] = False
@@ -117,19 +117,19 @@ class Choosing:
             yield self.rows[start : start + size]
 
 
-def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choices:
+def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choices:
     """Return the `h` nearest by cosine of each of the (n, d) unit `vectors`.
 
     A row gets none of the columns that the (n, n) `taken` has in it. Scores are cosines in
     millionths. `exact` compares all pairs, O(n² d); else each is
     compared with those in 32 of 2 √n cells, O(n^1.5 d), and some are missed.
     """
-    none = Choices.none(len(vectors), h)
+    none = Choices.empty(len(vectors), h)
     if exact:
-        return renewed_nearest(none, Choosing.all(taken), vectors)
+        return update_nearest(none, ChoosingRows.every_row(taken), vectors)
     chosen = none.rows.astype(np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
-    for rows, columns in visits(vectors):
+    for rows, columns in iterate_cells(vectors):
         scores = np.round(vectors[rows] @ vectors[columns].T, DECIMALS)
         taken_rows, taken_columns = taken[rows].nonzero()
         places = np.searchsorted(columns, taken_columns)
@@ -143,34 +143,34 @@ def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choic
         chosen[rows] = np.take_along_axis(named, order, axis=1)
     row, place = np.nonzero(cosine > -np.inf)
     column = chosen[row, place]
-    return none.with_pairs(row, column, cosines_of_pairs(vectors, row, column))
+    return none.add_pairs(row, column, pair_cosines(vectors, row, column))
 
 
-def renewed_nearest(kept: Choices, asked: Choosing, vectors: Vectors) -> Choices:
+def update_nearest(kept: Choices, asked: ChoosingRows, vectors: Vectors) -> Choices:
     """Return what the rows that are asked choose among all by cosine; others may choose new ones.
 
     These others keep what they have in `kept` unless a new row is nearer. O(rows n d).
     """
-    h, others = kept.rows.shape[1], np.flatnonzero(asked.others())
+    h, others = kept.rows.shape[1], np.flatnonzero(asked.mark_others())
     found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), [_no_pairs()]
     found.rows[asked.rows], found.scores[asked.rows] = -1, 0
     compared = vectors if len(asked.rows) <= _FEW else np.asarray(vectors)
-    error = margin(vectors.shape[1])
-    least = found.least()[others] / MILLION - error
+    error = rounding_margin(vectors.shape[1])
+    least = found.lowest_scores()[others] / MILLION - error
     for rows in asked.blocks():
-        scores = _products(compared, vectors[rows])
+        scores = _inner_products(compared, vectors[rows])
         scores[:, ~asked.able] = -np.inf
         new = np.flatnonzero(asked.new[rows])
         j, i = np.nonzero(scores[np.ix_(new, others)] >= least) if len(others) else _no_pairs()[:2]
-        pairs.append(_free(vectors, asked.taken, others[i], rows[new[j]]))
+        pairs.append(_score_free_pairs(vectors, asked.taken, others[i], rows[new[j]]))
         scores[asked.taken[rows].nonzero()] = -np.inf
         places, columns, cosines = _candidates(compared, rows, scores, h, error)
-        made = Choices.none(len(rows), h).with_pairs(places, columns, cosines)
+        made = Choices.empty(len(rows), h).add_pairs(places, columns, cosines)
         found.rows[rows], found.scores[rows] = made.rows, made.scores
-    return found.with_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+    return found.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
 
-def _products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:
+def _inner_products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return the (m, n) inner products of m queries with all vectors."""
     if isinstance(vectors, np.ndarray):
         return np.asarray(queries @ vectors.T)
@@ -183,14 +183,14 @@ def _candidates(
     """Return places among `rows` and columns that may be the `h` nearest, with their cosines."""
     highest = highest_columns(scores.copy(), h)[1][:, -1:]
     places, columns = np.nonzero((scores >= highest - error) & (scores > -np.inf))
-    return places, columns, cosines_among(vectors, rows, places, columns)
+    return places, columns, indexed_pair_cosines(vectors, rows, places, columns)
 
 
-def _free(vectors: Vectors, taken: csr_array, rows: Rows, columns: Rows) -> Pairs:
+def _score_free_pairs(vectors: Vectors, taken: csr_array, rows: Rows, columns: Rows) -> Pairs:
     """Return pairs that are not taken, with their cosines."""
     free = np.ravel(taken[rows, columns] == 0) if len(rows) else np.zeros(0, dtype=bool)
     rows, columns = rows[free], columns[free]
-    return rows, columns, cosines_of_pairs(vectors, rows, columns)
+    return rows, columns, pair_cosines(vectors, rows, columns)
 
 
 def _no_pairs() -> Pairs:
@@ -215,14 +215,14 @@ def highest_columns(
     return columns, highest
 
 
-def visits(vectors: Vectors) -> Visits:
+def iterate_cells(vectors: Vectors) -> Visits:
     """Yield rows and the columns to compare them with, ascending: those of a cell near them all.
 
     Each row comes with each of its cells once.
     """
     if not len(vectors):
         return
-    centres, cell = _clustered(vectors, 2 * math.isqrt(len(vectors)))
+    centres, cell = _cluster(vectors, 2 * math.isqrt(len(vectors)))
     order = np.argsort(cell, kind="stable")
     begins = np.searchsorted(cell[order], np.arange(len(centres) + 1)).tolist()
     starts = [i for a, b in pairwise(begins) for i in range(a, b, _LARGEST)]
@@ -235,7 +235,7 @@ def visits(vectors: Vectors) -> Visits:
             yield visitors[start : start + _AT_ONCE], columns
 
 
-def _clustered(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+def _cluster(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
     """Return the (n_cells, d) unit centres of cells, and the (n,) cell of each vector."""
     shuffled = np.random.default_rng(0).permutation(len(vectors))
     sample = vectors[shuffled[: _SAMPLE * n_cells]]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 
-def pooled(
+def pool_rows(
     keywords: Iterable[int],
     postings: Callable[[int], Sequence[int]],
     n_tokens: NDArray[np.integer],
@@ -36,7 +36,7 @@ def pooled(
     return found
 
 
-def fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:
+def take_fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:
     """Return the longest beginning of `items` whose costs together are at most `limit`.
 
     No item is asked for beyond the first that does not fit.

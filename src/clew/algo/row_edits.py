@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MANY = 8  # the share of all rows, one in so many, above which the numbers of all are made
 
 
-def in_order(rows: NDArray[np.integer]) -> Rows:
+def drop_disordered(rows: NDArray[np.integer]) -> Rows:
     """Return former numbers of rows, -1 for none, with -1 for the fewest that do not ascend."""
     found = rows.astype(np.int64)
     at = np.flatnonzero(found >= 0)
@@ -51,7 +51,7 @@ class RowEdits:
     origin: Rows  # of each that came the row that went in its place, -1 for one that is new
 
     @classmethod
-    def of(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
+    def from_changes(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
         """Return the edits that put rows `before` some of the `n`, which ascend; n is the end."""
         at = before - np.searchsorted(gone, before) + np.arange(len(before))
         new = np.full(len(at), -1, dtype=np.int64) if origin is None else origin
@@ -65,39 +65,41 @@ class RowEdits:
     @cached_property
     def before(self) -> Rows:
         """Before which former row that stayed each row that came stands; n is the end."""
-        return self._stands + np.searchsorted(self._holes, self._stands, side="right")
+        return self._insertion_places + np.searchsorted(
+            self._n_gone_before, self._insertion_places, side="right"
+        )
 
-    def now(self, rows: NDArray[np.integer], *, followed: bool = True) -> Rows:
+    def to_present(self, rows: NDArray[np.integer], *, followed: bool = True) -> Rows:
         """Return the present number of former rows, -1 for one that went, and for -1.
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
         if len(rows) * _MANY > self.n:
-            numbers = self._all_now if followed else self._kept_now
+            numbers = self._all_present_rows if followed else self._kept_present_rows
             return np.asarray(numbers[rows])  # of which the last one is -1
         gone = np.searchsorted(self.gone, rows)
         kept = rows - gone
-        found = kept + np.searchsorted(self._stands, kept, side="right")
+        found = kept + np.searchsorted(self._insertion_places, kept, side="right")
         went = np.searchsorted(self.gone, rows, side="right") > gone
         if went.any():
             found[went] = self._successors[gone[went]] if followed else -1
         found[rows < 0] = -1
         return found.astype(np.int64, copy=False)
 
-    def then(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
+    def to_former(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
         """Return the former number of present rows, -1 for one that came.
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
         came = np.searchsorted(self.at, rows)
         kept = rows - came
-        found = kept + np.searchsorted(self._holes, kept, side="right")
+        found = kept + np.searchsorted(self._n_gone_before, kept, side="right")
         is_new = np.searchsorted(self.at, rows, side="right") > came
         if is_new.any():
             found[is_new] = self.origin[came[is_new]] if followed else -1
         return found.astype(np.int64, copy=False)
 
-    def edited(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
+    def apply(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
         """Return the values of all present rows, from those of the former ones and the new."""
         found = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
         is_new = np.zeros(self.size, dtype=bool)
@@ -107,12 +109,12 @@ class RowEdits:
         return found
 
     @cached_property
-    def _stands(self) -> Rows:
+    def _insertion_places(self) -> Rows:
         """Before which kept row, counted among these, each row that came stands."""
         return self.at - np.arange(len(self.at))
 
     @cached_property
-    def _holes(self) -> Rows:
+    def _n_gone_before(self) -> Rows:
         """How many kept rows there are before each row that went."""
         return self.gone - np.arange(len(self.gone))
 
@@ -125,7 +127,7 @@ class RowEdits:
         return found
 
     @cached_property
-    def _kept_now(self) -> Rows:
+    def _kept_present_rows(self) -> Rows:
         """What `now` returns of all former rows and of -1, not followed."""
         found = np.full(self.n + 1, -1, dtype=np.int64)
         is_kept = np.ones(self.n + 1, dtype=bool)
@@ -134,7 +136,7 @@ class RowEdits:
         return found
 
     @cached_property
-    def _all_now(self) -> Rows:
-        found = self._kept_now.copy()
+    def _all_present_rows(self) -> Rows:
+        found = self._kept_present_rows.copy()
         found[self.gone] = self._successors
         return found

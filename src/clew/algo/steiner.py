@@ -108,7 +108,7 @@ class _Regions:
                 break
             cost, region, node, source = heappop(self.heap)
             if node < 0:
-                self._go_on(source)
+                self._open_more(source)
             elif node not in self.region:
                 if len(self.region) == limit:
                     self._connect(None)
@@ -178,13 +178,13 @@ class _Regions:
         if len(nodes) > _BLOCK:
             settled = np.fromiter(self.region, dtype=np.int64, count=len(self.region))
             known = np.isin(nodes, settled, kind="table")
-            self._look(node, nodes[known], prices[known])
+            self._push_edges(node, nodes[known], prices[known])
             self.rests[node] = nodes[~known], prices[~known], _BLOCK
-            self._go_on(node)
+            self._open_more(node)
         else:
-            self._look(node, nodes, prices)
+            self._push_edges(node, nodes, prices)
 
-    def _go_on(self, node: int) -> None:
+    def _open_more(self, node: int) -> None:
         """Take the cheapest of the edges that are left, each time twice as many."""
         nodes, prices, size = self.rests.pop(node)
         if len(nodes) > size:
@@ -195,9 +195,9 @@ class _Regions:
             region = self.region[node]
             heappush(self.heap, (self.cost[node] + last + 1, region, -1, node))
             self.open[region] += 1
-        self._look(node, nodes, prices)
+        self._push_edges(node, nodes, prices)
 
-    def _look(self, node: int, nodes: NDArray[np.intp], prices: NDArray[np.int64]) -> None:
+    def _push_edges(self, node: int, nodes: NDArray[np.intp], prices: NDArray[np.int64]) -> None:
         """Put edges of a settled node into a heap: bridges, and ways to nodes not settled."""
         region, cost, group = self.region[node], self.cost[node], self.group
         for other, price in zip(nodes.tolist(), prices.tolist(), strict=True):

@@ -35,7 +35,7 @@ class Subdivided:
         return (subject,) if subject == target else (subject, target)
 
 
-def subdivided(
+def subdivide(
     n_entities: int, subjects: NDArray[np.int32], objects: NDArray[np.int32]
 ) -> Subdivided:
     """Return the graph of (n_triples,) subjects and objects, which are entities. O(n log n)."""

@@ -8,10 +8,10 @@ from clew.errors import InputError
 from clew.filters.expressions import Filter, field
 from clew.filters.grammar import parse
 
-__all__ = ["Filter", "as_filter", "field", "parse"]
+__all__ = ["Filter", "field", "parse", "to_filter"]
 
 
-def as_filter(where: str | Filter | None) -> Filter | None:
+def to_filter(where: str | Filter | None) -> Filter | None:
     """Return a filter that is given as such, as a text, or as none: an empty text is none."""
     if isinstance(where, str):
         return parse(where) if where.strip() else None

@@ -13,8 +13,8 @@ import numpy as np
 
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, named
-from clew.text.periods import Period, period
+from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, quote_name
+from clew.text.periods import Period, parse_period
 from clew.types import Document, Scalar, Snapshot, Value
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OWN = ("id", "source", "title")  # fields that every document has
 
 
-def rows(snapshot: Snapshot, chosen: Filter) -> NDArray[np.int64]:
+def find_rows(snapshot: Snapshot, chosen: Filter) -> NDArray[np.int64]:
     """Return the rows of the documents that fulfil a filter, ascending.
 
     Raises InputError for a field that no document has.
@@ -31,75 +31,77 @@ def rows(snapshot: Snapshot, chosen: Filter) -> NDArray[np.int64]:
     return np.flatnonzero(_holds(chosen, snapshot.get(_FIELDS)))
 
 
-def ids(snapshot: Snapshot, chosen: Filter) -> list[str]:
-    """Return the ids of the documents that fulfil a filter, in order. Raises as `rows`."""
+def find_ids(snapshot: Snapshot, chosen: Filter) -> list[str]:
+    """Return the ids of the documents that fulfil a filter, in order. Raises as `find_rows`."""
     documents = snapshot.get(_FIELDS).documents
-    return [documents[row].id for row in rows(snapshot, chosen).tolist()]
+    return [documents[row].id for row in find_rows(snapshot, chosen).tolist()]
 
 
-def settled(snapshot: Snapshot, chosen: Filter) -> Filter:
+def resolve_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
     """Return a filter whose fields are called as the documents call them.
 
     Raises InputError for a field that no document has.
     """
     if isinstance(chosen, Comparison):
-        return replace(chosen, field=snapshot.get(_FIELDS).known(chosen.field))
+        return replace(chosen, field=snapshot.get(_FIELDS).resolve(chosen.field))
     if isinstance(chosen, Not):
-        return Not(settled(snapshot, chosen.part))
+        return Not(resolve_fields(snapshot, chosen.part))
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    return replace(chosen, parts=tuple(settled(snapshot, part) for part in chosen.parts))
+    return replace(chosen, parts=tuple(resolve_fields(snapshot, part) for part in chosen.parts))
 
 
-def among_others(snapshot: Snapshot, chosen: Filter) -> Filter:
+def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
     """Return a filter that no field is unknown to: what no document has, each is without.
 
     So a part of an index says the same of its documents as the whole would.
     """
     if isinstance(chosen, Comparison):
-        if _called(chosen.field, fields(snapshot)):
+        if _match_name(chosen.field, field_names(snapshot)):
             return chosen
         every = Comparison("id", "like", "*")
         return every if _holds_for(None, chosen) ^ (chosen.operator == "!=") else Not(every)
     if isinstance(chosen, Not):
-        return Not(among_others(snapshot, chosen.part))
+        return Not(resolve_known_fields(snapshot, chosen.part))
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    return replace(chosen, parts=tuple(among_others(snapshot, part) for part in chosen.parts))
+    return replace(
+        chosen, parts=tuple(resolve_known_fields(snapshot, part) for part in chosen.parts)
+    )
 
 
-def fields(snapshot: Snapshot) -> tuple[str, ...]:
+def field_names(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the names of all fields that documents have."""
     return snapshot.get(_FIELDS).names
 
 
 def check_fields(chosen: Filter, names: Sequence[str]) -> None:
     """Raise InputError for a field of a filter that is none of these."""
-    for each in sorted(fields_of(chosen)):
-        if not _called(each, names):
-            raise _unknown(each, names)
+    for each in sorted(collect_fields(chosen)):
+        if not _match_name(each, names):
+            raise _unknown_field(each, names)
 
 
-def _called(name: str, names: Sequence[str]) -> str:
+def _match_name(name: str, names: Sequence[str]) -> str:
     """Return a field as it is called among others, "" where it is none of them."""
     alike = [name] if name in names else [n for n in names if n.casefold() == name.casefold()]
     return alike[0] if len(alike) == 1 else ""
 
 
-def _unknown(name: str, names: Sequence[str]) -> InputError:
-    known = ", ".join(map(named, names))
+def _unknown_field(name: str, names: Sequence[str]) -> InputError:
+    known = ", ".join(map(quote_name, names))
     return InputError(f"no document has the field {name!r}: there are {known:.400}")
 
 
-def fields_of(chosen: Filter) -> set[str]:
+def collect_fields(chosen: Filter) -> set[str]:
     """Return the names of the fields that a filter asks for."""
     if isinstance(chosen, Comparison):
         return {chosen.field}
     parts = (chosen.part,) if isinstance(chosen, Not) else getattr(chosen, "parts", ())
-    return {name for part in parts for name in fields_of(part)}
+    return {name for part in parts for name in collect_fields(part)}
 
 
 def _holds(chosen: Filter, fields: _Fields) -> NDArray[np.bool_]:
     if isinstance(chosen, Comparison):
-        return fields.compared(chosen)
+        return fields.compare(chosen)
     if isinstance(chosen, Not):
         return ~_holds(chosen.part, fields)
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
@@ -119,16 +121,16 @@ class _Fields:
         self.names = (*OWN, *own)
         self._column = cache(self._read)
 
-    def compared(self, chosen: Comparison) -> NDArray[np.bool_]:
-        places, values = self._column(self.known(chosen.field))
+    def compare(self, chosen: Comparison) -> NDArray[np.bool_]:
+        places, values = self._column(self.resolve(chosen.field))
         holds = [_holds_for(value, chosen) for value in values]
         return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
 
-    def known(self, name: str) -> str:
+    def resolve(self, name: str) -> str:
         """Return a field as the documents call it. Raises InputError where none has it."""
-        found = _called(name, self.names)
+        found = _match_name(name, self.names)
         if not found:
-            raise _unknown(name, self.names)
+            raise _unknown_field(name, self.names)
         return found
 
     def _read(self, name: str) -> tuple[NDArray[np.int32], list[Value]]:
@@ -159,15 +161,15 @@ def _holds_for(value: Value, chosen: Comparison) -> bool:
     return any(_OPERATORS[chosen.operator](one, chosen.value) for one in each)
 
 
-def _equal(value: Scalar, wanted: Any) -> bool:  # noqa: ANN401 -- as are all operators
+def _are_equal(value: Scalar, wanted: Any) -> bool:  # noqa: ANN401 -- as are all operators
     if value is None or wanted is None:
         return value is wanted
     if isinstance(wanted, bool):
         return value is wanted or str(value).casefold() == str(wanted).casefold()
-    return _order(value, wanted) == 0
+    return _compare_values(value, wanted) == 0
 
 
-def _order(value: Scalar, wanted: Scalar) -> int | None:
+def _compare_values(value: Scalar, wanted: Scalar) -> int | None:
     """Say whether a value stands before another (-1), at it (0) or behind it (1), else None.
 
     A number stands beside a text that is one, and a moment at every period that it is in.
@@ -194,10 +196,10 @@ _LIKE_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re
 
 
 def _period(value: Scalar) -> Period | None:
-    return period(str(value)) if isinstance(value, str | int) else None
+    return parse_period(str(value)) if isinstance(value, str | int) else None
 
 
-def _like(value: Scalar, wanted: Any) -> bool:  # noqa: ANN401
+def _is_like(value: Scalar, wanted: Any) -> bool:  # noqa: ANN401
     return value is not None and _pattern(str(wanted)).match(str(value).casefold()) is not None
 
 
@@ -207,13 +209,13 @@ def _pattern(like: str) -> re.Pattern[str]:
 
 
 _OPERATORS: Mapping[str, Callable[[Scalar, Any], bool]] = {
-    "=": _equal,
-    "!=": _equal,  # and what it gives is turned round: it holds where none is equal
-    "<": lambda value, wanted: _order(value, wanted) == -1,
-    "<=": lambda value, wanted: _order(value, wanted) in {-1, 0},
-    ">": lambda value, wanted: _order(value, wanted) == 1,
-    ">=": lambda value, wanted: _order(value, wanted) in {0, 1},
-    "has": _equal,
-    "like": _like,
-    "in": lambda value, wanted: any(_equal(value, each) for each in wanted),
+    "=": _are_equal,
+    "!=": _are_equal,  # and what it gives is turned round: it holds where none is equal
+    "<": lambda value, wanted: _compare_values(value, wanted) == -1,
+    "<=": lambda value, wanted: _compare_values(value, wanted) in {-1, 0},
+    ">": lambda value, wanted: _compare_values(value, wanted) == 1,
+    ">=": lambda value, wanted: _compare_values(value, wanted) in {0, 1},
+    "has": _are_equal,
+    "like": _is_like,
+    "in": lambda value, wanted: any(_are_equal(value, each) for each in wanted),
 }

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import Column, StoredLink, as_arrays, as_link, column
-from clew.algo.narrow import narrowed, widened
+from clew.algo.links import Column, StoredLink, link_from_arrays, link_to_arrays, open_column
+from clew.algo.narrow import narrow, widen
 from clew.generation.lookups import (
     Occurring,
     is_common,
@@ -88,16 +88,20 @@ class Assembly:
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return some rows of a column; no others are read."""
-        return widened(self._column("column", self.columns, name)[rows])
+        return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
         """Return one row of a column."""
-        return self._column("column", self.columns, name).one(row)
+        return self._column("column", self.columns, name).get(row)
 
     def _column(self, kind: str, table: Table, name: str) -> Column:
         key = f"{kind}.{name}"
         if key not in self._read:
-            made = Column.of(table[name]) if self.arrays is None else column(self.arrays, key)
+            made = (
+                Column.from_array(table[name])
+                if self.arrays is None
+                else open_column(self.arrays, key)
+            )
             self._read[key] = made
         return self._read[key]
 
@@ -123,12 +127,12 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
-    arrays |= {f"column.{name}": narrowed(column) for name, column in assembly.columns.items()}
+    arrays |= {f"column.{name}": narrow(column) for name, column in assembly.columns.items()}
     arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), found in assembly.links.items():
-        parts = as_arrays(found.whole)
+        parts = link_to_arrays(found.whole)
         arrays |= {f"link.{a}-{b}.{name}": part for name, part in parts.items()}
     return arrays
 
@@ -140,7 +144,7 @@ def from_arrays(arrays: Table) -> Assembly:
         if name.startswith("link.") and name.endswith(".indptr"):
             prefix = name.removesuffix("indptr")
             a, _, b = prefix.removeprefix("link.").removesuffix(".").partition("-")
-            found[a, b] = partial(as_link, arrays, prefix)
+            found[a, b] = partial(link_from_arrays, arrays, prefix)
     stored = under(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
     columns, lookups = under(arrays, "column."), under(arrays, "lookup.")
@@ -157,7 +161,7 @@ def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
     """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
 
     def wide() -> NDArray[Any]:
-        found = widened(read())
+        found = widen(read())
         found.flags.writeable = False
         return found
 
@@ -245,7 +249,7 @@ def assemble(
             columns["occurrence.strength"],
         ),
     }
-    links = {pair: StoredLink.of(matrix) for pair, matrix in matrices.items()}
+    links = {pair: StoredLink.from_matrix(matrix) for pair, matrix in matrices.items()}
     del mentions, matrices
     stored = {
         "document": documents,
@@ -511,7 +515,7 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
     if not units.made:
         ranges = Ranges.of(table, "sentence", units.sentence, units.chunk)
         return Assembly(
-            {}, {}, {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))}
+            {}, {}, {("sentence", "term"): StoredLink.from_matrix(postings.sentence_terms(ranges))}
         )
     first, _ = first_of_equal(table["sentence.key"][live.rows["sentence"]])
     rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
@@ -519,7 +523,7 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
     return Assembly(
         {"sentence": rows},
         ranges.columns("sentence"),
-        {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))},
+        {("sentence", "term"): StoredLink.from_matrix(postings.sentence_terms(ranges))},
     )
 
 
@@ -532,7 +536,7 @@ def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Ass
     return Assembly(
         {"subchunk": rows},
         ranges.columns("subchunk") | n_tokens,
-        {("subchunk", "term"): StoredLink.of(found)},
+        {("subchunk", "term"): StoredLink.from_matrix(found)},
     )
 
 

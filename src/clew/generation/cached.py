@@ -12,8 +12,8 @@ from weakref import ref
 
 import numpy as np
 
-from clew.algo.links import ranges
-from clew.derived import Earlier
+from clew.algo.links import open_ranges
+from clew.derived import EarlierArrays
 from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Sound(Mapping[str, "NDArray[Any]"]):
 
     def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which no more than the rows from `starts` to `stops` may be sound."""
-        return self._read(lambda found: ranges(found, name)(starts, stops))
+        return self._read(lambda found: open_ranges(found, name)(starts, stops))
 
     def _read(self, wanted: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
         found = self._found
@@ -132,7 +132,7 @@ class Recall:
         rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
-    def _earlier(self, what: CachedArrays, found: Arrays) -> Earlier:
+    def _earlier(self, what: CachedArrays, found: Arrays) -> EarlierArrays:
         """Return what was cached, with the row that each row of its inputs was then."""
         same_numbers = int(found[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
@@ -146,7 +146,7 @@ class Recall:
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return Earlier(_Own(found), rows, frozenset(unchanged))
+        return EarlierArrays(_Own(found), rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
@@ -166,7 +166,7 @@ class _Own(Mapping[str, "NDArray[Any]"]):
         return self._found[name]
 
     def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        return ranges(self._found, name)(starts, stops)
+        return open_ranges(self._found, name)(starts, stops)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.narrow import narrow_type, narrowed
+from clew.algo.narrow import narrow, narrow_type
 from clew.generation.rows import live_rows, number_entities, places, renumber
 from clew.store import Compacted, schema
 from clew.store.segments import Blocks, let_go
@@ -48,7 +48,7 @@ def compacted(
     counted = table["count.term"][live.rows["count"]]
     terms, _ = renumber(np.concatenate([counted, doubtful[doubtful >= 0]]))
     new = {"entity": _numbers(table, "entity", entities), "term": _numbers(table, "term", terms)}
-    arrays: Arrays = {"document.title_entity": narrowed(titles.astype(np.int32))}
+    arrays: Arrays = {"document.title_entity": narrow(titles.astype(np.int32))}
     for layer in schema.TABLES:
         arrays |= _columns(segments, table, live, layer, new)
         arrays |= _wide(segments, layer, live.rows[layer], recipe)
@@ -85,7 +85,7 @@ def _columns(
         if not any(name in segment for segment in segments):
             continue
         if name == schema.parent_column(layer):
-            arrays[name] = narrowed(live.above[layer].astype(np.int32))
+            arrays[name] = narrow(live.above[layer].astype(np.int32))
             continue
         target = REFERENCES.get(name)
         numbers = None if target is None else new[target]
@@ -123,7 +123,7 @@ def _wide(
     for count, wide in schema.TABLES[layer].ragged.items():
         if any(wide in segment for segment in segments):
             lengths = schema.concatenated(segments, f"{layer}.{count}").astype(np.int64)
-            arrays[f"{layer}.{count}"] = narrowed(lengths[rows].astype(np.int32))
+            arrays[f"{layer}.{count}"] = narrow(lengths[rows].astype(np.int32))
             ends = np.cumsum(lengths)
             ranges = np.stack([ends[rows] - lengths[rows], ends[rows]], axis=1)
             arrays[wide] = _ranges(segments, wide, ranges, recipe)
@@ -154,7 +154,7 @@ def _names(
     place[owner] = np.arange(len(owner))
     named = wanted[place[entities[wanted]] >= 0]
     return {
-        "name.entity": narrowed(named.astype(np.int32)),
+        "name.entity": narrow(named.astype(np.int32)),
         "name.vectors": _gathered(parts, "name.vectors", place[entities[named]], recipe),
     }
 

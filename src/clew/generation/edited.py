@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
-from clew.algo.links import as_link
+from clew.algo.ascending import match_sorted
+from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
+from clew.algo.links import link_from_arrays
 from clew.algo.row_edits import RowEdits
 from clew.generation.assemble import Assembly
 from clew.runtime.once import Lazily
@@ -63,7 +63,11 @@ class EditedAssembly(Assembly):
         def former(rows: Rows) -> NDArray[Any]:
             found = self.of.base.values(name, rows)
             owners = _ROWS_OF.get(name)
-            return found if owners is None else self.of.rows(owners).now(found).astype(found.dtype)
+            return (
+                found
+                if owners is None
+                else self.of.rows(owners).to_present(found).astype(found.dtype)
+            )
 
         return self._some(name.partition(".")[0], f"came.{name}", rows, former)
 
@@ -77,7 +81,7 @@ class EditedAssembly(Assembly):
         if came not in self.of.arrays:
             return former(rows)
         edits = self.of.rows(layer)
-        then = edits.then(rows)
+        then = edits.to_former(rows)
         old, new = then >= 0, then < 0
         kept = former(then[old])
         found = np.empty(len(rows), dtype=kept.dtype)
@@ -87,10 +91,10 @@ class EditedAssembly(Assembly):
 
     def places(self, layer: str, stored: Rows) -> Rows:
         edits = self.of.rows(layer)
-        found = edits.now(self.of.base.places(layer, stored), followed=False)
+        found = edits.to_present(self.of.base.places(layer, stored), followed=False)
         came = self.of.arrays[f"came.stored.{layer}"]
         order = np.argsort(came)
-        new, place = find(came[order], stored)
+        new, place = match_sorted(came[order], stored)
         found[new] = edits.at[order[place]]
         return found
 
@@ -131,23 +135,23 @@ class Edited:
         return EditedAssembly(Lazily(stored), Lazily(columns), Lazily(links), sizes, of=self)
 
     def _stored(self, name: str) -> NDArray[Any]:
-        return self.rows(name).edited(self.base.stored[name], self.arrays[f"came.stored.{name}"])
+        return self.rows(name).apply(self.base.stored[name], self.arrays[f"came.stored.{name}"])
 
     def _column(self, name: str) -> NDArray[Any]:
         former = self.base.columns[name]
         if name in _ROWS_OF:
-            former = self._rows[_ROWS_OF[name]].now(former).astype(former.dtype)
-        return self._rows[name.partition(".")[0]].edited(former, self.arrays[f"came.{name}"])
+            former = self._rows[_ROWS_OF[name]].to_present(former).astype(former.dtype)
+        return self._rows[name.partition(".")[0]].apply(former, self.arrays[f"came.{name}"])
 
     def _link(self, pair: tuple[str, str]) -> Link:
         a, b = pair
         prefix = f"link.{a}-{b}."
-        entries = as_link(self.arrays, prefix).whole
+        entries = link_from_arrays(self.arrays, prefix).whole
         fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
         return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 
-    def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
+    def turned(self, stored: Link, a: str, b: str) -> TransposedEdits:
         """Return the present link from b to a, from that of the base."""
         edited = self.assembly.links[a, b]
         assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are
-        return TurnedEdits(stored, edited)
+        return TransposedEdits(stored, edited)

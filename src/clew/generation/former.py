@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.algo.edited_links import TurnedEdits
+    from clew.algo.edited_links import TransposedEdits
     from clew.algo.links import Link
     from clew.algo.row_edits import RowEdits
     from clew.derived import Arrays, CachedArrays
@@ -54,6 +54,6 @@ class Former:
         """The chunks that came or have a unit that came, by their present rows."""
         return self.edited.arrays["touched.chunks"]
 
-    def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
+    def turned(self, stored: Link, a: str, b: str) -> TransposedEdits:
         """Return the present link from b to a; `stored` is the former one."""
         return self.edited.turned(stored, a, b)

@@ -123,8 +123,8 @@ class Parts:
         if array.dtype == np.int8:  # of an index of format 6
             return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
         usual = schema.bits(found.name, self.view.recipe)
-        bits = coding.bits_of(array.shape[1], self.dimension, usual)
-        return coding.decoded(array, self.dimension, bits)
+        bits = coding.infer_bits(array.shape[1], self.dimension, usual)
+        return coding.decode(array, self.dimension, bits)
 
     def text(self, layer: str, count: str, row: int) -> str:
         """Return a text that is kept with a stored row; `count` names the column of its length."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.links import expanded
+from clew.algo.links import expand_ranges
 from clew.generation.rows import follow, index_type, link, places, small, taken
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Postings:
         titled = ~np.isin(keys, own_keys)
         firsts = np.searchsorted(subchunks.chunk, chunks[titled])
         lasts = np.searchsorted(subchunks.chunk, chunks[titled], side="right")
-        pairs, below = expanded(firsts, lasts)
+        pairs, below = expand_ranges(firsts, lasts)
         inside, own_terms = self._inside(subchunks)
         rows = np.concatenate([inside, below])
         found = np.concatenate([own_terms, terms[titled][pairs]])
@@ -107,7 +107,7 @@ class Postings:
         chunk = ranges.chunk.astype(np.int64)
         firsts = np.searchsorted(ascending, chunk * _FAR + ranges.start)
         lasts = np.searchsorted(ascending, chunk * _FAR + ranges.end)
-        rows, postings = expanded(firsts, lasts)
+        rows, postings = expand_ranges(firsts, lasts)
         return rows, self.term[first:last][postings]
 
 

@@ -83,9 +83,9 @@ class StoredVectors:
             )
 
     def _of_blocks(self, blocks: Sequence[Rows], other: NDArray[np.float32]) -> list[NDArray[Any]]:
-        bits = coding.bits_of(self._width, self._dimension, self._bits)
-        room = coding.room(min(len(blocks[0]), _BLOCK), self._dimension, bits)
-        return [coding.products(self._codes(each), other, bits, room) for each in blocks]
+        bits = coding.infer_bits(self._width, self._dimension, self._bits)
+        room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, bits)
+        return [coding.multiply_codes(self._codes(each), other, bits, room) for each in blocks]
 
     def __array__(  # as NumPy calls it
         self,
@@ -126,8 +126,8 @@ class StoredVectors:
     def _decoded(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         if rows.dtype != np.uint8:
             return rows
-        bits = coding.bits_of(rows.shape[1], self._dimension, self._bits)
-        return coding.decoded(rows, self._dimension, bits)
+        bits = coding.infer_bits(rows.shape[1], self._dimension, self._bits)
+        return coding.decode(rows, self._dimension, bits)
 
 
 def _are_neighbours(rows: Rows) -> bool:

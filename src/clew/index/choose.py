@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overl
 import numpy as np
 
 from clew import steps
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.graph_extraction import graph_prompt, read_graph
@@ -276,7 +276,7 @@ def _core(
     if quota in (0, len(among)):
         return among[:quota]
     ranks = steps.chunk_ranks(snapshot)[among] if wanted.core_by == "pagerank" else None
-    return among[core_of(len(among), quota, ranks, wanted.seed)]
+    return among[choose_core(len(among), quota, ranks, wanted.seed)]
 
 
 def packed(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import index, steps
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
 from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.index.choose import (
@@ -228,7 +228,7 @@ def plan(
         {**by_llm, "core": core},
         readers,
         GRAPH,
-        core_of(len(everything), core_size(len(everything), core), corpus.ranks),
+        choose_core(len(everything), core_size(len(everything), core), corpus.ranks),
     )
     all_triples = reckoner.estimate(
         "triples of all chunks", {**by_llm, "core": 1.0}, readers, GRAPH, everything

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.links import expanded
+from clew.algo.links import expand_ranges
 from clew.layers.extractions import encoded
 from clew.layers.salient_chunks import keys_of, names_of
 from clew.layers.statistical import STATISTICAL, arrays_of
@@ -46,7 +46,7 @@ def salient_of(
     """Return the salient terms of some chunks. The embedder is called where none are known yet."""
     arrays = snapshot.get(STATISTICAL, embedder=embedder)
     starts, stops = (np.asarray(arrays["indptr"])[chunks + i].astype(np.int64) for i in (0, 1))
-    owners, places = expanded(starts, stops)
+    owners, places = expand_ranges(starts, stops)
     used, terms = np.unique(np.asarray(arrays["indices"])[places], return_inverse=True)
     entity = np.asarray(arrays["entities"])
     own = np.cumsum(entity < 0) - 1  # the row of each key's vector, where no entity has it

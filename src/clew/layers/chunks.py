@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.text import tokens
-from clew.text.chunking import Chunking, Window, chunk
+from clew.text.chunking import Chunking, Window, cut_windows
 from clew.text.normalize import collapse
-from clew.text.subchunks import halves
+from clew.text.subchunks import halve
 from clew.types import Document, title_heads
 
 Columns = dict[str, NDArray[np.generic]]
@@ -62,12 +62,12 @@ def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
     """Return the chunks of `documents`."""
     owners, windows, parts = [], [], []
     for d, document in enumerate(documents):
-        for window in chunk(document.text, document.body_start, chunking, document.headings):
+        for window in cut_windows(document.text, document.body_start, chunking, document.headings):
             owners.append(d)
             windows.append(window)
             if chunking.subchunk_depth:
                 place = window.start, window.end
-                parts.append(halves(document.text, *place, chunking.subchunk_depth, chunking.size))
+                parts.append(halve(document.text, *place, chunking.subchunk_depth, chunking.size))
     return Chunks(documents, owners, windows, parts if chunking.subchunk_depth else None)
 
 

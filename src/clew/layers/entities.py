@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
-from clew.text.analyze import counted_terms
+from clew.text.analyze import count_terms
 from clew.text.keys import MAX_KEY
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
@@ -36,7 +36,7 @@ def mention_columns(
     ]
     term_rows = {term: row for row, term in enumerate(terms)}
     texts = chunks.titled_texts()
-    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(counted_terms(texts[c][0])))
+    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(count_terms(texts[c][0])))
     owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
     found = array("i")
     for s, ((text, start, _), mentions) in enumerate(

@@ -16,7 +16,7 @@ from clew.layers.entities import is_doubtful, is_key
 from clew.layers.numbers import Numbers
 from clew.layers.vectors import embedded_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
-from clew.text.analyze import counted_terms
+from clew.text.analyze import count_terms
 from clew.text.normalize import collapse, entity_key
 from clew.types import (
     DATE,
@@ -59,7 +59,7 @@ def statement_batch(
     entities, terms = Numbers(), Numbers()
     mentions = []
     for row, (text, found) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
-        words = set(counted_terms(text))
+        words = set(count_terms(text))
         for mention in found:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):

@@ -12,8 +12,8 @@ from typing import Any
 
 from clew.layers.packing import closed, line, numbered, parts, reply_schema
 from clew.models import Prompt
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.keys import has_key
 from clew.text.normalize import collapse, entity_key
@@ -63,12 +63,12 @@ def graph_prompt(texts: Sequence[str], hints: Sequence[Sequence[str]]) -> Prompt
         passages.append(passage)
         if preferred:
             passages.append(Excerpt("Spellings: ", ", ".join(map(line, preferred))))
-    return prompt(
+    return fill_prompt(
         "graph",
         schema=reply_schema(len(texts), _GRAPH),
         max_tokens=256 + 2 * expected_tokens(texts),
         types=", ".join(ENTITY_TYPES),
-        passages=lines(passages, none=""),
+        passages=quote_lines(passages, none=""),
     )
 
 

@@ -15,8 +15,8 @@ from clew.layers.entities import is_key
 from clew.layers.graph_extraction import named_rows, short_predicate, without_article
 from clew.layers.packing import closed, line, numbered, parts, reply_schema
 from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import entity_key
 from clew.types import Described, Extraction, Triple
@@ -84,11 +84,11 @@ def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> P
     passages = []
     for passage, terms in zip(numbered(texts), listed, strict=True):
         passages += [passage, Excerpt("Terms: ", "; ".join(map(line, terms)))]
-    return prompt(
+    return fill_prompt(
         "relations",
         schema=reply_schema(len(texts), _RELATIONS),
         max_tokens=256 + 2 * expected_tokens(texts),
-        passages=lines(passages, none=""),
+        passages=quote_lines(passages, none=""),
     )
 
 

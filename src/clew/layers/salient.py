@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.salience import above, count_ngrams, entity_rates, entries
+from clew.algo.salience import count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
 from clew.layers.numbers import Numbers
-from clew.text.ngrams import bleu_tokens, content_words, pieces
+from clew.text.ngrams import bleu_tokens, content_words, split_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,10 +72,10 @@ def salient_rates(
     if score == "eq2":
         lengths = np.array([len(bleu_tokens(text)) for text in texts], dtype=np.int64)
     rates = entity_rates(ngrams.counts, lengths, score=score)
-    kept = above(rates, threshold)
+    kept = mark_salient(rates, threshold)
     if not nested:
         kept &= ~ngrams.inside
-    rates = entries(rates, kept)
+    rates = keep_entries(rates, kept)
     columns, first, terms = np.unique(rates.indices, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(columns), dtype=np.int32)
@@ -143,7 +143,9 @@ def _read(texts: Sequence[str]) -> _ContentWords:
     """Return the content words of texts; equal pieces of them are read once."""
     rows: dict[str, int] = {}
     read = [
-        np.array([rows.setdefault(piece, len(rows)) for piece in pieces(text)], dtype=np.int32)
+        np.array(
+            [rows.setdefault(piece, len(rows)) for piece in split_pieces(text)], dtype=np.int32
+        )
         for text in texts
     ]
     stream = np.concatenate([np.empty(0, dtype=np.int32), *read])

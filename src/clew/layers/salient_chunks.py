@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.links import expanded
-from clew.algo.salience import above, entity_rates
+from clew.algo.links import expand_ranges
+from clew.algo.salience import entity_rates, mark_salient
 from clew.layers.entities import is_key
 from clew.layers.extractions import encoded
 from clew.layers.numbers import Numbers
@@ -164,7 +164,7 @@ def _texts(arrays: Arrays, letters: str, n_bytes: str) -> list[str]:
 
 def _places(begins: Rows, rows: Rows) -> NDArray[np.int64]:
     """Return the places of all entries of some rows."""
-    return np.asarray(expanded(begins[rows], begins[rows + 1])[1], dtype=np.int64)
+    return np.asarray(expand_ranges(begins[rows], begins[rows + 1])[1], dtype=np.int64)
 
 
 def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
@@ -237,7 +237,7 @@ class _Grams:
         starts[kept], stops[kept] = self.begins[then[kept]], self.begins[then[kept] + 1]
         starts[new], stops[new] = more.begins[:-1] + len(self.hashes), more.begins[1:]
         stops[new] += len(self.hashes)
-        _, places = expanded(starts, stops)
+        _, places = expand_ranges(starts, stops)
         begins = np.append(0, np.cumsum(stops - starts))
         names = "hashes", "counts", "inside", "was_salient"
         both = ((getattr(self, name), getattr(more, name)) for name in names)
@@ -260,4 +260,4 @@ def _rated(
     begins = np.append(grams.begins[chunks], len(grams.hashes))
     counts = csr_array((grams.counts, number, begins), shape=(len(chunks), len(hashes)))
     rates = entity_rates(counts, np.ones(len(chunks), dtype=np.int64))
-    return rates.data, above(rates, terms.threshold) & ~grams.inside
+    return rates.data, mark_salient(rates, terms.threshold) & ~grams.inside

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.coding import digest
-from clew.algo.salience import entries
-from clew.algo.synonyms import near_pairs, renewed_pairs
+from clew.algo.salience import keep_entries
+from clew.algo.synonyms import find_near_pairs, update_pairs
 from clew.derived import CachedArrays, Derived
 from clew.layers.relations import Terms
 from clew.layers.salient import salient_rates
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.salience import Score
-    from clew.derived import Earlier
+    from clew.derived import EarlierArrays
     from clew.models import Embedder
     from clew.types import Snapshot
 
@@ -125,13 +125,15 @@ def _computed(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays
     return _arrays(snapshot, embedder)
 
 
-def _updated(snapshot: Snapshot, earlier: Earlier, *, embedder: Callable[[], Embedder]) -> Arrays:
+def _updated(
+    snapshot: Snapshot, earlier: EarlierArrays, *, embedder: Callable[[], Embedder]
+) -> Arrays:
     """The text of a chunk stays what it is, and a name has the vector of its key."""
     return _arrays(snapshot, embedder, earlier)
 
 
 def _arrays(
-    snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: Earlier | None = None
+    snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return what is cached; docs/format.md has the names.
 
@@ -284,9 +286,9 @@ def _synonym_arrays(
             return found | {name: last[name] for name in ("starts", "others", "cosines")}
         n = len(last["members"])
         pairs = csr_array((last["cosines"], last["others"], last["starts"]), shape=(n, n))
-        near = renewed_pairs(pairs, rows, vectors, synonym)
+        near = update_pairs(pairs, rows, vectors, synonym)
     if near is None:
-        near = near_pairs(vectors, synonym)
+        near = find_near_pairs(vectors, synonym)
     return found | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
 
 
@@ -331,7 +333,7 @@ def _mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.b
     rows, place = np.unique(chunks, return_inverse=True)
     units = csr_array(snapshot.link("chunk", "unit")[rows])
     is_sentence = snapshot.layer("unit").columns["source"] != LLM_MADE
-    sentences = entries(units, is_sentence[units.indices])
+    sentences = keep_entries(units, is_sentence[units.indices])
     return _has(csr_array(sentences @ snapshot.link("unit", "entity")), place, entities)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from clew.layers.packing import numbered, parts, reply_schema
 from clew.models import Prompt
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text import tokens
 from clew.text.analyze import is_uncased, terms
 from clew.text.normalize import collapse
@@ -26,11 +26,11 @@ _UNITS = {"type": "array", "items": {"type": "string"}}
 
 def units_prompt(texts: Sequence[str]) -> Prompt:
     """Return the prompt that asks for the units of a few texts."""
-    return prompt(
+    return fill_prompt(
         "units",
         schema=reply_schema(len(texts), _UNITS),
         max_tokens=128 + 2 * expected_tokens(texts),
-        passages=lines(numbered(texts), none=""),
+        passages=quote_lines(numbered(texts), none=""),
     )
 
 

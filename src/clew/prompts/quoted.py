@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
-from clew.text.imitations import disarmed, imitates
+from clew.text.imitations import disarm, imitates
 
 GUARD = (
     "\n\nQuoted material stands between two lines {fence}. Each piece of it is a JSON string "
@@ -40,33 +40,33 @@ class Excerpt(NamedTuple):
     @property
     def guarded(self) -> str:
         """How a prompt has it in which something imitates one."""
-        return f"{self.mark}{in_json(self.text)}"
+        return f"{self.mark}{quote_json(self.text)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedBlock:
     """Pieces, and how an ordinary prompt has them together."""
 
     pieces: Sequence[Excerpt]
     plain: str
 
 
-Value = str | Quoted
+Value = str | QuotedBlock
 
 
-def lines(pieces: Sequence[Excerpt], *, none: str = "(none)") -> Quoted:
+def quote_lines(pieces: Sequence[Excerpt], *, none: str = "(none)") -> QuotedBlock:
     """Return pieces that are a line each, `none` where there are none."""
-    return Quoted(tuple(pieces), "\n".join(piece.line for piece in pieces) or none)
+    return QuotedBlock(tuple(pieces), "\n".join(piece.line for piece in pieces) or none)
 
 
-def written(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
+def render_values(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
     """Return values as a prompt has them, and what its system part says besides.
 
     A single value that imitates a prompt is a JSON string, too.
     """
     singles = {name: value for name, value in values.items() if isinstance(value, str)}
-    several = {name: value for name, value in values.items() if isinstance(value, Quoted)}
-    shown = {name: in_json(v) if imitates(v) else v for name, v in singles.items()}
+    several = {name: value for name, value in values.items() if isinstance(value, QuotedBlock)}
+    shown = {name: quote_json(v) if imitates(v) else v for name, v in singles.items()}
     texts = [piece.text for value in several.values() for piece in value.pieces]
     if shown == singles and not any(map(imitates, texts)):
         return {**shown, **{name: value.plain for name, value in several.items()}}, ""
@@ -77,9 +77,9 @@ def written(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
     return shown, GUARD.format(fence=fence)
 
 
-def in_json(text: str) -> str:
+def quote_json(text: str) -> str:
     """Return a text as a JSON string without what looks like parts of a prompt."""
-    return json.dumps(disarmed(text), ensure_ascii=False)
+    return json.dumps(disarm(text), ensure_ascii=False)
 
 
 def _fence(texts: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ from clew.api import (
 from clew.asking import follow_up, support
 from clew.calls import awaitable, checked
 from clew.errors import InputError, RecipeMismatch, StoreError
-from clew.filters import as_filter, match, parse
+from clew.filters import match, parse, to_filter
 from clew.layers.statistical import STATISTICAL
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
@@ -192,7 +192,7 @@ class Shards(Closing):
 
         Raises InputError for a filter, as `Index.snapshot`.
         """
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         for _ in range(_TRIES):
             with suppress(Moved), self._lock:
                 n_documents = sum(each.n_documents for each in self._newest())
@@ -242,7 +242,7 @@ class Shards(Closing):
 
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         models = remembered(self.models) if models is None else models
         with self._lock:
             for _ in range(_TRIES):
@@ -283,7 +283,7 @@ class Shards(Closing):
         meter = Meter()
         chosen = self._default() if method is None else method
         retriever = build_method(chosen, parameters, context_tokens)
-        chosen_by = as_filter(where)
+        chosen_by = to_filter(where)
         return self._found(query, history, retriever, chosen_by, budget, meter, exact=exact)[0]
 
     def _default(self) -> str:
@@ -339,7 +339,7 @@ class Shards(Closing):
         size = context_size(chosen, parameters) if context_tokens is None else context_tokens
         retriever = build_method(chosen, parameters, size)
         evidence, snapshot = self._found(
-            question, history, retriever, as_filter(where), budget, meter, exact=exact
+            question, history, retriever, to_filter(where), budget, meter, exact=exact
         )
         if on_evidence is not None:
             on_evidence(evidence)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import steps
-from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
-from clew.algo.coding import products_of
+from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores
+from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
 from clew.derived import CachedArrays, Derived
 from clew.errors import InputError, StoreError
@@ -70,9 +70,9 @@ def replied(index: Index, request: Request) -> Reply:
         raise Moved(f"{index.shown} was written to while it was asked: ask again")
     fields: Sequence[str] = ()
     if named.where:
-        fields = match.fields(snapshot)
+        fields = match.field_names(snapshot)
         try:
-            snapshot = index.snapshot(match.among_others(snapshot, parse(named.where)))
+            snapshot = index.snapshot(match.resolve_known_fields(snapshot, parse(named.where)))
         except InputError:  # nothing here fulfils it, which other shards may have
             return _nothing(named.generation, fields)
     if not len(snapshot.layer("chunk")):
@@ -241,7 +241,7 @@ def _(request: Towards, snapshot: Snapshot) -> FoundAround:
     for entity, of_hash in zip(*_known(snapshot, hashes), strict=True):
         owners = places[of_hash]
         units = steps.entity_units(snapshot, entity, titles=request.titles, near=near)
-        cosines = products_of(layer.vectors, units, request.directions[owners].T)
+        cosines = multiply_rows(layer.vectors, units, request.directions[owners].T)
         for owner, scores in zip(owners.tolist(), cosines.T, strict=True):
             best = top_k(scores, request.most)
             parts.append((np.full(len(best), owner), units[best], scores[best]))
@@ -297,11 +297,11 @@ class _Words:
         return cls(link, lengths, rows[known], df)
 
     def best(self, k: int) -> Rows:
-        rows, scores = bm25_best(*self._parts, k)
+        rows, scores = bm25_candidates(*self._parts, k)
         return np.asarray(steps.Ranking(rows, scores).best(k))
 
     def of_rows(self, rows: Rows) -> NDArray[np.float64]:
-        return bm25_scores_of(*self._parts, rows)
+        return bm25_chunk_scores(*self._parts, rows)
 
 
 def _farthest(dense: steps.Ranking) -> Rows:

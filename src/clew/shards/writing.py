@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api import Added, Index, to_remove, together
 from clew.errors import InputError, StoreError
-from clew.filters import as_filter, match
+from clew.filters import match, to_filter
 from clew.index import AddReport
 from clew.index.extract import Done
 from clew.models.metered import Meter
@@ -116,12 +116,12 @@ def documents(
 
     Raises InputError where a pattern names no document of any, or no document has a field.
     """
-    chosen = as_filter(where)
+    chosen = to_filter(where)
     unknown, fields = set(patterns), dict[str, None]()
     found = []
     for place in places:
         with open_one(place) as index:
-            fields.update(dict.fromkeys(match.fields(index.snapshot())))
+            fields.update(dict.fromkeys(match.field_names(index.snapshot())))
             own: set[str] = set()
             for pattern in patterns:
                 with suppress(InputError):  # which other shards may have
@@ -130,7 +130,7 @@ def documents(
             wanted = sorted(own) if patterns else index.documents()
             if chosen is not None:
                 snapshot = index.snapshot()
-                fulfil = set(match.ids(snapshot, match.among_others(snapshot, chosen)))
+                fulfil = set(match.find_ids(snapshot, match.resolve_known_fields(snapshot, chosen)))
                 wanted = [each for each in wanted if each in fulfil]
             found.append(wanted)
     for pattern in patterns:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import expanded
-from clew.algo.narrow import widened
+from clew.algo.links import expand_ranges
+from clew.algo.narrow import widen
 from clew.store.schema import parent_column
 from clew.store.segments import MappedSegment
 
@@ -46,7 +46,7 @@ class StoredColumns:
         for segment, begin, end in self._places(name):
             if end > start:
                 part = _part(segment, name, max(start - begin, 0), end - begin)
-                parts.append(widened(part))
+                parts.append(widen(part))
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def head(self, name: str, end: int) -> NDArray[Any]:
@@ -54,7 +54,7 @@ class StoredColumns:
         parts = []
         for segment, begin, last in self._places(name):
             if begin < end:
-                parts.append(widened(_part(segment, name, 0, min(end, last) - begin)))
+                parts.append(widen(_part(segment, name, 0, min(end, last) - begin)))
         return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
 
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
@@ -64,7 +64,7 @@ class StoredColumns:
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if found is None or len(mine):
                 local = rows[mine] - begin
-                values = widened(_reach(segment, name, local, local + 1)[local])
+                values = widen(_reach(segment, name, local, local + 1)[local])
                 if found is None:
                     found = np.zeros(len(rows), dtype=values.dtype)
                 found[mine] = values
@@ -78,7 +78,7 @@ class StoredColumns:
         What each segment has is handed through `code`, so that all of it is kept alike.
         """
         found: NDArray[Any] | None = None
-        owner, rows = expanded(starts, stops)
+        owner, rows = expand_ranges(starts, stops)
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if found is None or len(mine):
@@ -105,7 +105,7 @@ class StoredColumns:
             if not len(some):
                 continue
             first, last = (_search(segment, name, parents[some] + i) for i in (0, 1))
-            owner, local = expanded(first, last)
+            owner, local = expand_ranges(first, last)
             rows.append(begin + local)
             owners.append(some[owner])
         found, owner = (np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.narrow import widened
+from clew.algo.narrow import widen
 from clew.errors import DamagedIndex
 from clew.store import schema, segments
 from clew.store.schema import TABLES, parent_column
@@ -154,7 +154,7 @@ def _read(path: Path, counts: Mapping[str, int]) -> _Part | None:
     part = _Part({})
     for name in mapped:
         array, spans = mapped.zeroed(name)
-        part.arrays[name] = widened(array)
+        part.arrays[name] = widen(array)
         if spans:
             part.damaged[name] = spans
     return part

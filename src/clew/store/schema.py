@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo import coding
-from clew.algo.narrow import narrowed, widened
+from clew.algo.narrow import narrow, widen
 from clew.store.segments import let_go
 from clew.types import REFERENCES
 
@@ -127,7 +127,7 @@ def lengths(arrays: MappedSegment) -> dict[str, int]:
 
 def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     """Return a column of all segments end to end; empty where none has it."""
-    parts = [widened(segment[name]) for segment in segments if name in segment]
+    parts = [widen(segment[name]) for segment in segments if name in segment]
     if len(parts) == 1:
         return np.asarray(parts[0])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
@@ -178,10 +178,10 @@ def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> ND
     if array.dtype == np.uint8:  # coded, perhaps in more bits by an earlier version
         dimension = recipe["dimension"]
         assert isinstance(dimension, int)  # noqa: S101 -- as an embedder has it
-        return coding.recoded(array, dimension, bits(name, recipe))
+        return coding.recode(array, dimension, bits(name, recipe))
     if array.dtype == np.int8:  # tokens as a batch has them, and a segment of format 6
         array = array / np.float32(LENGTH)
-    return coding.coded(array, bits(name, recipe))
+    return coding.encode(array, bits(name, recipe))
 
 
 class Coded(Mapping[str, "NDArray[Any]"]):
@@ -233,7 +233,7 @@ def placed(
             found = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
         else:
             found = in_codes(name, column, recipe)
-        arrays[name] = narrowed(found)
+        arrays[name] = narrow(found)
     return arrays
 
 

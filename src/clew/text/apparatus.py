@@ -60,10 +60,10 @@ _PROSE = re.compile(r".{80,}[.!?。]")
 _SHORT = 60  # characters of the lines of a list, on average
 
 
-def kind_of(text: str, section: str = "") -> str:
+def apparatus_kind(text: str, section: str = "") -> str:
     """Return which of `KINDS` a piece of text in a section is, "" for none."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
-    named = named_in(section)
+    named = kind_in_heading(section)
     if named == BIBLIOGRAPHY and _n_sources(text) >= 2:
         return named
     if named in (CONTENTS, INDEX) and _is_list(lines):
@@ -89,7 +89,7 @@ def asks_for(query: str, kind: str) -> bool:
     return any(f" {name} " in words for name, other in _KIND_OF.items() if other == kind)
 
 
-def named_in(section: str) -> str:
+def kind_in_heading(section: str) -> str:
     """Return the kind whose name the last heading of a section has.
 
     That is the one above it where the last one is a letter, as in an index.

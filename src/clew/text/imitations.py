@@ -68,13 +68,13 @@ def imitates(text: str) -> bool:
     >>> imitates("She sank in 1962.")
     False
     """
-    plain = _plain(text)
+    plain = _normalize(text)
     if any(each.search(plain) for each in _IMITATIONS) or _has_heading(plain):
         return True
     return may_hide_a_message(text)
 
 
-def disarmed(text: str) -> str:
+def disarm(text: str) -> str:
     r"""Return a text without what nobody sees and without marks of chat templates.
 
     Numbers in brackets stand in parentheses, and headings have no colon.
@@ -84,7 +84,7 @@ def disarmed(text: str) -> str:
     """
     if not imitates(text):
         return text
-    text = _plain(text)
+    text = _normalize(text)
     while (shorter := _CHAT.sub(" ", text)) != text:  # what is left may be a mark again
         text = shorter
     return _COLON.sub(r"\1 -", _NUMBER.sub(r"(\1)", text))
@@ -98,5 +98,5 @@ def _has_heading(text: str) -> bool:
     )
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", without_hidden(text))

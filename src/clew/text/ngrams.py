@@ -51,7 +51,7 @@ class TextPiece:
     closes: bool  # whether the piece ends with its last word, so that the next may go on
 
 
-def pieces(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """Return the parts of `text` between white space, an empty one behind each paragraph."""
     return [piece for part in _EMPTY_LINE.split(text) for piece in (*part.split(), "")]
 

@@ -19,10 +19,10 @@ def nfkc(text: str) -> str:
     """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _LONG_RUN.sub(_joined, text))
+    return unicodedata.normalize("NFKC", _LONG_RUN.sub(_compose_run, text))
 
 
-def _joined(run: re.Match[str]) -> str:
+def _compose_run(run: re.Match[str]) -> str:
     found, marks = [], 0
     for character in run[0]:
         marks = marks + 1 if unicodedata.combining(character) else 0

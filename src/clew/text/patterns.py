@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 
-def matching(pattern: str, ids: Sequence[str]) -> list[str]:
+def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
     """Return the ids that a pattern names: one, those of a folder, or those that are like it.
 
     In a pattern `*` stands for any characters, `?` for one and `[ab]` for one of these; `/` is a

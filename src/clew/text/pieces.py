@@ -8,7 +8,7 @@ from collections.abc import Callable
 OnPiece = Callable[[str | None], None]
 
 
-class Pieces:
+class PieceStream:
     """Tells of a text piece by piece, such that what was told is always the beginning of it."""
 
     def __init__(self, tell: OnPiece) -> None:
@@ -26,7 +26,7 @@ class Pieces:
             self._told.append(piece)
             self._tell(piece)
 
-    def anew(self) -> None:
+    def restart(self) -> None:
         """Say that nothing of what was told counts, if anything was."""
         if self._told:
             self._told.clear()
@@ -36,6 +36,6 @@ class Pieces:
         """Tell what is left of the whole `text`; all of it, anew, where it began otherwise."""
         told = "".join(self._told)
         if not text.startswith(told):
-            self.anew()
+            self.restart()
             told = ""
         self.add(text[len(told) :])

@@ -44,12 +44,12 @@ def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = 
     """Return the section that each of some characters is in, in time linear in the headings."""
     if not headings:
         return [""] * len(places)
-    above = _above(headings)
+    above = _parent_headings(headings)
     known = collapse(title[:_READ])
     return [_section(headings, above, place, known) for place in places]
 
 
-def _above(headings: Sequence[Headed]) -> list[int]:
+def _parent_headings(headings: Sequence[Headed]) -> list[int]:
     """Return the nearest heading before each that is of a lower level, -1 for none."""
     found: list[int] = []
     path: list[int] = []
@@ -69,7 +69,7 @@ def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title
             break
         names.insert(0, collapse(headings[i].title[:_READ]))
         i = above[i]
-    return SEPARATOR.join(_shortened(name) for name in names if name and name != title)
+    return SEPARATOR.join(_shorten(name) for name in names if name and name != title)
 
 
 def page_at(pages: Sequence[int], place: int) -> int | None:
@@ -77,7 +77,7 @@ def page_at(pages: Sequence[int], place: int) -> int | None:
     return max(bisect_right(pages, place), 1) if pages else None
 
 
-def titled(title: str, section: str) -> str:
+def join_title(title: str, section: str) -> str:
     """Return title and section as one line."""
     return SEPARATOR.join(filter(None, (collapse(title), section)))
 
@@ -89,14 +89,14 @@ def page_range(first: int | None, last: int | None) -> str:
     return f"p. {first}" if last in (None, first) else f"pp. {first}-{last}"
 
 
-def head(title: str, section: str, first: int | None, last: int | None) -> str:
+def format_head(title: str, section: str, first: int | None, last: int | None) -> str:
     """Return what stands above a passage: title, section and pages, those that there are."""
-    return ", ".join(filter(None, (titled(title, section), page_range(first, last))))
+    return ", ".join(filter(None, (join_title(title, section), page_range(first, last))))
 
 
 def _start(heading: Headed) -> int:
     return heading.start
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip()}…"

@@ -39,12 +39,12 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
 def _blocks(text: str, start: int) -> Iterator[tuple[int, int]]:
     previous = start
     for match in _BLOCK_BREAK.finditer(text, start):
-        yield from _after_heading(text, previous, match.start())
+        yield from _split_heading(text, previous, match.start())
         previous = match.end()
-    yield from _after_heading(text, previous, len(text))
+    yield from _split_heading(text, previous, len(text))
 
 
-def _after_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     heading = _AFTER_HEADING.match(text[start:end])
     if heading:
         yield start, start + heading.end()
@@ -89,12 +89,12 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while end - start > MAX_CHARACTERS:
         cut = max(text.rfind(c, start, start + MAX_CHARACTERS) for c in " \n\t")
         cut = cut if cut > start else start + MAX_CHARACTERS
-        yield from _stripped(text, start, cut)
+        yield from _strip_span(text, start, cut)
         start = cut
-    yield from _stripped(text, start, end)
+    yield from _strip_span(text, start, end)
 
 
-def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _strip_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     end = start + len(piece.strip())

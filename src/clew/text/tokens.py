@@ -45,7 +45,7 @@ def _parts(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def at_least(text: str) -> int:
+def count_at_least(text: str) -> int:
     """Return how many tokens `text` has for any model, at the least.
 
     Half of our own count of what is ASCII, and one for eight other characters: `o200k_base`, whose
@@ -56,7 +56,7 @@ def at_least(text: str) -> int:
     return count(_NOT_ASCII.sub(" ", text)) // 2 + others // 8
 
 
-def starts(text: str) -> NDArray[np.int64]:
+def token_starts(text: str) -> NDArray[np.int64]:
     """Return the (n,) character at which each token of `text` begins, ascending.
 
     A character that several tokens share, such as an emoji, starts all of them.
@@ -76,7 +76,7 @@ def starts(text: str) -> NDArray[np.int64]:
 
 def truncate(text: str, n_tokens: int) -> str:
     """Return the longest prefix of `text`, cut between tokens, of at most `n_tokens` tokens."""
-    begins = starts(text)
+    begins = token_starts(text)
     if len(begins) <= n_tokens:
         return text
     cut = text[: int(begins[n_tokens])] if n_tokens > 0 else ""

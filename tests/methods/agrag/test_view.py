@@ -66,7 +66,9 @@ def snapshot():
         ("chunk", "unit"): matrix({(MENTIONS[u][1], u) for u in units}, (4, len(units))),
         ("unit", "entity"): matrix({(u, MENTIONS[u][0]) for u in units}, (len(units), n)),
     }
-    return Snapshot(None, layers, {pair: StoredLink.of(link) for pair, link in links.items()})
+    return Snapshot(
+        None, layers, {pair: StoredLink.from_matrix(link) for pair, link in links.items()}
+    )
 
 
 def counted(synonyms=SYNONYMS):
@@ -256,7 +258,7 @@ def test_an_edge_costs_the_same_from_both_ends():
         "triple": Rows(range(two.sum()), range(two.sum()), columns, drawn[n:]),
     }
     said = matrix({(row, 0) for row in range(two.sum())}, (two.sum(), 1))
-    index = Snapshot(None, layers, {("triple", "chunk"): StoredLink.of(said)})
+    index = Snapshot(None, layers, {("triple", "chunk"): StoredLink.from_matrix(said)})
     alike = np.triu(random.random((n, n)) < 0.3, 1).astype(np.float32)
     given = Statistical(
         names=[],

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.links import as_arrays
+from clew.algo.ascending import match_sorted
+from clew.algo.links import link_to_arrays
 from clew.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.generation.edits.source import Source, TooManyEdits
 from clew.generation.edits.terms import TermEdits, find_terms
@@ -87,7 +87,7 @@ def find_edits(
     found["touched.chunks"] = edits.touched_chunks()
     for (a, b), (at, entries) in edits.links().items():
         found[f"link.{a}-{b}.rows"] = at
-        found |= {f"link.{a}-{b}.{name}": part for name, part in as_arrays(entries).items()}
+        found |= {f"link.{a}-{b}.{name}": part for name, part in link_to_arrays(entries).items()}
     return found
 
 
@@ -133,7 +133,7 @@ class _Edits:
         units = self.units
         moved = units.found.code[units.edits.origin >= 0]
         have = units.known.chunks_of(units.written.keys(moved))
-        rows = self.source.chunks.now(have)
+        rows = self.source.chunks.to_present(have)
         return np.union1d(self.source.chunks.at, rows[rows >= 0])
 
     def columns(self) -> Arrays:
@@ -230,14 +230,14 @@ class _Edits:
             edits, rows = self.units.edits, self.units.found.code
         came = self.source.live.rows["sentence"]
         order = np.argsort(came)
-        new, place = find(came[order], rows)
+        new, place = match_sorted(came[order], rows)
         old = np.delete(np.arange(len(rows)), new)
         chunk = self.source.live.above["sentence"][order[place]]
         ascending = np.argsort(chunk, kind="stable")
         new, chunk = new[ascending], chunk[ascending]
         own = postings.sentence_terms(self._ranges("sentence", rows[new], chunk)).tocoo()
         former = self.source.base.links["sentence", "term"].rows(edits.origin[old]).tocoo()
-        kept = self.terms.edits.now(former.col)
+        kept = self.terms.edits.to_present(former.col)
         row = np.concatenate([new[own.row], old[former.row]])
         return link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
 

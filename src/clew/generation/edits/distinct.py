@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import expanded
+from clew.algo.links import expand_ranges
 from clew.algo.row_edits import RowEdits
 from clew.generation.edits.search import are_in, first_of, inside, stand, taken
 
@@ -53,7 +53,7 @@ class Known:
 
     def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
         """Return the places of the occurrences of some keys, and which key each is of."""
-        owner, at = expanded(stand(self.keys, keys), stand(self.keys, keys, behind=True))
+        owner, at = expand_ranges(stand(self.keys, keys), stand(self.keys, keys, behind=True))
         return at.astype(np.int64), owner
 
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
@@ -126,10 +126,10 @@ class DistinctEdits:
         """Return the edits of `n` rows of which some moved."""
         order = np.lexsort((moves.code, moves.chunk))
         before = moves.before[order]
-        edits = RowEdits.of(n, moves.gone, before, moves.origin[order])
+        edits = RowEdits.from_changes(n, moves.gone, before, moves.origin[order])
         at = np.empty(len(order), dtype=np.int64)
         at[order] = edits.at
-        of_came = np.where(moves.place >= 0, taken(at, moves.place), edits.now(moves.former))
+        of_came = np.where(moves.place >= 0, taken(at, moves.place), edits.to_present(moves.former))
         return cls(edits, moves.chunk[order], moves.code[order], before, of_came)
 
 
@@ -162,7 +162,7 @@ def find_moves(
     kept = first_of(owner[stays], n)
     kept[kept >= 0] = occurrences[stays[kept[kept >= 0]]]
     former = taken(known.chunks, kept).astype(np.int64)
-    now = np.where(kept >= 0, source.chunks.now(former), _NONE)
+    now = np.where(kept >= 0, source.chunks.to_present(former), _NONE)
     new = first_of(group[: len(came.keys)], n)
     here = np.where(new >= 0, taken(source.chunks.at, taken(came.chunk, new)), _NONE)
     is_new = here < now

@@ -80,7 +80,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     first.in_new_descriptions(new_description)
     left = np.flatnonzero(first.places[0] < _NONE)
     left = left[np.lexsort(first.places[::-1, left])]
-    edits = RowEdits.of(
+    edits = RowEdits.from_changes(
         len(source.base.stored["entity"]), np.sort(row[row >= 0]), first.before[left], row[left]
     )
     numbers = np.full(int(touched.max(initial=-1)) + 1, -1, dtype=np.int64)
@@ -114,7 +114,7 @@ def _lowest(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
     """Return the first of former rows that stay and of rows that came, -1 for none of both."""
     found = np.full(len(kept), _NONE)
     has = kept >= 0
-    found[has] = edits.now(kept[has])
+    found[has] = edits.to_present(kept[has])
     has = new >= 0
     found[has] = np.minimum(found[has], edits.at[new[has]])
     found[found == _NONE] = -1
@@ -137,7 +137,7 @@ class _Firsts:
         """Look at the titles of former documents, -1 for none."""
         some = np.flatnonzero(documents >= 0)
         at = documents[some]
-        now = 3 * self.source.documents.now(at)
+        now = 3 * self.source.documents.to_present(at)
         self._lower(some, np.stack([now, 0 * at, 0 * at]), self._title(at))
 
     def in_kept_mentions(self, units: UnitEdits, mentions: Rows) -> None:
@@ -146,8 +146,8 @@ class _Firsts:
         at = mentions[some]
         unit = self.source.column("mention.unit")[at].astype(np.int64)
         document = self._document(self.source.column("unit.chunk")[unit])
-        now = 3 * self.source.documents.now(document) + 1
-        places = np.stack([now, units.edits.now(unit), at])
+        now = 3 * self.source.documents.to_present(document) + 1
+        places = np.stack([now, units.edits.to_present(unit), at])
         self._lower(some, places, self._inside(3 * document + 1, at))
 
     def in_kept_descriptions(self, descriptions: Rows) -> None:
@@ -155,8 +155,8 @@ class _Firsts:
         some = np.flatnonzero(descriptions >= 0)
         at = descriptions[some]
         document = self._document(self.source.column("description.chunk")[at])
-        now = 3 * self.source.documents.now(document) + 2
-        places = np.stack([now, self.source.descriptions.now(at), 0 * at])
+        now = 3 * self.source.documents.to_present(document) + 2
+        places = np.stack([now, self.source.descriptions.to_present(at), 0 * at])
         self._lower(some, places, self._inside(3 * document + 2, at))
 
     def in_new_titles(self, documents: Rows) -> None:
@@ -192,7 +192,7 @@ class _Firsts:
         In present documents, before a former mention or description.
         """
         edits = self.source.documents
-        former = edits.then(documents)
+        former = edits.to_former(documents)
         found = self._inside(3 * np.maximum(former, 0) + how, before)
         new = np.flatnonzero(former < 0)
         came = np.searchsorted(edits.at, documents[new])

@@ -55,7 +55,7 @@ def find_names(source: Source, written: Written, known_units: Known, moves: Move
         units = known_units.rows_of(written.keys(former), former)
         kept = (units >= 0) & ~are_in(units, moves.gone)
         stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
-        pairs.append((named[kept], source.chunks.now(stands)))
+        pairs.append((named[kept], source.chunks.to_present(stands)))
         both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
         counts[np.searchsorted(entities, changed)] = np.bincount(
             np.searchsorted(changed, both[0]), minlength=len(changed)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.links import expanded
+from clew.algo.ascending import match_sorted
+from clew.algo.links import expand_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,9 @@ def stand(column: NDArray[Any], values: NDArray[np.integer], *, behind: bool = F
 
 def below(parents: NDArray[Any], rows: NDArray[np.integer]) -> Rows:
     """Return the places of some rows in `parents`, which ascend."""
-    return expanded(stand(parents, rows), stand(parents, rows, behind=True))[1].astype(np.int64)
+    return expand_ranges(stand(parents, rows), stand(parents, rows, behind=True))[1].astype(
+        np.int64
+    )
 
 
 def inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows) -> Rows:
@@ -41,7 +43,7 @@ def inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows)
 def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
     """Say which values are among others, which ascend."""
     found = np.zeros(len(values), dtype=bool)
-    found[find(among, values)[0]] = True
+    found[match_sorted(among, values)[0]] = True
     return found
 
 

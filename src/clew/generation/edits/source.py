@@ -75,7 +75,7 @@ class Source:
                 before[i] = place[each.after] + 1
             elif i and each.after >= 0:  # behind another one that came
                 before[i] = before[i - 1]
-        return RowEdits.of(len(rows), np.sort(gone[gone >= 0]), before)
+        return RowEdits.from_changes(len(rows), np.sort(gone[gone >= 0]), before)
 
     @cached_property
     def removed(self) -> Rows:
@@ -102,7 +102,7 @@ class Source:
         new, owner = self.stored.below("chunk", came)
         if len(new) + len(self.changed) > MOST_ROWS:
             raise TooManyEdits
-        stays = self.documents.now(document[self.changed])
+        stays = self.documents.to_present(document[self.changed])
         rows = np.concatenate([new, self.base.stored["chunk"][self.changed]])
         documents = np.concatenate([self.documents.at[owner], stays])
         before = np.concatenate([stand(document, self.documents.before)[owner], self.changed])
@@ -114,7 +114,7 @@ class Source:
     def chunks(self) -> RowEdits:
         _, _, before, origin = self._chunks
         gone = np.union1d(self.removed, self.changed)
-        return RowEdits.of(len(self.column("chunk.document")), gone, before, origin)
+        return RowEdits.from_changes(len(self.column("chunk.document")), gone, before, origin)
 
     @property
     def chunk_documents(self) -> Rows:
@@ -128,8 +128,8 @@ class Source:
 
     def documents_of(self, chunks: Rows) -> Rows:
         """Return the present document of present chunks."""
-        former = self.chunks.then(chunks)
-        old = self.documents.now(self.column("chunk.document")[np.maximum(former, 0)])
+        former = self.chunks.to_former(chunks)
+        old = self.documents.to_present(self.column("chunk.document")[np.maximum(former, 0)])
         new = np.flatnonzero(former < 0)
         old[new] = self.chunk_documents[np.searchsorted(self.chunks.at, chunks[new])]
         return old
@@ -179,7 +179,7 @@ class Source:
         """
         former = self.column(column)
         before = stand(former, self.chunks_before)
-        return RowEdits.of(len(former), below(former, self.chunks.gone), before[chunks])
+        return RowEdits.from_changes(len(former), below(former, self.chunks.gone), before[chunks])
 
     @cached_property
     def descriptions(self) -> RowEdits:

@@ -64,7 +64,7 @@ def find_terms(source: Source) -> TermEdits:
     before[has] = boundary[above[first[has]]]
     there, stays, at = _kept_terms(source, touched, row)
     now = np.full(len(touched), _NONE)
-    now[there] = source.chunks.now(stays)
+    now[there] = source.chunks.to_present(stays)
     earlier = np.flatnonzero(now < chunk)
     chunk[earlier] = now[earlier]
     kept = np.searchsorted(there, earlier)
@@ -74,9 +74,9 @@ def find_terms(source: Source) -> TermEdits:
     left = np.flatnonzero(chunk < _NONE)
     left = left[np.lexsort((count[left], chunk[left]))]
     n_before = len(source.base.stored["term"])
-    edits = RowEdits.of(n_before, np.sort(row[row >= 0]), before[left], row[left])
+    edits = RowEdits.from_changes(n_before, np.sort(row[row >= 0]), before[left], row[left])
     numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(known["term.rows"])), -1)
-    numbers[: len(known["term.rows"])] = edits.now(known["term.rows"], followed=False)
+    numbers[: len(known["term.rows"])] = edits.to_present(known["term.rows"], followed=False)
     numbers[touched[left]] = edits.at
     were = np.zeros(len(numbers), dtype=bool)
     were[source.base.stored["term"]] = source.column("term.common")

@@ -79,7 +79,7 @@ def kept_and_new(source: Source, former: Link, origin: Rows, new: csr_array) -> 
     old = np.flatnonzero(origin >= 0)
     entries = former.rows(origin[old]).tocoo()
     stay = ~are_in(entries.col, source.chunks.gone)
-    rows, chunks = old[entries.row[stay]], source.chunks.now(entries.col[stay])
+    rows, chunks = old[entries.row[stay]], source.chunks.to_present(entries.col[stay])
     more = new.tocoo()
     together = (
         np.concatenate([entries.data[stay], more.data]),

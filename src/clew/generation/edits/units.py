@@ -63,7 +63,7 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     names = find_names(source, written, known, moves)
     again = _renamed_units(source, written, known, terms, names)
     again = again[~are_in(again, moves.gone)]
-    at = source.chunks.now(known.chunk[again])
+    at = source.chunks.to_present(known.chunk[again])
     moves = moves.and_again(again, at, known.code[again].astype(np.int64))
     if source.has_statements and not written.are_statements(moves.code).any():
         were = np.flatnonzero(written.are_statements(known.code))
@@ -125,15 +125,17 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
     gone = below(former, units.edits.gone)
     before = stand(former, units.found.before)[unit]
     entity = columns.pop("entity").astype(np.int64)
-    return MentionEdits(RowEdits.of(len(former), gone, before), before, unit, entity, columns)
+    return MentionEdits(
+        RowEdits.from_changes(len(former), gone, before), before, unit, entity, columns
+    )
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     """Return the values of the units that came."""
     written, chunks = units.written, units.found.chunk
     codes = units.found.code
-    made_by = source.column("chunk.units")[np.maximum(source.chunks.then(chunks), 0)]
-    new = np.flatnonzero(source.chunks.then(chunks) < 0)
+    made_by = source.column("chunk.units")[np.maximum(source.chunks.to_former(chunks), 0)]
+    new = np.flatnonzero(source.chunks.to_former(chunks) < 0)
     came = np.searchsorted(source.chunks.at, chunks[new])
     made_by[new] = source.made_by(UNITS)[came]
     found: dict[str, NDArray[Any]] = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from clew import steps
-from clew.algo.mcmi import Rule, grow
+from clew.algo.mcmi import Rule, grow_tree
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
 from clew.derived import Derived
@@ -131,7 +131,7 @@ class Agrag:
             joint_cost=self.joint,
             limit=self.states,
         )
-        added = grow(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
+        added = grow_tree(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
         found = subgraph_evidence(

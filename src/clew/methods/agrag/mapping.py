@@ -16,8 +16,8 @@ from clew import steps
 from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import DECIMALS, top_k
 from clew.layers.packing import closed, numbered, places, short
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse
 from clew.types import GRAPH, IMPORTED
 
@@ -76,12 +76,12 @@ def mapped_facts(
 
 def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tuple[list[int], str]:
     """Return the places of the facts that an LLM keeps, ascending, or why there is no choice."""
-    asked = prompt(
+    asked = fill_prompt(
         "fact_filter",
         schema=_SCHEMA,
         max_tokens=256,
         question=collapse(query.text),
-        facts=lines(numbered(list(map(short, facts)))),
+        facts=quote_lines(numbered(list(map(short, facts)))),
         most=str(most),
     )
     reply = steps.reply_to(llm, asked)

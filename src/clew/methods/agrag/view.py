@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.fusion import min_max
-from clew.algo.pagerank import transition
+from clew.algo.pagerank import transition_matrix
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class AgragGraph:
     @cached_property
     def transition(self) -> csr_array:
         """The matrix that moves weight along the edges."""
-        return transition(self.adjacency)
+        return transition_matrix(self.adjacency)
 
     def entries(self, node: int) -> slice:
         """Return where the entries of a node's row stand."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.graph_paths import connected
 from clew.layers.packing import closed, numbered, places, short
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse, entity_key
 
 if TYPE_CHECKING:
@@ -195,11 +195,11 @@ def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
 
 
 def _prompt(view: BubbleView, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
-    return prompt(
+    return fill_prompt(
         "bubble_groups",
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(view.query.text),
-        concepts=lines(numbered([each.specialised or each.text for each in concepts])),
-        candidates=lines(numbered(list(map(short, view.texts(nodes))))),
+        concepts=quote_lines(numbered([each.specialised or each.text for each in concepts])),
+        candidates=quote_lines(numbered(list(map(short, view.texts(nodes))))),
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew import steps
-from clew.algo.pool import fitting
+from clew.algo.pool import take_fitting
 from clew.layers.packing import closed, numbered, places, short
 from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse
 
@@ -79,7 +79,7 @@ class _Guide:
         if reason := self._beside.over():
             return _Choice(fault=reason, over=True)
         pieces = numbered(list(map(short, self._words(options))))
-        listed = fitting(pieces, _n_tokens, _MOST_TOKENS // 2)
+        listed = take_fitting(pieces, _n_tokens, _MOST_TOKENS // 2)
         reply = self._asked(self._prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
@@ -93,15 +93,15 @@ class _Guide:
         )
 
     def _prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
-        beside = lines(listed)
+        beside = quote_lines(listed)
         room = _MOST_TOKENS - tokens.count(beside.plain)
         found = (Excerpt("- ", short(text)) for text in self._words(held))
-        return prompt(
+        return fill_prompt(
             "bubble_expansion",
             schema=_SCHEMA,
             max_tokens=256,
             question=collapse(self._beside.view.query.text),
-            found=lines(fitting(found, _n_tokens, room), none="(nothing)"),
+            found=quote_lines(take_fitting(found, _n_tokens, room), none="(nothing)"),
             beside=beside,
         )
 
