@@ -71,7 +71,7 @@ from clew.types import (
     Snapshot,
     Usage,
 )
-from clew.workers import open_workers, workers_of
+from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -338,7 +338,7 @@ class Index(Closing):
 
         for each in methods or ():
             retrieval.load(each)
-        workers = workers_of(workers)
+        workers = parse_workers(workers)
         progress = progress or Progress()
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"

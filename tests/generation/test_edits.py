@@ -18,7 +18,7 @@ from clew.generation.edits import source
 from clew.index import graph
 from clew.index.choose import stored_chunks
 from clew.layers import statistical
-from clew.layers.extractions import Extracted, graph_batch, statement_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.steps import sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
@@ -218,12 +218,12 @@ def extract(store, made):
             if len(chunks):
                 chunk = int(chunks[place % len(chunks)])
                 if chunk not in [each.chunk for each in found[isinstance(what, tuple)]]:
-                    found[isinstance(what, tuple)].append(Extracted(chunk, source, what))
+                    found[isinstance(what, tuple)].append(ChunkExtraction(chunk, source, what))
     late = store.recipe["vectors"] == index.LATE
     if found[True]:
-        store.commit(statement_batch(found[True], MODELS, store.unnamed, late=late), ())
+        store.commit(build_statement_batch(found[True], MODELS, store.unnamed, late=late), ())
     if found[False]:
-        store.commit(graph_batch(found[False], MODELS, store.unnamed), ())
+        store.commit(build_graph_batch(found[False], MODELS, store.unnamed), ())
 
 
 def state(store, path):

@@ -17,7 +17,7 @@ from clew.generation import open_snapshot
 from clew.index import Settings, add
 from clew.index.choose import Wanted
 from clew.index.extract import extract
-from clew.layers.extractions import Extracted, graph_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.texts import Texts
@@ -413,7 +413,7 @@ def described(given_models, folder):
     add(store, robots()[:2], given_models)
     snapshot = open_snapshot(store)
     extracted = [
-        Extracted(
+        ChunkExtraction(
             int(chunk),
             "llm",
             Extraction(
@@ -435,7 +435,7 @@ def described(given_models, folder):
         for chunk in snapshot.layer("chunk").columns["number"]
     ]
     snapshot.close()
-    store.commit(graph_batch(extracted, given_models, store.unnamed), ())
+    store.commit(build_graph_batch(extracted, given_models, store.unnamed), ())
     found = open_snapshot(store)
     store.close()
     return found
@@ -595,9 +595,9 @@ def test_a_core_says_nothing_of_other_chunks(tmp_path):
         stored = snapshot.layer("chunk").columns["number"].tolist()
         snapshot.close()
         store.commit(
-            graph_batch(
+            build_graph_batch(
                 [
-                    Extracted(
+                    ChunkExtraction(
                         chunk,
                         "llm",
                         Extraction(

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from clew.layers.chunks import cut
+from clew.layers.chunks import cut_chunks
 from clew.readers import read
 from clew.readers.gitignore import Ignored, Pattern
 from clew.text.apparatus import apparatus_kind
@@ -50,7 +50,7 @@ def cpu_seconds(write, name, size):
     for _ in range(3):
         began = time.process_time()
         documents = [each for each in read([path]) if isinstance(each, Document)]
-        cut(documents, Chunking()).titled_texts()
+        cut_chunks(documents, Chunking()).titled_texts()
         taken.append(time.process_time() - began)
         if taken[-1] < LEAST:
             break

@@ -37,7 +37,7 @@ def old(tmp_path):
         return np.ones(len(tokens.vectors), dtype=bool)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(vectors, "_of_terms", all_tokens)
+        patched.setattr(vectors, "_mark_term_tokens", all_tokens)
         patched.setattr(schema, "bits", lambda name, _: BITS.get(name.partition(".")[0], 8))
         patched.setattr(schema, "narrow", lambda column: column)
         folder = built(tmp_path / "old.clew")

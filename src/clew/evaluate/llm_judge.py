@@ -21,7 +21,7 @@ from clew.asking.context import quoted
 from clew.errors import InputError
 from clew.evaluate.datasets import Question
 from clew.evaluate.verdicts import Verdict
-from clew.layers.packing import closed, numbered, reply_schema
+from clew.layers.packing import closed_schema, number_texts, reply_schema
 from clew.models import LLM, Embedder, Prompt, Reply
 from clew.models.metered import Meter
 from clew.prompts import fill_prompt
@@ -39,8 +39,8 @@ _FEW_TOKENS = 32  # of a verdict, or of a reply without its statements
 _OF_EACH = 16  # tokens more for each statement
 
 _YES_NO = {"type": "string", "enum": ["yes", "no"]}
-_VERDICT = closed({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
-_STATEMENTS = closed({"statements": {"type": "array", "items": {"type": "string"}}})
+_VERDICT = closed_schema({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
+_STATEMENTS = closed_schema({"statements": {"type": "array", "items": {"type": "string"}}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _second_round(
         both = {"answer": reply_schema(given, _YES_NO), "right": reply_schema(right, _YES_NO)}
         asked["correctness"] = fill_prompt(
             "judge_correctness",
-            schema=closed(both),
+            schema=closed_schema(both),
             max_tokens=_reply_tokens(given + right),
             question=case.question,
             given=_listed(stated.given),
@@ -204,7 +204,7 @@ def _reply_tokens(n_statements: int) -> int:
 
 
 def _listed(statements: Sequence[str]) -> QuotedBlock:
-    return quote_lines(numbered(statements))
+    return quote_lines(number_texts(statements))
 
 
 # -- what the replies come to ---------------------------------------------------------------------

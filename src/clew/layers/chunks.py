@@ -58,7 +58,7 @@ class Chunks:
         ]
 
 
-def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
+def cut_chunks(documents: Sequence[Document], chunking: Chunking) -> Chunks:
     """Return the chunks of `documents`."""
     owners, windows, parts = [], [], []
     for d, document in enumerate(documents):

@@ -40,7 +40,7 @@ def mention_columns(
     owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
     found = array("i")
     for s, ((text, start, _), mentions) in enumerate(
-        zip(spans, _tagged(spans, tagger), strict=True)
+        zip(spans, _tag_batches(spans, tagger), strict=True)
     ):
         for mention in mentions:
             a, b = start + mention.start, start + mention.end
@@ -62,7 +62,7 @@ def mention_columns(
     }, list(rows)
 
 
-def _tagged(spans: Sequence[tuple[str, int, int]], tagger: Tagger) -> Iterator[list[Mention]]:
+def _tag_batches(spans: Sequence[tuple[str, int, int]], tagger: Tagger) -> Iterator[list[Mention]]:
     """Yield the mentions of each sentence, tagged some thousand at a time."""
     for begin in range(0, len(spans), _AT_ONCE):
         block = spans[begin : begin + _AT_ONCE]
@@ -85,7 +85,7 @@ def _title_row(title: str, rows: dict[str, int]) -> int:
     return rows.setdefault(key, len(rows)) if is_key(key) else -1
 
 
-def nameable(columns: Columns, n_entities: int) -> Sequence[int]:
+def find_nameable(columns: Columns, n_entities: int) -> Sequence[int]:
     """Return the entities that queries can be linked to: some mention is not a date."""
     labels, entities = columns["mention.label"], columns["mention.entity"]
     named = np.zeros(n_entities, dtype=bool)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.layers.packing import closed, line, numbered, parts, reply_schema
+from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.models import Prompt
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
@@ -32,10 +32,10 @@ _RELATION = {
     "description": _STRING,
     "strength": {"type": "integer"},
 }
-_GRAPH = closed(
+_GRAPH = closed_schema(
     {
-        "entities": {"type": "array", "items": closed(_ENTITY)},
-        "relations": {"type": "array", "items": closed(_RELATION)},
+        "entities": {"type": "array", "items": closed_schema(_ENTITY)},
+        "relations": {"type": "array", "items": closed_schema(_RELATION)},
     }
 )
 
@@ -59,10 +59,10 @@ def graph_prompt(texts: Sequence[str], hints: Sequence[Sequence[str]]) -> Prompt
     `hints` has for each text the terms whose spelling is preferred.
     """
     passages = []
-    for passage, preferred in zip(numbered(texts), hints, strict=True):
+    for passage, preferred in zip(number_texts(texts), hints, strict=True):
         passages.append(passage)
         if preferred:
-            passages.append(Excerpt("Spellings: ", ", ".join(map(line, preferred))))
+            passages.append(Excerpt("Spellings: ", ", ".join(map(to_line, preferred))))
     return fill_prompt(
         "graph",
         schema=reply_schema(len(texts), _GRAPH),
@@ -89,44 +89,44 @@ def read_graph(
     """
     found = []
     given = hints or [()] * len(texts)
-    for part, text, preferred in zip(parts(data, len(texts)), texts, given, strict=True):
-        known = _Known(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
-        entities = _entities(named_rows(part, "entities", _ENTITY), known)
-        triples = _triples(named_rows(part, "relations", _RELATION), known)
+    for part, text, preferred in zip(split_reply(data, len(texts)), texts, given, strict=True):
+        known = _KnownNames(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
+        entities = _entities(read_rows(part, "entities", _ENTITY), known)
+        triples = _triples(read_rows(part, "relations", _RELATION), known)
         some = entities or triples
         found.append(Extraction(entities=entities, triples=triples) if some else None)
     return found
 
 
-def without_article(name: str) -> str:
+def strip_article(name: str) -> str:
     """Return a name without "the", "a" or "an" before it."""
     return _ARTICLE.sub("", name)
 
 
-def short_predicate(said: str) -> str:
+def shorten_predicate(said: str) -> str:
     """Return a predicate's first words."""
     return " ".join(said.split()[:_MAX_PREDICATE_WORDS])
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownNames:
     """What names of one text can be made of."""
 
     words: str  # the text's, as in keys, with a space before each and behind the last
     hints: frozenset[str]  # keys
 
-    def name(self, said: str) -> str:
+    def resolve(self, said: str) -> str:
         """Return a name without its article, empty where it is none or not the text's."""
         if said.casefold() in _NO_NAMES and not said.isupper():  # "WHO" and "US" are names
             return ""
-        name = without_article(said)
+        name = strip_article(said)
         key = entity_key(name)
         if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
             return ""
         return name if has_key(self.words, key) or key in self.hints else ""
 
 
-def named_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
+def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
     """Yield the values under `names` of each object in a list, empty for what is no string."""
     rows = part.get(list_name) if isinstance(part, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
@@ -135,10 +135,10 @@ def named_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list
             yield [collapse(str(v)) if isinstance(v, str | int | float) else "" for v in values]
 
 
-def _entities(rows: Iterable[list[str]], known: _Known) -> tuple[Described, ...]:
+def _entities(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Described, ...]:
     found: dict[str, Described] = {}
     for said, type_, description in rows:
-        name = known.name(said)
+        name = known.resolve(said)
         if not name:
             continue
         kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
@@ -151,10 +151,10 @@ def _entities(rows: Iterable[list[str]], known: _Known) -> tuple[Described, ...]
     return tuple(found.values())
 
 
-def _triples(rows: Iterable[list[str]], known: _Known) -> tuple[Triple, ...]:
+def _triples(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Triple, ...]:
     found: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, object_, description, strength in rows:
-        said = known.name(subject), short_predicate(predicate), known.name(object_)
+        said = known.resolve(subject), shorten_predicate(predicate), known.resolve(object_)
         keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
         if not all(keys) or keys[0] == keys[2]:
             continue

@@ -66,7 +66,7 @@ def salient_rates(
     inside a longer one that stands there as often is left out, unless `nested`. Terms are numbered,
     and the entries of a row ordered, as they stand in the texts. O(n-grams of all texts), sorted.
     """
-    counted = CountedTexts.of(texts, longest)
+    counted = TextNgrams.from_texts(texts, longest)
     ngrams = counted.ngrams
     lengths = np.ones(len(texts), dtype=np.int64)  # which "eq2" alone looks at
     if score == "eq2":
@@ -81,23 +81,23 @@ def salient_rates(
     number = np.empty(len(columns), dtype=np.int32)
     number[order] = np.arange(len(columns))
     found = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
-    return found, counted.written(np.flatnonzero(kept)[first[order]])
+    return found, counted.spell(np.flatnonzero(kept)[first[order]])
 
 
 @dataclass(frozen=True, slots=True)
-class CountedTexts:
+class TextNgrams:
     """The n-grams of texts, in the order in which they stand there first."""
 
     ngrams: Ngrams
     _words: _ContentWords
 
     @classmethod
-    def of(cls, texts: Sequence[str], longest: int) -> CountedTexts:
-        words = _read(texts)
+    def from_texts(cls, texts: Sequence[str], longest: int) -> TextNgrams:
+        words = _read_words(texts)
         given = words.numbers, words.added, words.joins, words.begins, longest
         return cls(count_ngrams(*given), words)
 
-    def written(self, chosen: NDArray[np.integer]) -> list[str]:
+    def spell(self, chosen: NDArray[np.integer]) -> list[str]:
         """Return some n-grams, by their places among the entries of all texts."""
         places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
         return [self._words.text(*at) for at in zip(places, sizes, strict=True)]
@@ -139,7 +139,7 @@ class _ContentWords:
         return "".join([words[self.numbers[place]], *(added[number] for number in rest)])
 
 
-def _read(texts: Sequence[str]) -> _ContentWords:
+def _read_words(texts: Sequence[str]) -> _ContentWords:
     """Return the content words of texts; equal pieces of them are read once."""
     rows: dict[str, int] = {}
     read = [
@@ -174,20 +174,20 @@ def _read(texts: Sequence[str]) -> _ContentWords:
     )
 
 
-def hints(texts: Sequence[str]) -> list[list[str]]:
+def find_hints(texts: Sequence[str]) -> list[list[str]]:
     """Return the salient terms of each text as it spells them, for a prompt to prefer."""
     pairs = zip(salient_terms(texts), texts, strict=True)
-    return [list(dict.fromkeys(as_written(terms, text))) for terms, text in pairs]
+    return [list(dict.fromkeys(spell_terms(terms, text))) for terms, text in pairs]
 
 
-def as_written(terms: Iterable[str], text: str) -> list[str]:
+def spell_terms(terms: Iterable[str], text: str) -> list[str]:
     """Return each term as `text` first spells it; of one that cuts through a name, the name.
 
     That is one that has some words with a capital and others without: "Colin Archer built". A
     term that the text does not spell in one piece is left as it is.
     """
     plain = " ".join(text.split())
-    folded = _folded(plain)
+    folded = _fold(plain)
     found = []
     for term in terms:
         start = _find(term, folded)
@@ -202,7 +202,7 @@ def _has_capital(word: str) -> bool:
     return word[0].isupper()
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return `text` without capitals, as long as it is."""
     folded = text.casefold()
     if len(folded) != len(text):
@@ -221,8 +221,8 @@ def _find(term: str, text: str) -> int:
 def _is_edge(text: str, place: int) -> bool:
     """Say whether a word begins or ends at a place."""
     before, behind = text[place - 1 : place], text[place : place + 1]
-    return _is_of_a_word(before) != _is_of_a_word(behind)
+    return _is_word_character(before) != _is_word_character(behind)
 
 
-def _is_of_a_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"

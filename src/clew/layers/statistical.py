@@ -18,14 +18,14 @@ from clew.algo.coding import digest
 from clew.algo.salience import keep_entries
 from clew.algo.synonyms import find_near_pairs, update_pairs
 from clew.derived import CachedArrays, Derived
-from clew.layers.relations import Terms
+from clew.layers.relations import TermSettings
 from clew.layers.salient import salient_rates
 from clew.layers.salient_chunks import (
-    greatest,
+    arrays_from_rates,
     keys_of,
+    max_matrix,
     names_of,
     salient_arrays,
-    written_arrays,
 )
 from clew.text.keys import has_key
 from clew.text.normalize import entity_key
@@ -51,7 +51,7 @@ _SHORTEST = 3  # letters and digits of a name that may have synonyms
 
 
 @dataclass(frozen=True, slots=True)
-class Statistical:
+class StatisticalEntities:
     """The statistical entities of a snapshot, and how its graph's nodes and facts hang on them.
 
     Some are entities of the index; the others are `names`. The nodes of `synonyms` are the
@@ -68,7 +68,7 @@ class Statistical:
     empty: float  # the share of chunks of texts that have no salient term
 
 
-def statistical(
+def statistical_entities(
     snapshot: Snapshot,
     embedder: Embedder,
     *,
@@ -77,7 +77,7 @@ def statistical(
     longest: int | None = None,
     nested: bool = False,
     synonym: float = SYNONYM,
-) -> Statistical:
+) -> StatisticalEntities:
     """Return the statistical entities of a snapshot, computed once.
 
     Those of the defaults are cached. `salient_rates` has what decides which terms are salient; its
@@ -91,7 +91,7 @@ def statistical(
     return snapshot.get(_STATISTICAL, *settings, embedder=embedder)
 
 
-def _statistical(
+def _compute_entities(
     snapshot: Snapshot,
     score: Score,
     threshold: float,
@@ -100,19 +100,19 @@ def _statistical(
     synonym: float,
     *,
     embedder: Embedder,
-) -> Statistical:
+) -> StatisticalEntities:
     arrays = snapshot.get(STATISTICAL, embedder=lambda: embedder)
     if (score, threshold, longest, nested) != _settings(arrays) or synonym < SYNONYM:
         rate = partial(
             salient_rates, score=score, threshold=threshold, longest=longest, nested=nested
         )
         arrays = _other_arrays(snapshot, lambda: embedder, arrays, rate, synonym)
-    return _opened(snapshot, arrays, synonym)
+    return _open_entities(snapshot, arrays, synonym)
 
 
-def terms_of(snapshot: Snapshot) -> Terms:
+def terms_of(snapshot: Snapshot) -> TermSettings:
     """Return what makes a term salient in an index: as triples were asked for, else the default."""
-    return Terms.of_recipe(snapshot.recipe) or Terms()
+    return TermSettings.from_recipe(snapshot.recipe) or TermSettings()
 
 
 def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
@@ -121,18 +121,18 @@ def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
     return "normalised", threshold, int(longest), False
 
 
-def _computed(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
-    return _arrays(snapshot, embedder)
+def _compute_arrays(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
+    return _build_arrays(snapshot, embedder)
 
 
-def _updated(
+def _update_arrays(
     snapshot: Snapshot, earlier: EarlierArrays, *, embedder: Callable[[], Embedder]
 ) -> Arrays:
     """The text of a chunk stays what it is, and a name has the vector of its key."""
-    return _arrays(snapshot, embedder, earlier)
+    return _build_arrays(snapshot, embedder, earlier)
 
 
-def _arrays(
+def _build_arrays(
     snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return what is cached; docs/format.md has the names.
@@ -151,16 +151,16 @@ def _arrays(
         then[kept[last["is_text"][then[kept]] != is_text[kept]]] = -1
         salient = salient_arrays(snapshot, terms, last, then)
     rows = np.empty(0, dtype=np.int64) if earlier is None else earlier.rows["entity"]
-    found = _named(snapshot, salient, embedder, last, rows)
+    found = _name_terms(snapshot, salient, embedder, last, rows)
     return {**found, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
 
 
-def arrays_of(
+def arrays_of_terms(
     snapshot: Snapshot, salient: Arrays, embedder: Callable[[], Embedder]
 ) -> dict[str, NDArray[Any]]:
     """Return what is cached, for salient terms that were found elsewhere: names, keys and rates."""
     terms = terms_of(snapshot)
-    found = _named(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
+    found = _name_terms(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
     settings = np.array((terms.threshold, terms.longest), dtype=np.float64)
     return {**found, "is_text": snapshot.are_texts(), "settings": settings}
 
@@ -172,12 +172,12 @@ def _other_arrays(
     chunks = np.flatnonzero(snapshot.are_texts())
     texts = snapshot.titled_texts(chunks.tolist())
     n_chunks = len(snapshot.layer("chunk"))
-    salient = written_arrays(*rate(texts), texts, chunks, n_chunks)
+    salient = arrays_from_rates(*rate(texts), texts, chunks, n_chunks)
     same = np.arange(len(snapshot.layer("entity")))
-    return _named(snapshot, salient, embedder, last, same, synonym)
+    return _name_terms(snapshot, salient, embedder, last, same, synonym)
 
 
-def _named(
+def _name_terms(
     snapshot: Snapshot,
     salient: Arrays,
     embedder: Callable[[], Embedder],
@@ -185,7 +185,7 @@ def _named(
     entities: Rows,
     synonym: float = SYNONYM,
 ) -> dict[str, NDArray[Any]]:
-    """Return salient terms with what hangs on their names; see `_arrays`.
+    """Return salient terms with what hangs on their names; see `_build_arrays`.
 
     (n_entities,) `entities` are the rows that entities had in the generation of `last`, -1 for new
     ones.
@@ -193,14 +193,14 @@ def _named(
     layer, keys = snapshot.layer("entity"), keys_of(salient)
     entity = np.asarray(layer.rows(keys), dtype=np.int32)
     others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
-    known = _known(others, last)
+    known = _find_known(others, last)
     vectors = _vectors(snapshot, others, known, embedder, last)
     members, of_members = _members(snapshot, entity, others, vectors)
     then: Then | None = None
     if last is not None and synonym >= SYNONYM:
         began = int(last["n_entities"][0])
         nodes = np.concatenate([entities, np.where(known >= 0, known + began, -1)])[members]
-        then = last, _found(last["members"], nodes)
+        then = last, _find_sorted(last["members"], nodes)
     return {
         **salient,
         "entities": entity,
@@ -208,21 +208,21 @@ def _named(
         "vectors": vectors,
         "members": members,
         **_synonym_arrays(of_members, then, synonym),
-        "grounded": _grounded(snapshot, _rates(salient, entity, len(layer))),
+        "grounded": _mark_grounded(snapshot, _rates(salient, entity, len(layer))),
     }
 
 
 # -- names and their synonyms ----------------------------------------------------------------------
 
 
-def _found(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
+def _find_sorted(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
     """Return where each number stands among ascending ones, -1 where it does not."""
     place = np.searchsorted(ascending, numbers)
     is_there = np.append(ascending, -2)[place] == numbers
     return np.where(is_there, place, -1)
 
 
-def _known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
+def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
     """Return which of the names of `last` that no entity had has each key, -1 for none."""
     if last is None:
         return np.full(len(keys), -1, dtype=np.int64)
@@ -295,7 +295,7 @@ def _synonym_arrays(
 # -- which facts their chunks say ------------------------------------------------------------------
 
 
-def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
+def _mark_grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
     """Say of each triple-chunk pair whether both ends stand in the chunk or are salient there.
 
     `salient` are the (n_entities, n_chunks) rates. An imported chunk has all ends of its triples.
@@ -306,14 +306,14 @@ def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
     ends = np.stack([columns["subject"][triple], columns["object"][triple]])
     keys, place = np.unique(link.indices * np.int64(n_entities) + ends, return_inverse=True)
     chunk, entity = np.divmod(keys, max(1, n_entities))
-    stands = ~snapshot.are_texts()[chunk] | _has(salient, entity, chunk)
-    for says in (_mentioned, _written):  # the latter reads texts
+    stands = ~snapshot.are_texts()[chunk] | _has_entries(salient, entity, chunk)
+    for says in (_mark_mentioned, _mark_written):  # the latter reads texts
         left = np.flatnonzero(~stands)
         stands[left] = says(snapshot, chunk[left], entity[left])
     return np.asarray(stands[place.reshape(ends.shape)].all(axis=0))
 
 
-def _written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
+def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
     """Say of pairs, in the order of their chunks, whether the chunk has the entity's key."""
     distinct, begins = np.unique(chunks, return_index=True)
     rows, place = np.unique(entities, return_inverse=True)
@@ -328,16 +328,16 @@ def _written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.boo
     return stands
 
 
-def _mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
+def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
     """Say of pairs whether a sentence of the chunk mentions the entity, by any of its names."""
     rows, place = np.unique(chunks, return_inverse=True)
     units = csr_array(snapshot.link("chunk", "unit")[rows])
     is_sentence = snapshot.layer("unit").columns["source"] != LLM_MADE
     sentences = keep_entries(units, is_sentence[units.indices])
-    return _has(csr_array(sentences @ snapshot.link("unit", "entity")), place, entities)
+    return _has_entries(csr_array(sentences @ snapshot.link("unit", "entity")), place, entities)
 
 
-def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
+def _has_entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
     """Say of places of a matrix whether it has an entry there."""
     stored = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     size = np.int64(matrix.shape[1])
@@ -347,13 +347,13 @@ def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
 # -- the arrays, opened --------------------------------------------------------------------------
 
 
-def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
+def _open_entities(snapshot: Snapshot, arrays: Arrays, synonym: float) -> StatisticalEntities:
     """Return the statistical entities that arrays hold, with the synonyms above a cosine."""
     names, entity = names_of(arrays), arrays["entities"]
     is_term = entity < 0
     n_terms, n_entities = int(is_term.sum()), len(snapshot.layer("entity"))
     salient = np.diff(arrays["indptr"])[snapshot.are_texts()] > 0
-    return Statistical(
+    return StatisticalEntities(
         names=[names[i] for i in np.flatnonzero(is_term).tolist()],
         vectors=arrays["vectors"],
         entities=_rates(arrays, entity, n_entities),
@@ -370,7 +370,7 @@ def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
     chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
     row = rows[arrays["indices"]]
     kept = row >= 0
-    return greatest(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
+    return max_matrix(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
 
 
 def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
@@ -382,12 +382,12 @@ def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
     return csr_array((arrays["cosines"][kept], others, begins), shape=(n_nodes, n_nodes))
 
 
-_STATISTICAL = Derived("statistical entities", _statistical)
+_STATISTICAL = Derived("statistical entities", _compute_entities)
 STATISTICAL = CachedArrays(
     "statistical-entities",
-    _computed,
+    _compute_arrays,
     inputs=("chunk", "entity"),
-    update=_updated,
+    update=_update_arrays,
     lazy=True,
     embeds=True,
     worth=lambda snapshot: len(snapshot.layer("triple")) > 0,

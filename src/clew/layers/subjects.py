@@ -67,7 +67,7 @@ class SubjectGraph:
             described = self.described.get(key)
             triples = self._triples(rows)
             title = triples[0][0] if described is None else described.name
-            lines = [*_about(described, alone=not triples), *(_line(*each) for each in triples)]
+            lines = [*_describe(described, alone=not triples), *(_line(*each) for each in triples)]
             fields = [title, described and [described.type, described.description], triples]
             yield Subject(
                 document=Document(
@@ -92,7 +92,7 @@ class SubjectGraph:
         ]
 
 
-def _about(described: Described | None, *, alone: bool) -> Iterator[str]:
+def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
     """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
     if described and described.description:
         yield f"{described.name}: {described.description}"
@@ -113,7 +113,7 @@ def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[in
     They are of the lines joined by line breaks, and have no sentences. Only a window of one line
     may have more tokens.
     """
-    begins = _begins(lines, size) if tokens.count("\n".join(lines)) > size else [0]
+    begins = _window_starts(lines, size) if tokens.count("\n".join(lines)) > size else [0]
     windows: list[Window] = []
     of_line: list[int] = []
     start = 0
@@ -125,7 +125,7 @@ def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[in
     return windows, of_line
 
 
-def _begins(lines: Sequence[str], size: int) -> list[int]:
+def _window_starts(lines: Sequence[str], size: int) -> list[int]:
     """Return the first line of each window. A line break ends a token, so that counts add up."""
     begins, used = [0], 0
     for place, line in enumerate(lines):

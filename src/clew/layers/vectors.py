@@ -25,7 +25,7 @@ _CODED_AT_ONCE = 512  # rows
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
-def as_they_are(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
+def keep_uncoded(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
     """Return vectors uncoded."""
     return rows
 
@@ -67,7 +67,7 @@ class _Rows:
         return self._array
 
 
-def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_are) -> Columns:
+def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_uncoded) -> Columns:
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
@@ -90,10 +90,10 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_a
             within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
             part_vectors.add(_means(tokens, within))
             chunk_vectors.add(tokens.pooled[None])
-            kept = _of_terms(text, tokens)
+            kept = _mark_term_tokens(text, tokens)
             n_before = np.concatenate([[0], np.cumsum(kept)]).tolist()
             ranges += [(n_before[first], n_before[last]) for first, last in places]
-            stored.add(_small(tokens.vectors[kept]))
+            stored.add(_quantize(tokens.vectors[kept]))
             counts.append(n_before[-1])
     columns: Columns = {
         "chunk.vectors": chunk_vectors.whole(),
@@ -112,33 +112,33 @@ def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored = _Rows("statement_token.vectors", embedder.dimension, np.int8, as_they_are)
-    pooled = _Rows("statement.vectors", embedder.dimension, np.float32, as_they_are)
+    stored = _Rows("statement_token.vectors", embedder.dimension, np.int8, keep_uncoded)
+    pooled = _Rows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
         block = texts[begin : begin + _AT_ONCE]
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
-            kept = _of_terms(text, tokens)
-            stored.add(_small(tokens.vectors[kept]))
+            kept = _mark_term_tokens(text, tokens)
+            stored.add(_quantize(tokens.vectors[kept]))
             pooled.add(tokens.pooled[None])
             counts.append(int(kept.sum()))
     return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
 
 
-def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = as_they_are) -> Columns:
+def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncoded) -> Columns:
     """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens."""
-    texts = separate_texts(chunks)
-    return {name: _embedded(name, each, embedder, code) for name, each in texts.items()}
+    texts = texts_by_column(chunks)
+    return {name: _embed_texts(name, each, embedder, code) for name, each in texts.items()}
 
 
-def _embedded(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
+def _embed_texts(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
     rows = _Rows(name, embedder.dimension, np.float32, code)
     for begin in range(0, len(texts), _TEXTS_AT_ONCE):
         rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
     return rows.whole()
 
 
-def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
+def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
     """Return the texts that are embedded by themselves, by the column of their vectors.
 
     Chunks and sub-chunks are read behind their document's title.
@@ -156,7 +156,7 @@ def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
     return texts
 
 
-def embedded_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+def embed_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     """Return the (n, d) vectors of entity names."""
     return embedder.embed(list(keys), kind="document")
 
@@ -166,14 +166,14 @@ def name_columns(entities: Sequence[int], found: NDArray[np.float32]) -> Columns
     return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": found}
 
 
-def _small(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+def _quantize(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     """Return (n, d) token vectors as they are stored."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
-def _of_terms(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
+def _mark_term_tokens(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
     """Return (n,): which tokens are kept, those that some term of the text has a character of.
 
     Marks and stop words are what hardly any token of a question is nearest to.

@@ -44,7 +44,7 @@ from clew.shards.shard import Moved
 from clew.shards.whole import Whole
 from clew.store import opening, sharded
 from clew.store.postgres.address import cache_root
-from clew.workers import workers_of
+from clew.workers import parse_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -485,7 +485,7 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     if cluster:
         from clew.shards.ray import ray_shards
 
-        links = iter(ray_shards(str(workers_of(cluster)), own))
+        links = iter(ray_shards(str(parse_workers(cluster)), own))
     elif processes:
         links = map(ProcessShard, own)
     else:

@@ -11,7 +11,7 @@ import numpy as np
 from clew.errors import StoreError
 from clew.generation import assemble
 from clew.generation.layers import Parts, build, resolved
-from clew.layers.carried import put_together
+from clew.layers.salient_merging import combine_salient_terms
 from clew.layers.statistical import STATISTICAL
 from clew.shards.exchange import entity_numbers
 from clew.store import schema
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from clew.derived import Arrays, CachedArrays
     from clew.generation.assemble import Assembly
-    from clew.layers.carried import Salient
+    from clew.layers.salient_merging import SalientTerms
     from clew.shards.exchange import Counted, Taken
     from clew.shards.whole import Shared, Whole
     from clew.types import Document, Scalar, Snapshot
@@ -111,12 +111,12 @@ def joined(
 class _Carried:
     """Gives what shards know of their chunks in place of what would be computed from these."""
 
-    parts: Sequence[Salient]
+    parts: Sequence[SalientTerms]
     chunks: NDArray[np.int64]  # which of all that were taken each chunk is
 
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if what is STATISTICAL:
-            return put_together(snapshot, self.parts, self.chunks)
+            return combine_salient_terms(snapshot, self.parts, self.chunks)
         return what.compute(snapshot, **given)
 
 

@@ -15,7 +15,7 @@ from clew.algo.topk import DECIMALS, top_k
 from clew.derived import CachedArrays, Derived
 from clew.errors import InputError, StoreError
 from clew.filters import match, parse
-from clew.layers.carried import salient_of
+from clew.layers.salient_merging import collect_salient_terms
 from clew.shards.exchange import (
     Alike,
     Around,
@@ -270,7 +270,7 @@ def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) 
     """Return everything that a shard has of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     cut = snapshot.cutter.cut(request.chunks)
-    salient = salient_of(snapshot, cut.chunks, embedder) if request.salient else None
+    salient = collect_salient_terms(snapshot, cut.chunks, embedder) if request.salient else None
     return Taken(
         batch=cut.batch,
         entities=_counted(snapshot, "entity", cut.entities),

@@ -14,8 +14,8 @@ from clew import index
 from clew.errors import IndexLocked, MissingLayer
 from clew.generation import compact, open_snapshot, wasted
 from clew.index import building, choose
-from clew.layers.extractions import Extracted, graph_batch
-from clew.layers.imported import Statements, imported_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.layers.imported import Statements, build_imported_batch
 from clew.models.metered import Meter
 from clew.types import (
     GRAPH,
@@ -263,9 +263,9 @@ class StoreContract:
         statements = Statements()
         statements.add(Triple(subject="Mira Toll", relation="met", object="Bo Dahl"), "")
         statements.add(Triple(subject="Bo Dahl", relation="left", object="Verle"), "")
-        graph = statements.graph()
+        graph = statements.to_graph()
         subjects = list(graph.subjects("kg.tsv", "kg.tsv"))
-        batch = imported_batch(
+        batch = build_imported_batch(
             graph,
             subjects,
             building.chunking(store.recipe),
@@ -362,8 +362,8 @@ class StoreContract:
         with _open(store) as snapshot:
             chunks = choose.stored_chunks(snapshot)[:2].tolist()
         extraction = Extraction(triples=(triple,))
-        extracted = [Extracted(chunk, "recorded", extraction) for chunk in chunks]
-        store.commit(graph_batch(extracted, models(), store.unnamed), ())
+        extracted = [ChunkExtraction(chunk, "recorded", extraction) for chunk in chunks]
+        store.commit(build_graph_batch(extracted, models(), store.unnamed), ())
 
     def test_stored_numbers_stay(self, open_store: OpenStore) -> None:
         """What is added or removed changes no stored number; a rewriting changes the numbering."""

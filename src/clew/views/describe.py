@@ -17,7 +17,7 @@ from clew.display.visible import visible
 from clew.errors import InputError
 from clew.generation import wasted
 from clew.index.choose import NOTE, waiting
-from clew.layers.aliases import Proposal, propose
+from clew.layers.aliases import Proposal, propose_merges
 from clew.text.analyze import fold
 from clew.text.keys import name_key
 from clew.types import (
@@ -116,7 +116,7 @@ def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str,
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
     keys = layer.ids(rows.tolist())
-    proposals = propose(keys, layer.vectors[rows]) if keys else []
+    proposals = propose_merges(keys, layer.vectors[rows]) if keys else []
     return {
         "merged": dict(merged),
         "names": _merged_names(snapshot, merged),

@@ -19,7 +19,7 @@ _FEW, _A_CORE = 16, 4  # processes that are always allowed, and for each core
 _RAY = re.compile(r"ray(?::(//)?[^/]+)?")
 
 
-def workers_of(spec: int | str) -> int | str:
+def parse_workers(spec: int | str) -> int | str:
     """Return a spec of workers as `open_workers` takes it. Raises InputError for what is none."""
     if isinstance(spec, str) and spec.isdecimal():
         spec = int(spec)
@@ -39,7 +39,7 @@ def open_workers(spec: int | str, models: Specs) -> Workers | None:
     address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot
     be reached.
     """
-    spec = workers_of(spec)
+    spec = parse_workers(spec)
     if isinstance(spec, str):
         from clew.workers.ray import RayWorkers
 

@@ -46,7 +46,7 @@ class ProcessWorkers:
         found.send()
         return found
 
-    def sent(self, task: str, given: tuple[Any, ...]) -> Future[Any]:
+    def send(self, task: str, given: tuple[Any, ...]) -> Future[Any]:
         """Send a task to the processes."""
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
@@ -57,12 +57,12 @@ class ProcessWorkers:
             )
         return self._executor.submit(tasks.run, self._specs, task, given)  # type: ignore[no-any-return]  # loky has no types
 
-    def done(self, task: _Task) -> None:
+    def forget(self, task: _Task) -> None:
         """Forget a task that has its result."""
         self._waiting.pop(task, None)
         self._ends = 0
 
-    def begin_again(self, error: BrokenExecutor) -> None:
+    def restart(self, error: BrokenExecutor) -> None:
         """Replace the processes, one of which ended, and send again what had not come back."""
         self._ends += 1
         if self._ends == _TRIES:
@@ -98,7 +98,7 @@ class _Task:
         self._future: Future[Any] = Future()
 
     def send(self) -> None:
-        self._future = self._workers.sent(self._name, self._given)
+        self._future = self._workers.send(self._name, self._given)
 
     def has_result(self) -> bool:
         return self._future.done() and not isinstance(self._future.exception(), BrokenExecutor)
@@ -111,9 +111,9 @@ class _Task:
             try:
                 found = self._future.result()
             except BrokenExecutor as error:
-                self._workers.begin_again(error)
+                self._workers.restart(error)
             else:
-                self._workers.done(self)
+                self._workers.forget(self)
                 return found
 
 

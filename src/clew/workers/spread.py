@@ -42,7 +42,7 @@ class _SpreadEmbedder(AroundEmbedder):
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if kind != "document" or len(texts) < _FEW:
             return self.inner.embed(texts, kind=kind)
-        return np.concatenate(_done(self.workers, "names", (), texts))
+        return np.concatenate(_run_parts(self.workers, "names", (), texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,13 @@ class _SpreadExtractor:
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         if len(texts) < _FEW:
             return self.inner.extract(texts)
-        parts = _done(self.workers, "triples", (self.by,), texts)
+        parts = _run_parts(self.workers, "triples", (self.by,), texts)
         return [each for part in parts for each in part]
 
 
-def _done(workers: Workers, task: str, given: tuple[Any, ...], texts: Sequence[str]) -> list[Any]:
+def _run_parts(
+    workers: Workers, task: str, given: tuple[Any, ...], texts: Sequence[str]
+) -> list[Any]:
     """Return what workers make of the texts, a part for each, in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]

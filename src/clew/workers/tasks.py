@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.index import check_recipe, model_recipe
 from clew.index.building import Rows, rows_of
-from clew.layers.vectors import embedded_names
+from clew.layers.vectors import embed_names
 from clew.loading import Specs, load_extractor, load_models
 from clew.models.metered import Meter
 
@@ -39,7 +39,7 @@ def _rows(models: Models, documents: Sequence[Document], recipe: Mapping[str, Sc
 
 def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
     """Return the (n, d) vectors of entity names."""
-    return embedded_names(keys, models.embedder)
+    return embed_names(keys, models.embedder)
 
 
 def _triples(models: Models, by: str, texts: Sequence[str]) -> list[Extraction]:

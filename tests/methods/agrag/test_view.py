@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import StoredLink
-from clew.layers.statistical import Statistical
+from clew.layers.statistical import StatisticalEntities
 from clew.methods.agrag.view import graph_of, view_of
 from clew.types import Snapshot
 from tests.methods.memory import Rows
@@ -75,7 +75,7 @@ def counted(synonyms=SYNONYMS):
     both_ways = synonyms | {(b, a): cosine for (a, b), cosine in synonyms.items()}
     said = [where[chunk] for *_, where in TRIPLES for chunk in sorted(where)]
     n = len(ENTITIES)
-    return Statistical(
+    return StatisticalEntities(
         names=["Straw", "Steady hand"],
         vectors=vectors(TERMS),
         entities=matrix(SALIENT, (n, 4)),
@@ -260,7 +260,7 @@ def test_an_edge_costs_the_same_from_both_ends():
     said = matrix({(row, 0) for row in range(two.sum())}, (two.sum(), 1))
     index = Snapshot(None, layers, {("triple", "chunk"): StoredLink.from_matrix(said)})
     alike = np.triu(random.random((n, n)) < 0.3, 1).astype(np.float32)
-    given = Statistical(
+    given = StatisticalEntities(
         names=[],
         vectors=drawn[:0],
         entities=matrix({}, (n, 1)),

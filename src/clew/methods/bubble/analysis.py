@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import steps
 from clew.graph_paths import connected
-from clew.layers.packing import closed, numbered
+from clew.layers.packing import closed_schema, number_texts
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse, entity_key, title_head
@@ -30,7 +30,7 @@ QUERY_TYPES = ("default", "and", "or", "comparison")
 _MOST_CONCEPTS = 8
 _MOST_RELAXED = 4  # of one concept
 _STRING = {"type": "string"}
-_CONCEPT = closed(
+_CONCEPT = closed_schema(
     {
         "text": _STRING,
         "kind": {"type": "string", "enum": ["explicit", "latent"]},
@@ -38,7 +38,7 @@ _CONCEPT = closed(
         "relaxed": {"type": "array", "items": _STRING},
     }
 )
-_SCHEMA = closed(
+_SCHEMA = closed_schema(
     {
         "sufficient": {"type": "boolean"},
         "answer": _STRING,
@@ -130,7 +130,7 @@ def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(query),
-        passages=quote_lines(numbered(texts)),
+        passages=quote_lines(number_texts(texts)),
     )
 
 

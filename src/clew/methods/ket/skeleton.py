@@ -14,7 +14,7 @@ from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import choose_core, core_size
 from clew.algo.local_search import RelationLinks, group_relations
 from clew.derived import Derived
-from clew.layers.relations import Terms
+from clew.layers.relations import TermSettings
 from clew.types import IMPORTED, SOURCES, Snapshot
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
         return _build(snapshot, core, (_NO_TRIPLES,))
     if size == 0 and not core.any():
         return _build(snapshot, core, ("a core of no chunk, so no graph",))
-    bare = Terms.of_recipe(snapshot.recipe) is not None
+    bare = TermSettings.from_recipe(snapshot.recipe) is not None
     told: tuple[str, ...] = ()
     if len(extracted) > size:
         ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
