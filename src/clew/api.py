@@ -233,7 +233,7 @@ class Index(Closing):
     @property
     def shown(self) -> str:
         """What messages call the index: its folder, or its address without a password."""
-        return opening.shown(self.folder)
+        return opening.describe_place(self.folder)
 
     def __len__(self) -> int:
         return len(self._existing().hashes()) if self._exists() else 0
@@ -500,7 +500,7 @@ class Index(Closing):
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
                     if now != before:
-                        paid.note(store, self.folder)
+                        paid.note_files(store, self.folder)
 
     def _finish(self, store: Store, meter: Meter) -> None:
         with meter.stage("store"):
@@ -801,7 +801,7 @@ class Index(Closing):
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
-                raise NotAnIndex(sharded.why_not_one(self.folder))
+                raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
         found = plan.plan(corpus, llm, memory, core=core, n_probes=probe)
         return replace(found, embedding=self._plan_vectors(documents, chunking))
@@ -1068,9 +1068,9 @@ class Index(Closing):
         it. Raises InputError for a file that is there, or another ending, and where another store
         keeps the index; NotAnIndex; and StoreError where the archive cannot be written.
         """
-        from clew.store.backup import write
+        from clew.store.backup import write_backup
 
-        return write(self.folder, Path(path))
+        return write_backup(self.folder, Path(path))
 
     def check(self) -> list[Damage]:
         """Look at every byte of an index, and of what was paid for; return what is damaged.
@@ -1099,14 +1099,14 @@ class Index(Closing):
 
         found = [each for each in self.check() if not each.is_cached]
         files = {each.file for each in found if not each.is_paid}
-        if FILE in files and opening.named_in(self.folder) is None:
+        if FILE in files and opening.read_spec(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
         store, meter = self._existing(), Meter(budget=budget)
         done = repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if found:
-                raise InputError(opening.repairs_of(self.folder))
+                raise InputError(opening.explain_repair(self.folder))
             return done
         mended = paid.mend(self.folder, {each.file for each in found if each.is_paid})
         if files:
@@ -1119,7 +1119,7 @@ class Index(Closing):
             if files and isinstance(store, EmbeddedStore) and FILE not in files:
                 done = repair.repair(store, self.models, meter)
             if mended:
-                paid.miss_no_more(store, self.folder)
+                paid.forget_missing(store, self.folder)
             if files or store.note(recall.NOTE):
                 wanted = Wanted.from_plain(store.note(NOTE))
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
@@ -1300,7 +1300,7 @@ class Index(Closing):
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(opening.paid_in(self.folder, paid.CALLS))
+        return Ledger(opening.paid_place(self.folder, paid.CALLS))
 
     def _llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""
@@ -1449,11 +1449,11 @@ def recorded_models(
     """
     models = given or loading.load_models(
         loading.from_recipe(specs, recipe),
-        cache=opening.paid_in(folder, paid.EMBEDDINGS),
+        cache=opening.paid_place(folder, paid.EMBEDDINGS),
         prices=prices,
     )
     if models.llm is not None:
-        ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+        ledger = Ledger(opening.paid_place(folder, paid.CALLS))
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
@@ -1502,11 +1502,11 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     Every byte is looked at before the folder is there. Raises InputError for what is no whole
     backup, for a folder that is there and not empty, and for an index that is damaged.
     """
-    from clew.store.backup import unpacked
-    from clew.store.check import damages
+    from clew.store.backup import unpack
+    from clew.store.check import find_damages
 
-    with unpacked(Path(source), Path(folder)) as (place, found):
-        for each in damages(place, index.content_hash):
+    with unpack(Path(source), Path(folder)) as (place, found):
+        for each in find_damages(place, index.content_hash):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(

@@ -102,11 +102,11 @@ def test_no_more_is_looked_at_than_the_rows_that_are_read(tmp_path):
     """A damage elsewhere is told by who reads there, and by nobody else."""
     vectors = np.random.default_rng(0).standard_normal((100_000, D)).astype(np.float32)
     path = tmp_path / "segments" / "000000.safetensors"
-    segments.write(path, {"chunk.vectors": encode(vectors, 8)})
+    segments.write_segment(path, {"chunk.vectors": encode(vectors, 8)})
     data = bytearray(path.read_bytes())
     data[-10] ^= 1
     path.write_bytes(data)
-    column = StoredColumn(segments.read(path), "chunk.vectors")
+    column = StoredColumn(segments.open_segment(path), "chunk.vectors")
     read = StoredVectors([column], np.arange(100_000), dimension=D, bits=8)
     np.testing.assert_allclose(read[:10], vectors[:10], atol=0.05)
     np.testing.assert_allclose(read[np.array([7, 3])], vectors[[7, 3]], atol=0.05)

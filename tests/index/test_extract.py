@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clew import steps, testing
 from clew.algo.knn import choose_core, core_size
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
-from clew.generation import compact, open_snapshot, wasted
+from clew.generation import compact, open_snapshot, wasted_share
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.models.budget import Budget
@@ -894,7 +894,7 @@ def test_replaced_extractions_are_waste(store, tmp_path):
     for _ in range(5):
         extract.import_triples(store, path, MODELS)
     before = contents(store)
-    assert wasted(store) > 0.5
+    assert wasted_share(store) > 0.5
     compact(store)
-    assert wasted(store) == 0
+    assert wasted_share(store) == 0
     assert contents(store) == before

@@ -38,7 +38,7 @@ def old(tmp_path):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(vectors, "_mark_term_tokens", all_tokens)
-        patched.setattr(schema, "bits", lambda name, _: BITS.get(name.partition(".")[0], 8))
+        patched.setattr(schema, "vector_bits", lambda name, _: BITS.get(name.partition(".")[0], 8))
         patched.setattr(schema, "narrow", lambda column: column)
         folder = built(tmp_path / "old.clew")
     with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as connection:
@@ -53,7 +53,7 @@ def bits(folder):
     """Return the bits of the vectors of each layer in all segments."""
     found = {}
     for path in (folder / "segments").iterdir():
-        for name, array in segments.read(path).items():
+        for name, array in segments.open_segment(path).items():
             if name.endswith(".vectors"):
                 of = [b for b in (1, 2, 4, 8) if array.shape[1] == code_width(D, b)]
                 found.setdefault(name.partition(".")[0], set()).update(of)

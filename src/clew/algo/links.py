@@ -210,7 +210,7 @@ def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
 
 def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
     """Return what gives an array; where the mapping can, only ranges that are read are checked."""
-    reach = getattr(arrays, "reach", None)
-    if reach is None:
+    verify = getattr(arrays, "verify_ranges", None)
+    if verify is None:
         return lambda *_: arrays[name]
-    return lambda starts, stops: np.asarray(reach(name, starts, stops))
+    return lambda starts, stops: np.asarray(verify(name, starts, stops))

@@ -235,7 +235,7 @@ def _make_shards(folder: Path, n: int) -> None:
 
     if not sharded.is_home(folder):
         create(folder, n)
-    elif (there := len(sharded.named_in(folder))) != n:
+    elif (there := len(sharded.read_places(folder))) != n:
         raise InputError(
             f"{folder} has {format_count(there, 'shard')}, not {n}: leave --shards out"
         )

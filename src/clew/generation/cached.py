@@ -31,7 +31,7 @@ _INPUT = "input."  # before the name of a layer: the stored rows that the arrays
 _NUMBERING = "input"  # which numbering these rows are of
 
 
-class Sound(Mapping[str, "NDArray[Any]"]):
+class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
     """Cached arrays that are read when they are asked for.
 
     Where one turns out to be damaged all are computed again, and cached in place of those.
@@ -45,7 +45,7 @@ class Sound(Mapping[str, "NDArray[Any]"]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._read(lambda found: found[name])
 
-    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which no more than the rows from `starts` to `stops` may be sound."""
         return self._read(lambda found: open_ranges(found, name)(starts, stops))
 
@@ -74,7 +74,7 @@ class Sound(Mapping[str, "NDArray[Any]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class ArrayLoader:
     """Gives the cached arrays of one generation, and caches what it has to compute.
 
     Those of some documents alone are computed from what is cached of all, and not cached.
@@ -87,40 +87,44 @@ class Recall:
 
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
-            return self._computed(snapshot, what, given)
-        return _Own(self._found(snapshot, what, given) or self._cached(snapshot, what, given))
+            return self._compute(snapshot, what, given)
+        return _ComputedArrays(
+            self._load(snapshot, what, given) or self._compute_and_cache(snapshot, what, given)
+        )
 
-    def _found(
+    def _load(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays | None:
         found = self.cache.load(what.name, self.view.generation)
         if found is None:
             return None
-        return Sound(found, partial(self._again, ref(snapshot), what, given))
+        return VerifiedArrays(found, partial(self._recompute, ref(snapshot), what, given))
 
-    def _again(
+    def _recompute(
         self, snapshot: ref[Snapshot], what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays:
         """Compute damaged arrays again. They do not keep open what they were computed from."""
         alive = snapshot()
         if alive is None:
             raise DamagedIndex(f"what is cached as {what.name!r} is damaged: open the index again")
-        return self._cached(alive, what, given)
+        return self._compute_and_cache(alive, what, given)
 
-    def _cached(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+    def _compute_and_cache(
+        self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
+    ) -> Arrays:
         """Compute arrays and cache them, with what they are of.
 
         They are those of the cache then, if it has them: memory is for what is asked for.
         """
-        arrays = {**self._computed(snapshot, what, given), **self.inputs(what)}
+        arrays = {**self._compute(snapshot, what, given), **self.inputs(what)}
         self.cache.save(what.name, self.view.generation, arrays)
-        return self._found(snapshot, what, given) or arrays
+        return self._load(snapshot, what, given) or arrays
 
-    def _computed(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+    def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         found = self.cache.newest(what.name)
         if found is None:
             return what.compute(snapshot, **given)
-        earlier = self._earlier(what, found)
+        earlier = self._open_earlier(what, found)
         if what.update is not None:
             return what.update(snapshot, earlier, **given)
         if earlier.unchanged.issuperset(what.inputs):
@@ -132,7 +136,7 @@ class Recall:
         rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
-    def _earlier(self, what: CachedArrays, found: Arrays) -> EarlierArrays:
+    def _open_earlier(self, what: CachedArrays, found: Arrays) -> EarlierArrays:
         """Return what was cached, with the row that each row of its inputs was then."""
         same_numbers = int(found[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
@@ -146,7 +150,7 @@ class Recall:
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return EarlierArrays(_Own(found), rows, frozenset(unchanged))
+        return EarlierArrays(_ComputedArrays(found), rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
@@ -155,7 +159,7 @@ class Recall:
         return self.stored[layer]
 
 
-class _Own(Mapping[str, "NDArray[Any]"]):
+class _ComputedArrays(Mapping[str, "NDArray[Any]"]):
     """Arrays as they were computed, without what they are of."""
 
     def __init__(self, found: Arrays) -> None:
@@ -165,7 +169,7 @@ class _Own(Mapping[str, "NDArray[Any]"]):
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._found[name]
 
-    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         return open_ranges(self._found, name)(starts, stops)
 
     def __iter__(self) -> Iterator[str]:

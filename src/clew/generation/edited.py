@@ -53,11 +53,11 @@ _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they 
 class EditedAssembly(Assembly):
     """A generation that edits give."""
 
-    of: Edited
+    of: GenerationEdits
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
         former = partial(self.of.base.stored_rows, layer)
-        return self._some(layer, f"came.stored.{layer}", rows, former)
+        return self._gather_rows(layer, f"came.stored.{layer}", rows, former)
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         def former(rows: Rows) -> NDArray[Any]:
@@ -69,12 +69,12 @@ class EditedAssembly(Assembly):
                 else self.of.rows(owners).to_present(found).astype(found.dtype)
             )
 
-        return self._some(name.partition(".")[0], f"came.{name}", rows, former)
+        return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
     def value(self, name: str, row: int) -> int:
         return int(self.values(name, np.array([row]))[0])
 
-    def _some(
+    def _gather_rows(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
     ) -> NDArray[Any]:
         """Return some present rows, by those of before and those that came."""
@@ -100,7 +100,7 @@ class EditedAssembly(Assembly):
 
 
 @dataclass(frozen=True)
-class Edited:
+class GenerationEdits:
     """The edits of a generation, from the arrays of `find_edits`."""
 
     base: Assembly
@@ -150,7 +150,7 @@ class Edited:
         fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
         return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 
-    def turned(self, stored: Link, a: str, b: str) -> TransposedEdits:
+    def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:
         """Return the present link from b to a, from that of the base."""
         edited = self.assembly.links[a, b]
         assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.algo import coding
 from clew.errors import MissingLayer
-from clew.generation.assemble import under
+from clew.generation.assemble import select_prefix
 from clew.generation.rows import SomeRows
 from clew.generation.vectors import StoredVectors
 from clew.runtime.once import Lazily, Once, reading
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from clew.algo.coding import Vectors
     from clew.generation.assemble import Assembly
-    from clew.generation.cached import Recall
+    from clew.generation.cached import ArrayLoader
     from clew.generation.rows import Rows
     from clew.store import View
     from clew.store.schema import Segment
@@ -52,7 +52,9 @@ class Parts:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """Which entity key stands for which other one."""
-        return resolved(self.view.aliases()) if self.some_aliases is None else self.some_aliases
+        return (
+            resolve_aliases(self.view.aliases()) if self.some_aliases is None else self.some_aliases
+        )
 
     @property
     def dimension(self) -> int:
@@ -64,7 +66,7 @@ class Parts:
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
         """Return the columns of one layer by their short names, each read when it is asked for."""
         if layer not in self._columns:
-            found = under(self.assembly.columns, f"{layer}.")
+            found = select_prefix(self.assembly.columns, f"{layer}.")
             if layer == "chunk":
                 number = partial(self.assembly.stored.__getitem__, "chunk")
                 found = Lazily({**reading(found, found), "number": number})
@@ -107,7 +109,7 @@ class Parts:
 
     def vectors(self, arrays: Sequence[StoredColumn], rows: Rows | SomeRows) -> StoredVectors:
         """Return the vectors in `rows` of arrays end to end, zero for -1."""
-        bits = schema.bits(arrays[0].name, self.view.recipe)
+        bits = schema.vector_bits(arrays[0].name, self.view.recipe)
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
 
     def gather(self, name: str, rows: Rows | SomeRows) -> StoredVectors:
@@ -122,7 +124,7 @@ class Parts:
             raise MissingLayer("this index was built without token vectors")
         if array.dtype == np.int8:  # of an index of format 6
             return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
-        usual = schema.bits(found.name, self.view.recipe)
+        usual = schema.vector_bits(found.name, self.view.recipe)
         bits = coding.infer_bits(array.shape[1], self.dimension, usual)
         return coding.decode(array, self.dimension, bits)
 
@@ -135,7 +137,9 @@ class Parts:
         """Return the array of which each stored row of a layer has a range."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
-            self._ragged[name] = Ragged.of(self.view.segments, name, TABLES[layer].ragged[count])
+            self._ragged[name] = Ragged.from_segments(
+                self.view.segments, name, TABLES[layer].ragged[count]
+            )
         return self._ragged[name]
 
 
@@ -148,7 +152,7 @@ class Ragged:
     ends: Rows  # the stored row behind each segment's last one
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
+    def from_segments(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
         """Return the array `wide`, cut by the lengths in `count`."""
         parts = []
         for segment in segments:
@@ -244,9 +248,9 @@ class _Ranges(_StoredLayer):
         start, _, end = place.partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
-        first, last = _range(self._parts.columns("chunk")["document"], document, document + 1)
+        first, last = _group_range(self._parts.columns("chunk")["document"], document, document + 1)
         if "chunk" in self._columns:
-            first, last = _range(self._columns["chunk"], first, last)
+            first, last = _group_range(self._columns["chunk"], first, last)
         rows = slice(first, last)
         same = (self._columns["start"][rows] == int(start)) & (
             self._columns["end"][rows] == int(end)
@@ -443,7 +447,7 @@ class _Triples(_StoredLayer):
     @cached_property
     def _by_subject(self) -> tuple[Rows, Rows]:
         """The rows of all triples, subject after subject, and where each subject's begin."""
-        return _grouped(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
+        return _group_rows(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
 
     def relations(self, rows: Sequence[int]) -> list[str]:
         return [self._relation(int(row)) for row in rows]
@@ -460,7 +464,7 @@ class _Triples(_StoredLayer):
     @cached_property
     def _occurrences(self) -> tuple[Rows, Rows]:
         """The rows of all occurrences, triple after triple, and where each triple's begin."""
-        return _grouped(self._parts.columns("occurrence")["triple"], len(self))
+        return _group_rows(self._parts.columns("occurrence")["triple"], len(self))
 
     def _words(self, row: int) -> tuple[str, str, str]:
         ends = (int(self._columns[end][row]) for end in ("subject", "object"))
@@ -513,7 +517,7 @@ class _Profiles(_Descriptions):
         return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
 
 
-def build(parts: Parts, recall: Recall | None) -> Snapshot:
+def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
     """Return the snapshot of an assembled generation."""
     size = parts.assembly.size
     documents = _Documents(parts, "document", size("document"))
@@ -563,7 +567,7 @@ def _sentences(parts: Parts, units: _Units) -> _Ranges:
     return _SameRanges(units, "sentence", Lazily(reading(units.columns, ("chunk", "start", "end"))))
 
 
-def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
+def resolve_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
     """Return for each alias the last of the names that it leads to, once round a circle at most."""
     last = {}
     for key in aliases:
@@ -574,14 +578,14 @@ def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
     return last
 
 
-def _range(owners: NDArray[Any], first: int, last: int) -> tuple[int, int]:
+def _group_range(owners: NDArray[Any], first: int, last: int) -> tuple[int, int]:
     """Return where in ascending owners those from one to before another stand."""
     bounds = np.array([first, last], dtype=owners.dtype)  # of another type all were copied
     begin, end = np.searchsorted(owners, bounds).tolist()
     return begin, end
 
 
-def _grouped(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
+def _group_rows(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
     """Return the rows in the order of their owners, and where those of each owner begin."""
     order = np.argsort(owners, kind="stable")
     return order, np.searchsorted(owners[order], np.arange(n_owners + 1))

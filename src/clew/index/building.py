@@ -89,7 +89,7 @@ def rows_of(
         mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
         nameable = frozenset(entities.find_nameable(mentioned, len(keys)))
     with meter.stage("vectors"):
-        embedder, code = models.embedder, partial(schema.in_codes, recipe=recipe)
+        embedder, code = models.embedder, partial(schema.encode_array, recipe=recipe)
         if recipe["vectors"] == LATE and gives_tokens(embedder):
             embedded = vectors.late_columns(cut, embedder, code)
         else:

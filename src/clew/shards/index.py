@@ -41,7 +41,7 @@ from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDe
 from clew.shards.gather import Together, gather
 from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
-from clew.shards.whole import Whole
+from clew.shards.whole import CorpusTotals
 from clew.store import opening, sharded
 from clew.store.postgres.address import cache_root
 from clew.workers import parse_workers
@@ -163,7 +163,7 @@ class Shards(Closing):
         return Together(
             shards=some,
             generations=[known[number].generation for number in some],
-            whole=Whole.of(counts, aliases),
+            whole=CorpusTotals.from_counts(counts, aliases),
             recipe=known[0].recipe,
             aliases=aliases,
             where=where,
@@ -514,7 +514,7 @@ def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Plac
     if isinstance(folders, str | Path):
         home = Path(folders)
         return home, [
-            _place(name) if "://" in name else home / name for name in sharded.named_in(home)
+            _place(name) if "://" in name else home / name for name in sharded.read_places(home)
         ]
     places = [_place(each) for each in folders]
     if not places:

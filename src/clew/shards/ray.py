@@ -35,7 +35,7 @@ class RayShard:
 
     @property
     def name(self) -> str:
-        return opening.shown(self._folder)
+        return opening.describe_place(self._folder)
 
     def send(self, request: Request) -> None:
         self._waiting.append(self._actor.replied.remote(request))

@@ -142,7 +142,7 @@ def _numbers(snapshot: Snapshot) -> Arrays:
     """Return how often each entity and term is there, as `Counted` has it."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     n_chunks = snapshot.linked("term", "chunk").counts
-    terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.written()])
+    terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.count_written()])
     return {"entity": entity_numbers(snapshot), "term": terms.astype(np.int64)}
 
 

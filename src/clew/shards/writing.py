@@ -69,8 +69,8 @@ def _made(places: Sequence[Place], open_one: Open) -> None:
         is_new = gone.is_dir() and not any(gone.iterdir())
         if len(missing) < len(places) and not is_new:
             raise StoreError(
-                f"the shard {opening.shown(gone)} is gone, and others are there: put it back, or"
-                f" restore it"
+                f"the shard {opening.describe_place(gone)} is gone, and others are there: put"
+                f" it back, or restore it"
             )
     for number, place in enumerate(places):
         if place in missing:

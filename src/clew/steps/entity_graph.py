@@ -321,7 +321,7 @@ def _renewed(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
 
 def _sums(snapshot: Snapshot) -> Arrays:
     """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
-    return snapshot.get(WEIGHTS) if snapshot.former is None else _weights(snapshot)
+    return snapshot.get(WEIGHTS) if snapshot.base is None else _weights(snapshot)
 
 
 WEIGHTS = CachedArrays("link-weights", _weights, update=_renewed, edited=True)

@@ -90,13 +90,13 @@ MENTIONS = (_BY_CHUNK, _BY_ENTITY)
 
 
 def _chunks(snapshot: Snapshot) -> Link:
-    found = snapshot.former_arrays(_BY_CHUNK)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(_BY_CHUNK)
+    if found is None or snapshot.base is None:
         return link_from_arrays(snapshot.get(_BY_CHUNK))
-    edits = snapshot.former.rows("chunk")
-    rows = snapshot.former.touched_chunks
+    edits = snapshot.base.rows("chunk")
+    rows = snapshot.base.touched_chunks
     fresh = FreshRows(rows, _entries(snapshot, rows))
-    return EditedLink(link_from_arrays(found), edits, snapshot.former.rows("entity"), fresh)
+    return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
 
 
 def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
@@ -113,7 +113,7 @@ def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
 
 
 def _entities(snapshot: Snapshot) -> Link:
-    found, edited = snapshot.former_arrays(_BY_ENTITY), chunk_entities(snapshot)
+    found, edited = snapshot.base_arrays(_BY_ENTITY), chunk_entities(snapshot)
     if found is None or not isinstance(edited, EditedLink):
         return link_from_arrays(snapshot.get(_BY_ENTITY))
     return TransposedEdits(link_from_arrays(found), edited)

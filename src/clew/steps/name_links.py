@@ -123,10 +123,10 @@ def name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _name_links(snapshot: Snapshot) -> NameLinks:
-    found = snapshot.former_arrays(NAME_PARTS)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(NAME_PARTS)
+    if found is None or snapshot.base is None:
         return _opened(snapshot.get(NAME_PARTS))
-    return _edited(snapshot, _opened(found), snapshot.former.rows("entity"))
+    return _edited(snapshot, _opened(found), snapshot.base.rows("entity"))
 
 
 def _opened(found: Arrays) -> NameLinks:

@@ -18,7 +18,7 @@ from clew.algo.knn import (
 from clew.algo.links import StoredLink
 from clew.algo.nearest import Choices
 from clew.derived import CachedArrays, Derived
-from clew.types import TURNED_LINKS, Snapshot
+from clew.types import TRANSPOSED_LINKS, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,7 @@ def _updated_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
 
 def _by_term(snapshot: Snapshot) -> Link:
     """Return the chunks of each term; where that link is not kept, from memory."""
-    if snapshot.former_arrays(TURNED_LINKS["term", "chunk"]) is not None:
+    if snapshot.base_arrays(TRANSPOSED_LINKS["term", "chunk"]) is not None:
         return snapshot.linked("term", "chunk")
     return StoredLink.from_matrix(csr_array(snapshot.link("chunk", "term").T))
 
@@ -138,10 +138,10 @@ def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
 
 
 def _keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
-    found = snapshot.former_arrays(KEYWORDS)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(KEYWORDS)
+    if found is None or snapshot.base is None:
         return np.asarray(snapshot.get(KEYWORDS)["lengths"])
-    edits = {name: snapshot.former.rows(name) for name in ("sentence", "term")}
+    edits = {name: snapshot.base.rows(name) for name in ("sentence", "term")}
     then = {name: each.to_former(np.arange(each.size)) for name, each in edits.items()}
     return _lengths(snapshot, found, then)
 

@@ -14,7 +14,7 @@ from clew.derived import CachedArrays, Derived
 from clew.models import Models, gives_tokens
 from clew.steps.totals import term_chunks
 from clew.text.analyze import terms
-from clew.types import TURNED_LINKS, Snapshot, TokenVectors
+from clew.types import TRANSPOSED_LINKS, Snapshot, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,17 +93,17 @@ def _lengths(snapshot: Snapshot) -> Arrays:
 
 
 def _chunk_lengths(snapshot: Snapshot) -> Lengths:
-    found = snapshot.former_arrays(LENGTHS)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(LENGTHS)
+    if found is None or snapshot.base is None:
         return Lengths.from_counts(np.asarray(snapshot.get(LENGTHS)["lengths"]))
-    edits = snapshot.former.rows("chunk")
+    edits = snapshot.base.rows("chunk")
     came = snapshot.linked("chunk", "term").rows(edits.at).sum(axis=1)
     return Lengths.from_counts(edits.apply(found["lengths"], came))
 
 
 LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",), edited=True)
 _CHUNK_LENGTHS = Derived("how many terms chunks have", _chunk_lengths)
-LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
+LEXICAL = (TRANSPOSED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
 def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:

@@ -72,10 +72,10 @@ def sketches_of(snapshot: Snapshot, layer: str) -> sketches.Sketches:
 
 def _sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
     what = SKETCHES[layer]
-    found = snapshot.former_arrays(what)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(what)
+    if found is None or snapshot.base is None:
         return sketches.Sketches(snapshot.get(what)["codes"])
-    edits = snapshot.former.rows(layer)
+    edits = snapshot.base.rows(layer)
     came = sketches.sketch(snapshot.layer(layer).vectors[edits.at])
     return sketches.Sketches(found["codes"], came, edits)
 

@@ -53,7 +53,7 @@ class Backup(Shown):
     n_bytes: int  # of the archive
 
 
-def write(folder: Path, target: Path) -> Backup:
+def write_backup(folder: Path, target: Path) -> Backup:
     """Write the newest generation of an index to an archive; nobody has to wait for it.
 
     Where the target is there with the very same files nothing is written. Raises InputError for
@@ -61,10 +61,10 @@ def write(folder: Path, target: Path) -> Backup:
     NotAnIndex; and StoreError where it cannot be written.
     """
     zipped = _is_zipped(target)
-    there = _list_of(target)
+    there = _read_list(target)
     if there is None:
         _check_target(folder, target)
-    elsewhere = opening.backups_of(folder)
+    elsewhere = opening.explain_backup(folder)
     if elsewhere:
         raise InputError(elsewhere)
     try:
@@ -72,7 +72,7 @@ def write(folder: Path, target: Path) -> Backup:
             # Beside the target, so that it can be renamed; killed, only this folder is left.
             place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
             stack.callback(shutil.rmtree, place, ignore_errors=True)
-            database, segments = stack.enter_context(_generation(folder))
+            database, segments = stack.enter_context(_open_generation(folder))
             generation = int(database.meta("generation"))
             if there is not None and there.get("generation") != generation:
                 _check_target(folder, target)
@@ -81,7 +81,7 @@ def write(folder: Path, target: Path) -> Backup:
                 _copy_paid(folder / name, place / name, generation)
             found = place / target.name
             with open_file(found) as file:
-                told = _write(file, place, segments, generation, zipped=zipped)
+                told = _write_archive(file, place, segments, generation, zipped=zipped)
                 file.flush()
                 os.fsync(file.fileno())
             made = Backup(
@@ -111,7 +111,7 @@ def _is_zipped(target: Path) -> bool:
     raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
 
 
-def _list_of(target: Path) -> dict[str, Any] | None:
+def _read_list(target: Path) -> dict[str, Any] | None:
     """Return the list of a backup that is there, None where there is none, or another file."""
     try:
         with tarfile.open(target, "r:*") as archive:
@@ -137,7 +137,7 @@ def _check_target(folder: Path, target: Path) -> None:
 
 
 @contextmanager
-def _generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
+def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
     """Give a database whose read transaction is open, and its segments, open, too.
 
     So both stay readable, whoever replaces them.
@@ -172,7 +172,7 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
             connection.execute("DELETE FROM cost WHERE generation > ?", (generation,))
 
 
-def _write(
+def _write_archive(
     file: BinaryIO,
     place: Path,
     segments: Mapping[str, BinaryIO],
@@ -192,26 +192,26 @@ def _write(
         for name in (FILE, *paid.FILES):
             if (place / name).exists():
                 with (place / name).open("rb") as source:
-                    files[name] = _add(archive, name, source)
+                    files[name] = _add_file(archive, name, source)
         for name, segment in segments.items():
-            files[name] = _add(archive, name, segment)
+            files[name] = _add_file(archive, name, segment)
         told = {"version": _VERSION, "generation": generation, "files": files}
-        _add(archive, _LIST, BytesIO(json.dumps(told, indent=1).encode()))
+        _add_file(archive, _LIST, BytesIO(json.dumps(told, indent=1).encode()))
     return told
 
 
-def _add(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
+def _add_file(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
     """Add a file to an archive; return its size and digest."""
     member = tarfile.TarInfo(name)
     member.size = source.seek(0, os.SEEK_END)
     member.mode = 0o600
     source.seek(0)
-    hashing = _Hashing(source)
+    hashing = _HashingFile(source)
     archive.addfile(member, hashing)
     return {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
 
 
-class _Hashing:
+class _HashingFile:
     """A file that notes what was read of it."""
 
     def __init__(self, source: BinaryIO) -> None:
@@ -235,7 +235,7 @@ def check_new(folder: Path) -> None:
 
 
 @contextmanager
-def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
+def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
     """Give a folder with the files of an archive, each as it was written; rename it at the end.
 
     Where `folder` is there with the same index it stays. Raises InputError for what is no whole
@@ -290,7 +290,7 @@ def _unpack(source: Path, place: Path) -> Backup:
     try:
         size = source.stat().st_size
         with tarfile.open(source, "r:*") as archive:
-            told, files = _files(archive, place)
+            told, files = _extract_files(archive, place)
     except FileNotFoundError as error:
         raise InputError(f"there is no backup {source}: name the file") from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -314,7 +314,9 @@ def _unpack(source: Path, place: Path) -> Backup:
     )
 
 
-def _files(archive: tarfile.TarFile, place: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def _extract_files(
+    archive: tarfile.TarFile, place: Path
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Write the files of an archive, of known names only; return its list, and what there is."""
     make_folder(place)
     make_inner_folder(place / "segments")
@@ -331,7 +333,7 @@ def _files(archive: tarfile.TarFile, place: Path) -> tuple[dict[str, Any] | None
             found = json.loads(content.read(_LIST_BYTES))
             told = found if isinstance(found, dict) else {}
             continue
-        hashing = _Hashing(content)  # type: ignore[arg-type]
+        hashing = _HashingFile(content)  # type: ignore[arg-type]
         with open_file(place / member.name) as file:
             while piece := hashing.read(_PIECE):
                 file.write(piece)

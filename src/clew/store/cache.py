@@ -73,7 +73,7 @@ class FileCache:
             return
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
         with suppress(StoreError, OSError):
-            segments.write(own, arrays, final=path)
+            segments.write_segment(own, arrays, final=path)
             own.replace(path)
             self._drop(name, generation)
 
@@ -91,7 +91,7 @@ class FileCache:
                 _unlink(path)
 
     def _read(self, path: Path) -> Arrays:
-        return segments.read(path)
+        return segments.open_segment(path)
 
     def _path(self, name: str, generation: int) -> Path:
         return self._folder / f"{name}-{generation:06d}{segments.SUFFIX}"

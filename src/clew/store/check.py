@@ -35,13 +35,13 @@ class Damage:
     is_paid: bool = False  # it was paid for, and is again where it cannot be read
 
 
-def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
+def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
     """Return what is damaged in the index in a folder, or beside it of what was paid for.
 
     What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
     index, or where its database cannot be opened at all.
     """
-    found = [*of_cache(folder)]
+    found = [*find_cache_damages(folder)]
     for each in found:
         with suppress(OSError):
             (folder / each.file).unlink()
@@ -51,7 +51,7 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
         if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
             raise
         found.append(Damage(file=FILE, what=str(error)))
-        return found + of_paid(folder, set())
+        return found + find_paid_damages(folder, set())
     with closing(opened) as database:
         fault = database.newest_fault()
         if fault:
@@ -59,46 +59,48 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
             database.tell_generation()
         database.freeze()
         found += [Damage(file=FILE, what=each) for each in database.faults()]
-        found += of_generation(folder, database, FILE, hash_of)
-        return found + of_paid(folder, _known(database))
+        found += find_generation_damages(folder, database, FILE, hash_of)
+        return found + find_paid_damages(folder, _noted_files(database))
 
 
-def _known(database: Database) -> set[str]:
+def _noted_files(database: Database) -> set[str]:
     """Return which files with what was paid for an index has."""
     try:
-        return paid.noted(database.meta(paid.NOTE))
+        return paid.noted_files(database.meta(paid.NOTE))
     except DamagedIndex:  # which is told of the database itself
         return set()
 
 
-def of_paid(folder: Path, known: set[str]) -> list[Damage]:
+def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
     """Return what is damaged of what was paid for, beside an index, or gone though it is known."""
-    return [Damage(file=name, what=what, is_paid=True) for name, what in paid.faults(folder, known)]
+    return [
+        Damage(file=name, what=what, is_paid=True) for name, what in paid.find_faults(folder, known)
+    ]
 
 
-def of_generation(
+def find_generation_damages(
     folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
 ) -> list[Damage]:
     """Return what is damaged in a catalogue, which is called `file`, and its segments."""
     found: list[Damage] = []
     try:
         live = {row: document_id for document_id, row in catalogue.live_documents()}
-        found += _of_texts(catalogue, live, file, hash_of)
-        found += _of_segments(folder, catalogue, live)
+        found += _find_text_damages(catalogue, live, file, hash_of)
+        found += _find_segment_damages(folder, catalogue, live)
     except DamagedIndex as error:
         found.append(Damage(file=file, what=str(error)))
     return found
 
 
-def of_cache(folder: Path) -> Iterator[Damage]:
+def find_cache_damages(folder: Path) -> Iterator[Damage]:
     """Yield what is damaged of what can be computed again."""
     for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
-        fault = next(_faults(path), None)
+        fault = next(_find_faults(path), None)
         if fault is not None:
             yield Damage(file=f"{CACHED}/{path.name}", what=fault[1], is_cached=True)
 
 
-def _of_texts(
+def _find_text_damages(
     catalogue: Catalogue, live: dict[int, str], file: str, hash_of: Callable[[Document], str]
 ) -> Iterator[Damage]:
     """Yield the documents that are not those whose hash was written beside them."""
@@ -115,21 +117,23 @@ def _of_texts(
             yield Damage(file=file, what=what, documents=(document_id,))
 
 
-def _of_segments(folder: Path, catalogue: Catalogue, live: dict[int, str]) -> Iterator[Damage]:
+def _find_segment_damages(
+    folder: Path, catalogue: Catalogue, live: dict[int, str]
+) -> Iterator[Damage]:
     """Yield the arrays that are damaged, with the documents whose rows are."""
     sound: set[int] = set()
     broken = []
     registered = catalogue.segments()
     for segment in registered:
         path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
-        rows, faults = _owners(path), list(_faults(path, segment.counts))
+        rows, faults = _owning_documents(path), list(_find_faults(path, segment.counts))
         if faults:
             broken.append((path, rows, faults))
         elif rows is not None:
             sound |= rows
     if not broken:
         return
-    n_documents, named = catalogue.count("document"), catalogue.all_named()
+    n_documents, named = catalogue.count("document"), catalogue.rows_with_vectors()
     found = stand_ins(folder / "segments", registered, n_documents, named)
     lost = {*found.documents.tolist()}
     for path, rows, faults in broken:
@@ -141,26 +145,26 @@ def _of_segments(folder: Path, catalogue: Catalogue, live: dict[int, str]) -> It
             yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
 
 
-def _owners(path: Path) -> set[int] | None:
+def _owning_documents(path: Path) -> set[int] | None:
     """Return the stored documents whose chunks stand in a segment; None: it cannot be told."""
     try:
-        found = segments.read(path)
+        found = segments.open_segment(path)
         return set(found["chunk.document"].tolist()) if "chunk.document" in found else set()
     except DamagedIndex:
         return None
 
 
-def _faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
+def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
     """Yield each array of a file that is damaged, or the file itself, and what is wrong.
 
     A segment has to have as many rows as were committed.
     """
     try:
-        found = segments.read(path)
+        found = segments.open_segment(path)
     except DamagedIndex as error:
         yield "", str(error)
         return
-    if counts not in (None, schema.lengths(found)):
+    if counts not in (None, schema.count_rows_unread(found)):
         yield "", "it is not the file that was committed"
         return
     for name in found:

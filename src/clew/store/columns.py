@@ -45,7 +45,7 @@ class StoredColumns:
         parts = []
         for segment, begin, end in self._places(name):
             if end > start:
-                part = _part(segment, name, max(start - begin, 0), end - begin)
+                part = _read_part(segment, name, max(start - begin, 0), end - begin)
                 parts.append(widen(part))
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
@@ -54,7 +54,7 @@ class StoredColumns:
         parts = []
         for segment, begin, last in self._places(name):
             if begin < end:
-                parts.append(widen(_part(segment, name, 0, min(end, last) - begin)))
+                parts.append(widen(_read_part(segment, name, 0, min(end, last) - begin)))
         return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
 
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
@@ -64,7 +64,7 @@ class StoredColumns:
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if found is None or len(mine):
                 local = rows[mine] - begin
-                values = widen(_reach(segment, name, local, local + 1)[local])
+                values = widen(_verify_ranges(segment, name, local, local + 1)[local])
                 if found is None:
                     found = np.zeros(len(rows), dtype=values.dtype)
                 found[mine] = values
@@ -83,7 +83,7 @@ class StoredColumns:
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if found is None or len(mine):
                 local = rows[mine] - begin
-                values = code(np.asarray(_reach(segment, name, local, local + 1)[local]))
+                values = code(np.asarray(_verify_ranges(segment, name, local, local + 1)[local]))
                 if found is None:
                     found = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
                 found[mine] = values
@@ -100,11 +100,11 @@ class StoredColumns:
             if begin == end:
                 continue
             ends = np.array([0, end - begin - 1])
-            least, most = _reach(segment, name, ends, ends + 1)[ends].tolist()
+            least, most = _verify_ranges(segment, name, ends, ends + 1)[ends].tolist()
             some = np.flatnonzero((parents >= least) & (parents <= most))
             if not len(some):
                 continue
-            first, last = (_search(segment, name, parents[some] + i) for i in (0, 1))
+            first, last = (_search_sorted(segment, name, parents[some] + i) for i in (0, 1))
             owner, local = expand_ranges(first, last)
             rows.append(begin + local)
             owners.append(some[owner])
@@ -118,7 +118,7 @@ class StoredColumns:
             found, begin = [], 0
             for segment in self.segments:
                 if name in segment:
-                    end = begin + _length(segment, name)
+                    end = begin + _count_rows(segment, name)
                     found.append((segment, begin, end))
                     begin = end
             self._found[name] = found
@@ -133,7 +133,7 @@ class StoredColumn:
     name: str
 
     def __len__(self) -> int:
-        return _length(self.segment, self.name)
+        return _count_rows(self.segment, self.name)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -146,40 +146,40 @@ class StoredColumn:
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows that are neighbours."""
-        return _part(self.segment, self.name, start, stop)
+        return _read_part(self.segment, self.name, start, stop)
 
     def take(self, rows: Rows) -> NDArray[Any]:
         """Return some rows."""
-        return np.asarray(_reach(self.segment, self.name, rows, rows + 1)[rows])
+        return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
 
 
-def _length(segment: Segment, name: str) -> int:
+def _count_rows(segment: Segment, name: str) -> int:
     return segment.length(name) if isinstance(segment, MappedSegment) else len(segment[name])
 
 
-def _part(segment: Segment, name: str, start: int, stop: int) -> NDArray[Any]:
+def _read_part(segment: Segment, name: str, start: int, stop: int) -> NDArray[Any]:
     if isinstance(segment, MappedSegment):
         return segment.part(name, start, stop)
     return segment[name][start:stop]
 
 
-def _reach(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
+def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
     if isinstance(segment, MappedSegment):
-        return segment.reach(name, starts, stops)
+        return segment.verify_ranges(name, starts, stops)
     return segment[name]
 
 
-def _search(segment: Segment, name: str, values: Rows) -> Rows:
+def _search_sorted(segment: Segment, name: str, values: Rows) -> Rows:
     """Return where values stand, or would, in a column that ascends; little of it is read."""
-    length = _length(segment, name)
+    length = _count_rows(segment, name)
     if length <= _FEW:
-        return np.searchsorted(_part(segment, name, 0, length), values).astype(np.int64)
+        return np.searchsorted(_read_part(segment, name, 0, length), values).astype(np.int64)
     first = np.zeros(len(values), dtype=np.int64)
     last = np.full(len(values), length, dtype=np.int64)
     while np.any(first < last):
         open_ = np.flatnonzero(first < last)
         middle = (first[open_] + last[open_]) // 2
-        is_less = _reach(segment, name, middle, middle + 1)[middle] < values[open_]
+        is_less = _verify_ranges(segment, name, middle, middle + 1)[middle] < values[open_]
         first[open_[is_less]] = middle[is_less] + 1
         last[open_[~is_less]] = middle[~is_less]
     return first

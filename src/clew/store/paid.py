@@ -43,20 +43,20 @@ _KINDS: Mapping[str, _Kind] = {
 FILES = tuple(_KINDS)
 
 
-def note(store: Store, folder: Path) -> None:
+def note_files(store: Store, folder: Path) -> None:
     """Note in an index which files there are beside it, those that there were included."""
-    known = noted(store.note(NOTE))
+    known = noted_files(store.note(NOTE))
     there = known | {name for name in FILES if (folder / name).exists()}
     if there != known:
         store.set_note(NOTE, {_FILES: sorted(there)})
 
 
-def noted(kept: Mapping[str, Any] | None) -> set[str]:
+def noted_files(kept: Mapping[str, Any] | None) -> set[str]:
     """Return which files an index has, by what it keeps as its note."""
     return {*(kept or {}).get(_FILES, ())}
 
 
-def faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
+def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
     """Yield each file that is damaged, or is gone though it is `known`, and what is wrong."""
     for name, kind in _KINDS.items():
         found = kind.faults(folder / name)
@@ -68,22 +68,22 @@ def faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
 
 def mend(folder: Path, known: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
-    _put_back(folder)
-    found = [name for name, _ in faults(folder, known)]
+    _restore_names(folder)
+    found = [name for name, _ in find_faults(folder, known)]
     for name in found:
         if _KINDS[name].faults(folder / name):
             _KINDS[name].mend(folder / name)
     return found
 
 
-def miss_no_more(store: Store, folder: Path) -> None:
+def forget_missing(store: Store, folder: Path) -> None:
     """Let an index have those files that are there, and no others."""
     there = sorted(name for name in FILES if owner(folder / name))
-    if set(there) != noted(store.note(NOTE)):
+    if set(there) != noted_files(store.note(NOTE)):
         store.set_note(NOTE, {_FILES: there})
 
 
-def _put_back(folder: Path) -> None:
+def _restore_names(folder: Path) -> None:
     """Give two files their own names again of which each has the other's."""
     owners = {name: owner(folder / name) for name in FILES}
     if [owners[name] for name in FILES] == [

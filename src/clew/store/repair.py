@@ -76,20 +76,22 @@ def stand_ins(
 
     `n_documents` are stored, and the entities in `named` had a vector of their name.
     """
-    found = [_read(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered]
+    found = [
+        _read_part(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered
+    ]
     sizes = _sizes(found, ["chunk" in each.counts for each in registered], n_documents)
     sound = [part.arrays for part in found if part is not None]
     parts = [
-        part or _unread(each.counts, n, sound)
+        part or _stand_in(each.counts, n, sound)
         for part, each, n in zip(found, registered, sizes, strict=True)
     ]
-    lost = _Lost(parts)
+    lost = _DamagedRows(parts)
     for layer in reversed([*TABLES]):
         lost.follow(layer)
     for part in parts:
         _drop_names(part)
     arrays = [part.arrays for part in parts]
-    unnamed = np.setdiff1d(named, schema.concatenated(arrays, "name.entity"))
+    unnamed = np.setdiff1d(named, schema.concatenate_column(arrays, "name.entity"))
     sources, gone = lost.extractions()
     nobodys = {TITLE: np.full(1, -1, np.int32), _DOCUMENT: np.full(1, n_documents, np.int32)}
     return StandIns(
@@ -97,7 +99,7 @@ def stand_ins(
         documents=np.flatnonzero(lost.rows["document"]),
         unnamed=unnamed.astype(np.int32),
         is_damaged=any(part is None or part.damaged for part in found),
-        owners=schema.concatenated(arrays, _DOCUMENT).astype(np.int64),
+        owners=schema.concatenate_column(arrays, _DOCUMENT).astype(np.int64),
         sources=sources,
         lost=gone,
         is_unsure=lost.is_unsure,
@@ -143,29 +145,29 @@ def _first_document(part: _Part) -> int | None:
     return int(owners[0])
 
 
-def _read(path: Path, counts: Mapping[str, int]) -> _Part | None:
+def _read_part(path: Path, counts: Mapping[str, int]) -> _Part | None:
     """Return what can be read of a segment, None where nothing can, or it is another one."""
     try:
-        mapped = segments.read(path)
+        mapped = segments.open_segment(path)
     except DamagedIndex:
         return None
-    if schema.lengths(mapped) != counts:
+    if schema.count_rows_unread(mapped) != counts:
         return None
     part = _Part({})
     for name in mapped:
-        array, spans = mapped.zeroed(name)
+        array, spans = mapped.read_with_zeros(name)
         part.arrays[name] = widen(array)
         if spans:
             part.damaged[name] = spans
     return part
 
 
-def _unread(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
+def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
     """Return a stand-in for a segment of which nothing can be read, with the arrays of others."""
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
     known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
-        parent, *columns = schema.numbers(layer)
+        parent, *columns = schema.number_columns(layer)
         for name in (parent, *(each for each in columns if each in known)):
             arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
         wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
@@ -178,7 +180,7 @@ def _unread(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays
     return _Part(arrays, {name: [(0, len(array))] for name, array in arrays.items() if len(array)})
 
 
-class _Lost:
+class _DamagedRows:
     """Which stored rows are damaged or hang on what is; rows count through all segments."""
 
     def __init__(self, parts: Sequence[_Part]) -> None:
@@ -203,13 +205,15 @@ class _Lost:
             self._part_from_chunks()
             return
         for i, part in enumerate(self.parts):
-            names = [*schema.numbers(layer), f"{layer}.vectors"]
+            names = [*schema.number_columns(layer), f"{layer}.vectors"]
             for name in names:
                 self._mark(layer, i, part.damaged.get(name, ()))
             for count, wide in kind.ragged.items():
-                self._mark(layer, i, _mended_counts(part, f"{layer}.{count}", wide))
+                self._mark(layer, i, _mend_counts(part, f"{layer}.{count}", wide))
             self._mend_parents(layer, i)
-        parents = schema.concatenated([part.arrays for part in self.parts], parent_column(layer))
+        parents = schema.concatenate_column(
+            [part.arrays for part in self.parts], parent_column(layer)
+        )
         self.rows[kind.above][parents[self.rows[layer]]] = True
 
     def _part_from_chunks(self) -> None:
@@ -220,13 +224,13 @@ class _Lost:
         unknown = np.zeros(len(self.rows[_EXTRACTION]), dtype=bool)
         for i, part in enumerate(self.parts):
             first = self.starts[_EXTRACTION][i]
-            for name in schema.numbers(_EXTRACTION):
+            for name in schema.number_columns(_EXTRACTION):
                 for start, stop in part.damaged.get(name, ()):
                     unknown[first + start : first + stop] = True
         self.rows[_EXTRACTION] |= unknown
         self.is_unsure = bool(unknown.any())
         known = np.flatnonzero(~unknown)
-        columns = [self._whole(name) for name in schema.numbers(_EXTRACTION)]
+        columns = [self._full_column(name) for name in schema.number_columns(_EXTRACTION)]
         chunks, kinds, sources = (column[known] for column in columns)
         self._extractions = (known, chunks, kinds, sources)
         self._forget_earlier()
@@ -248,7 +252,7 @@ class _Lost:
             gone = lost[kind][chunks[inside]]
             self.rows[_EXTRACTION][rows[inside][gone]] = True
 
-    def _whole(self, name: str) -> NDArray[Any]:
+    def _full_column(self, name: str) -> NDArray[Any]:
         """Return a column of extractions, with zeros where a segment lacks it."""
         sizes = np.diff(self.starts[_EXTRACTION])
         return np.concatenate(
@@ -299,7 +303,7 @@ def _rows_of(layer: str) -> str:
     return TITLE if layer == "document" else parent_column(layer)
 
 
-def _mended_counts(part: _Part, count: str, wide: str) -> Spans:
+def _mend_counts(part: _Part, count: str, wide: str) -> Spans:
     """Let the counts add up again, and return the rows whose range of `wide` is not known."""
     if wide not in part.arrays:
         return ()

@@ -69,12 +69,12 @@ class Blocks:
         return np.concatenate(pieces).astype(self.dtype, copy=False)
 
 
-def name_of(path: Path) -> str:
+def own_name(path: Path) -> str:
     """Return what a file says that it is: its folder's name and its own."""
     return f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
 
 
-def write(
+def write_segment(
     path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], *, final: Path | None = None
 ) -> None:
     """Write `arrays` as the new segment `path`, durable when this returns.
@@ -82,7 +82,7 @@ def write(
     It is read by the name of `final`, where that is the path which it will get. Raises StoreError
     where it cannot be written, as on a full disk.
     """
-    name = name_of(final or path)
+    name = own_name(final or path)
     # The widest first, so that each stands at a multiple of its own width.
     ordered = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
     try:
@@ -133,7 +133,9 @@ def _header(
             "data_offsets": [start, end],
         }
     blocks = "".join(
-        f"{each:08x}" for name, array in arrays.items() for each in sums.get(name, _zeros(array))
+        f"{each:08x}"
+        for name, array in arrays.items()
+        for each in sums.get(name, _empty_sums(array))
     )
     sums_of = {"block": str(_BLOCK), "blocks": blocks}
     crc = _checksum(header, *sums_of.values())
@@ -144,7 +146,7 @@ def _header(
     return len(text).to_bytes(_LENGTH, "little") + text
 
 
-def _zeros(array: NDArray[Any] | Blocks) -> list[int]:
+def _empty_sums(array: NDArray[Any] | Blocks) -> list[int]:
     return [0] * _n_blocks(array.nbytes, _BLOCK)
 
 
@@ -219,7 +221,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._touch_span(name, start * mapped.width, stop * mapped.width)
         return mapped.array[start:stop]
 
-    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which only the blocks with rows from `starts` to `stops` are sound."""
         mapped = self._arrays[name]
         if len(starts) <= _FEW:
@@ -269,7 +271,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
             page = begin - begin % mmap.PAGESIZE
             self._data.madvise(_LET_GO, page, end - page)
 
-    def zeroed(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
+    def read_with_zeros(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
         """Return an array, and which of its rows are damaged: a copy with zeros there."""
         mapped = self._arrays[name]
         array, width = mapped.array, mapped.width or 1
@@ -294,7 +296,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         for block, wanted in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
             begin = mapped.begin + block * self._block
             last = min(begin + self._block, end)
-            if crc32(data[begin:last]) != wanted and not self._mended(begin, last, wanted):
+            if crc32(data[begin:last]) != wanted and not self._mend_bytes(begin, last, wanted):
                 raise DamagedIndex(
                     f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
                 )
@@ -304,7 +306,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 self._let_go(since, last)
                 since = -1
 
-    def _mended(self, begin: int, end: int, wanted: int) -> bool:
+    def _mend_bytes(self, begin: int, end: int, wanted: int) -> bool:
         """Say whether damaged bytes are sound once the file was written again."""
         if self._mend is None or not self._mend():
             return False
@@ -314,14 +316,14 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
 _FEW = 16  # ranges that are looked at one by one
 
 
-def read(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
+def open_segment(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
     """Return the arrays of a segment, mapped into memory, not to be written to.
 
     `mend` writes the file again where an array is damaged, and says whether it could. Raises
     MissingSegment where the file is gone, DamagedIndex where it cannot be read.
     """
     try:
-        return _mapped(path, mend)
+        return _map_file(path, mend)
     except PermissionError as error:
         raise StoreError(f"{path} may not be read: ask its owner to allow it") from error
     except FileNotFoundError as error:
@@ -332,7 +334,7 @@ def read(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
         ) from error
 
 
-def _mapped(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
+def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
@@ -374,7 +376,7 @@ def _check_name(path: Path, told: Mapping[str, str]) -> None:
         return
     if name is None or checksum != _checksum({}, told["crc32"], name):
         raise ValueError("its header was changed")
-    if name != name_of(path):
+    if name != own_name(path):
         raise ValueError(f"it was written as {name}")
 
 
@@ -397,7 +399,7 @@ def let_go(arrays: Arrays, name: str) -> None:
         own(name)
 
 
-def joined(parts: Sequence[Arrays]) -> dict[str, Blocks]:
+def join_segments(parts: Sequence[Arrays]) -> dict[str, Blocks]:
     """Return several segments' arrays end to end, as one segment."""
     together = {}
     for name in dict.fromkeys(name for part in parts for name in part):
@@ -419,13 +421,13 @@ def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
             let_go(part, name)
 
 
-def put_back(folder: Path, names: Iterable[str]) -> None:
+def restore_names(folder: Path, names: Iterable[str]) -> None:
     """Give files their own names again that stand under one another's, of those that have `names`.
 
     None takes the place of a file that is where it belongs.
     """
     paths = {f"{folder.name}/{name}": folder / f"{name}{SUFFIX}" for name in names}
-    told = {path: _told(path) for path in paths.values()}
+    told = {path: _read_name(path) for path in paths.values()}
     moves = {
         path: paths[name]
         for path, name in told.items()
@@ -438,7 +440,7 @@ def put_back(folder: Path, names: Iterable[str]) -> None:
         aside[path].replace(target)
 
 
-def _told(path: Path) -> str | None:
+def _read_name(path: Path) -> str | None:
     """Return what a file says that it is, None where that cannot be read or it does not say it."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         with path.open("rb") as file:
@@ -450,7 +452,7 @@ def _told(path: Path) -> str | None:
     return None
 
 
-def sweep(folder: Path, keep: Iterable[str]) -> None:
+def delete_others(folder: Path, keep: Iterable[str]) -> None:
     """Delete the segments in `folder` whose names are not in `keep`."""
     kept = {f"{name}{SUFFIX}" for name in keep}
     if folder.exists():

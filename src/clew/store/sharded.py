@@ -22,7 +22,7 @@ def is_home(folder: Path) -> bool:
     return (folder / SHARDS).is_file()
 
 
-def name(home: Path, places: Sequence[str]) -> None:
+def write_places(home: Path, places: Sequence[str]) -> None:
     """Write into a folder what its shards are. Raises StoreError where it cannot be written."""
     own = home / f"{SHARDS}.tmp"
     try:
@@ -32,7 +32,7 @@ def name(home: Path, places: Sequence[str]) -> None:
         raise StoreError(f"{home} cannot be written ({error.strerror}): name another") from error
 
 
-def named_in(home: Path) -> list[str]:
+def read_places(home: Path) -> list[str]:
     """Return the folders of shards, below or elsewhere, or addresses, that a folder names.
 
     Raises InputError where there are none.
@@ -51,18 +51,20 @@ def named_in(home: Path) -> list[str]:
         raise InputError(f"{home / SHARDS} does not name shards: {_FORM}")
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
-        raise InputError(f"{home / SHARDS} names {shown(home, twice[0])} twice: once is enough")
+        raise InputError(
+            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: once is enough"
+        )
     return names
 
 
-def shown(home: Path, name: str) -> str:
+def describe_shard(home: Path, name: str) -> str:
     """Return what a shard is called in messages: its folder, or an address without a password."""
     if address.is_address(name):
-        return address.parse(name).shown
+        return address.parse_address(name).shown
     return name if "://" in name else str(home / name)
 
 
-def why_not_one(home: Path) -> str:
+def explain_home(home: Path) -> str:
     """Return why a folder of shards is no index by itself."""
-    first = shown(home, named_in(home)[0])
+    first = describe_shard(home, read_places(home)[0])
     return f"{home} is an index in shards, of which this takes one: name that, such as {first}"

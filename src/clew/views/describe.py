@@ -15,7 +15,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.display.visible import visible
 from clew.errors import InputError
-from clew.generation import wasted
+from clew.generation import wasted_share
 from clew.index.choose import NOTE, waiting
 from clew.layers.aliases import Proposal, propose_merges
 from clew.text.analyze import fold
@@ -55,7 +55,7 @@ def describe_index(
         "layers": describe_layers(snapshot),
         "extraction": _extraction(store, snapshot),
         "links": describe_links(snapshot),
-        "wasted": round(wasted(store), 4),
+        "wasted": round(wasted_share(store), 4),
         "recipe": dict(snapshot.recipe),
         "cost": "unknown" if spent is None else _cost(spent),
         "documents": sorted(store.hashes()),

@@ -32,7 +32,7 @@ from clew.generation.edits.units import (
     unit_columns,
 )
 from clew.generation.postings import Postings, Ranges
-from clew.generation.rows import link
+from clew.generation.rows import build_link
 from clew.types import KINDS
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def find_edits(
     stored: StoredColumns,
     touched: Sequence[Touched],
 ) -> Arrays:
-    """Return what makes `base` a later generation, as `Edited` reads it.
+    """Return what makes `base` a later generation, as `GenerationEdits` reads it.
 
     `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits
     where the generation is to be put together anew.
@@ -116,12 +116,12 @@ class _Edits:
             "triple": self.triples.edits,
             "occurrence": self.triples.occurrences,
             "description": source.descriptions,
-            "profile": source.hanging("profile.chunk", self._profile_chunks),
+            "profile": source.edit_rows_below("profile.chunk", self._profile_chunks),
         }
         if self.sentences is not None:
             found["sentence"] = self.sentences.edits
         if source.is_halved:
-            found["subchunk"] = source.hanging("subchunk.chunk", live.above["subchunk"])
+            found["subchunk"] = source.edit_rows_below("subchunk.chunk", live.above["subchunk"])
         return found
 
     @property
@@ -159,9 +159,9 @@ class _Edits:
             "mention.entity": entities.numbers[self.mentions.entity],
         }
         found |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
-        found |= {f"chunk.{name}": source.came(f"chunk.{name}") for name in _RANGE}
-        found |= {f"chunk.{kind}": source.made_by(kind) for kind in KINDS}
-        found |= unit_columns(source, self.units) | self._described()
+        found |= {f"chunk.{name}": source.new_values(f"chunk.{name}") for name in _RANGE}
+        found |= {f"chunk.{kind}": source.extraction_sources(kind) for kind in KINDS}
+        found |= unit_columns(source, self.units) | self._description_values()
         found |= triple_columns(source, self.triples, entities.numbers)
         if self.sentences is not None:
             stored = self.sentences.stored
@@ -171,13 +171,13 @@ class _Edits:
         if source.is_halved:
             found["stored.subchunk"] = live.rows["subchunk"]
             found["subchunk.chunk"] = source.chunks.at[live.above["subchunk"]]
-            found |= {f"subchunk.{name}": source.came(f"subchunk.{name}") for name in _RANGE}
+            found |= {f"subchunk.{name}": source.new_values(f"subchunk.{name}") for name in _RANGE}
         return found
 
-    def _described(self) -> Arrays:
+    def _description_values(self) -> Arrays:
         """Return the values of the descriptions and profiles that came."""
         source, live = self.source, self.source.live
-        entity = self.entities.numbers[source.came("description.entity")]
+        entity = self.entities.numbers[source.new_values("description.entity")]
         chunk = source.chunks.at[live.chunks_of("description")]
         profiled = live.above["profile"]
         return {
@@ -185,7 +185,7 @@ class _Edits:
             "stored.profile": live.rows["profile"],
             "description.entity": entity,
             "description.chunk": chunk,
-            "description.type": source.came("description.type"),
+            "description.type": source.new_values("description.type"),
             "profile.description": source.descriptions.at[profiled],
             "profile.entity": entity[profiled],
             "profile.chunk": chunk[profiled],
@@ -200,18 +200,22 @@ class _Edits:
         titled = np.flatnonzero(source.titles >= 0)
         titles = self.entities.numbers[source.titles[titled]]
         named = self.entities.numbers[self.mentions.entity]
-        above, terms = live.above["count"], self.terms.numbers[source.came("count.term")]
+        above, terms = live.above["count"], self.terms.numbers[source.new_values("count.term")]
         postings = Postings(
             live.above["posting"],
-            self.terms.numbers[source.came("posting.term")],
-            source.came("posting.start"),
+            self.terms.numbers[source.new_values("posting.term")],
+            source.new_values("posting.start"),
             sizes["term"],
         )
         found = {
-            ("chunk", "unit"): link(units.came.chunk, units.found.of_came, n_chunks, sizes["unit"]),
-            ("unit", "entity"): link(self.mentions.unit, named, n_units, sizes["entity"]),
-            ("document", "entity"): link(titled, titles, len(source.titles), sizes["entity"]),
-            ("chunk", "term"): link(above, terms, n_chunks, sizes["term"], source.came("count.n")),
+            ("chunk", "unit"): build_link(
+                units.came.chunk, units.found.of_came, n_chunks, sizes["unit"]
+            ),
+            ("unit", "entity"): build_link(self.mentions.unit, named, n_units, sizes["entity"]),
+            ("document", "entity"): build_link(titled, titles, len(source.titles), sizes["entity"]),
+            ("chunk", "term"): build_link(
+                above, terms, n_chunks, sizes["term"], source.new_values("count.n")
+            ),
             ("entity", "chunk"): entity_chunks(source, self.entities),
             ("triple", "chunk"): self.triples.chunks,
             ("sentence", "term"): self._sentence_terms(postings),
@@ -239,7 +243,7 @@ class _Edits:
         former = self.source.base.links["sentence", "term"].rows(edits.origin[old]).tocoo()
         kept = self.terms.edits.to_present(former.col)
         row = np.concatenate([new[own.row], old[former.row]])
-        return link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
+        return build_link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
 
     def _ranges(self, layer: str, rows: Rows, chunk: Rows) -> Ranges:
         start, end = (self.source.stored.take(f"{layer}.{name}", rows) for name in ("start", "end"))

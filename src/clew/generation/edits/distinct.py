@@ -12,7 +12,13 @@ import numpy as np
 
 from clew.algo.links import expand_ranges
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, first_of, inside, stand, taken
+from clew.generation.edits.search import (
+    are_in,
+    first_in_groups,
+    insertion_places,
+    places_inside,
+    take_or_any,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +32,7 @@ _NONE = np.iinfo(np.int64).max  # behind every chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRows:
     """The rows that there were, and all their occurrences by key, those of one key in order.
 
     Codes are numbers by which occurrences ascend in a chunk.
@@ -39,13 +45,13 @@ class Known:
     codes: NDArray[Any]
 
     @classmethod
-    def of(
+    def from_lookups(
         cls,
         name: str,
         lookups: Mapping[str, NDArray[Any]],
         chunk: NDArray[Any],
         code: NDArray[Any],
-    ) -> Known:
+    ) -> KnownRows:
         """Return the rows of a layer, by its lookups."""
         return cls(
             chunk, code, *(lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
@@ -53,18 +59,20 @@ class Known:
 
     def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
         """Return the places of the occurrences of some keys, and which key each is of."""
-        owner, at = expand_ranges(stand(self.keys, keys), stand(self.keys, keys, behind=True))
+        owner, at = expand_ranges(
+            insertion_places(self.keys, keys), insertion_places(self.keys, keys, behind=True)
+        )
         return at.astype(np.int64), owner
 
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
         """Return the rows whose first occurrences have some codes and their keys, -1 for none."""
-        first = stand(self.keys, keys)
+        first = insertion_places(self.keys, keys)
         found = np.flatnonzero(first < len(self.keys))
         at = first[found]
         same = (self.keys[at] == keys[found]) & (self.codes[at] == codes[found])
         found, at = found[same], at[same]
         rows = np.full(len(codes), -1, dtype=np.int64)
-        rows[found] = inside(
+        rows[found] = places_inside(
             self.chunk, self.code, self.chunks[at].astype(np.int64), self.codes[at]
         )
         return rows
@@ -96,7 +104,7 @@ class Moves:
     place: Rows
     former: Rows
 
-    def and_again(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
+    def add_returning(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
         """Return them with former rows that come again where they stand, in present chunks."""
         chunk, code, before, origin = (
             np.concatenate(pair)
@@ -122,19 +130,21 @@ class DistinctEdits:
     of_came: Rows  # the present row of each occurrence that came
 
     @classmethod
-    def of(cls, n: int, moves: Moves) -> DistinctEdits:
+    def from_moves(cls, n: int, moves: Moves) -> DistinctEdits:
         """Return the edits of `n` rows of which some moved."""
         order = np.lexsort((moves.code, moves.chunk))
         before = moves.before[order]
         edits = RowEdits.from_changes(n, moves.gone, before, moves.origin[order])
         at = np.empty(len(order), dtype=np.int64)
         at[order] = edits.at
-        of_came = np.where(moves.place >= 0, taken(at, moves.place), edits.to_present(moves.former))
+        of_came = np.where(
+            moves.place >= 0, take_or_any(at, moves.place), edits.to_present(moves.former)
+        )
         return cls(edits, moves.chunk[order], moves.code[order], before, of_came)
 
 
 def find_moves(
-    known: Known,
+    known: KnownRows,
     source: Source,
     gone: Rows,
     came: Occurrences,
@@ -150,29 +160,29 @@ def find_moves(
     keys, group = np.unique(np.concatenate([came.keys, lost]), return_inverse=True)
     n = len(keys)
     occurrences, owner = known.occurrences(keys)
-    first = first_of(owner, n)
+    first = first_in_groups(owner, n)
     is_known = first >= 0
     first = occurrences[first[is_known]]
     row = np.full(n, -1, dtype=np.int64)
-    row[is_known] = inside(
+    row[is_known] = places_inside(
         known.chunk, known.code, known.chunks[first].astype(np.int64), known.codes[first]
     )
     # The first of those that stay, and of those that came.
     stays = np.flatnonzero(~are_in(known.chunks[occurrences], gone))
-    kept = first_of(owner[stays], n)
+    kept = first_in_groups(owner[stays], n)
     kept[kept >= 0] = occurrences[stays[kept[kept >= 0]]]
-    former = taken(known.chunks, kept).astype(np.int64)
+    former = take_or_any(known.chunks, kept).astype(np.int64)
     now = np.where(kept >= 0, source.chunks.to_present(former), _NONE)
-    new = first_of(group[: len(came.keys)], n)
-    here = np.where(new >= 0, taken(source.chunks.at, taken(came.chunk, new)), _NONE)
+    new = first_in_groups(group[: len(came.keys)], n)
+    here = np.where(new >= 0, take_or_any(source.chunks.at, take_or_any(came.chunk, new)), _NONE)
     is_new = here < now
-    chunk, code = np.minimum(here, now), np.where(is_new, taken(came.code, new), 0)
+    chunk, code = np.minimum(here, now), np.where(is_new, take_or_any(came.code, new), 0)
     before = np.zeros(n, dtype=np.int64)
-    boundary = stand(known.chunk, source.chunks_before)
+    boundary = insertion_places(known.chunk, source.chunks_before)
     before[is_new] = boundary[came.chunk[new[is_new]]]
     old = np.flatnonzero(~is_new & (kept >= 0))
     code[old] = known.codes[kept[old]]
-    before[old] = inside(known.chunk, known.code, former[old], code[old])
+    before[old] = places_inside(known.chunk, known.code, former[old], code[old])
     moved = np.ones(n, dtype=bool)
     if not always:
         same = np.flatnonzero(~is_new & is_known & (kept >= 0))

@@ -14,9 +14,9 @@ from clew.types import TERM
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.generation.edits.distinct import Known, Moves
+    from clew.generation.edits.distinct import KnownRows, Moves
     from clew.generation.edits.source import Source
-    from clew.generation.edits.written import Written
+    from clew.generation.edits.stored_units import StoredUnits
     from clew.generation.rows import Rows
 
 
@@ -36,7 +36,7 @@ class Names:
         return np.asarray(found)
 
 
-def find_names(source: Source, written: Written, known_units: Known, moves: Moves) -> Names:
+def find_names(source: Source, written: StoredUnits, known_units: KnownRows, moves: Moves) -> Names:
     """Return which such words are names after some units came and went."""
     owner, columns = written.mentions_of(moves.code)
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM

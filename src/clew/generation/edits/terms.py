@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, first_of, inside, looked_up, stand, taken
+from clew.generation.edits.search import (
+    are_in,
+    first_in_groups,
+    insertion_places,
+    places_inside,
+    take_or_any,
+    take_or_default,
+)
 from clew.generation.lookups import is_common
-from clew.generation.rows import places
+from clew.generation.rows import place_by_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,27 +47,27 @@ def find_terms(source: Source) -> TermEdits:
     new = np.flatnonzero(source.chunks.origin < 0)  # all others have the terms that they had
     mine = np.flatnonzero(are_in(source.live.above["count"], new))
     rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
-    came = source.came("count.term")[mine].astype(np.int64)
+    came = source.new_values("count.term")[mine].astype(np.int64)
     lost, _ = source.stored.below("count", source.base.stored["chunk"][source.removed])
     went = source.stored.take("count.term", lost).astype(np.int64)
     touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
     in_came, in_went = place[: len(came)], place[len(came) :]
-    row = looked_up(known["term.rows"], touched)
+    row = take_or_default(known["term.rows"], touched)
     counts = {}
     for name in ("n", "n_lower"):
-        former = np.where(row >= 0, taken(known[f"term.{name}"], row), 0)
-        plus = np.bincount(in_came, source.came(f"count.{name}")[mine], len(touched))
+        former = np.where(row >= 0, take_or_any(known[f"term.{name}"], row), 0)
+        plus = np.bincount(in_came, source.new_values(f"count.{name}")[mine], len(touched))
         minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
         counts[name] = former + plus.astype(np.int64) - minus.astype(np.int64)
     common = is_common(counts["n"], counts["n_lower"])
     # Where each stands first: among what came, and among what stayed.
     chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
     before = np.zeros(len(touched), dtype=np.int64)
-    first = first_of(in_came, len(touched))
+    first = first_in_groups(in_came, len(touched))
     has = first >= 0
     chunk[has] = source.chunks.at[above[first[has]]]
     count[has] = rows[first[has]]
-    boundary = stand(known["term.chunk"], source.chunks_before)
+    boundary = insertion_places(known["term.chunk"], source.chunks_before)
     before[has] = boundary[above[first[has]]]
     there, stays, at = _kept_terms(source, touched, row)
     now = np.full(len(touched), _NONE)
@@ -69,7 +76,7 @@ def find_terms(source: Source) -> TermEdits:
     chunk[earlier] = now[earlier]
     kept = np.searchsorted(there, earlier)
     count[earlier] = at[kept]
-    before[earlier] = inside(known["term.chunk"], known["term.count"], stays[kept], at[kept])
+    before[earlier] = places_inside(known["term.chunk"], known["term.count"], stays[kept], at[kept])
     # All of them that are left come anew, each where it stands first.
     left = np.flatnonzero(chunk < _NONE)
     left = left[np.lexsort((count[left], chunk[left]))]
@@ -104,7 +111,7 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
 
 def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
     """Return the first row with each of some columns but for some rows, -1 for none."""
-    number = places(columns, link.shape[1])
+    number = place_by_row(columns, link.shape[1])
     entries = np.flatnonzero(number[link.indices] >= 0)
     rows = np.searchsorted(link.indptr, entries, side="right") - 1
     kept = ~are_in(rows, but)

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.distinct import DistinctEdits, Known, Occurrences, find_moves
-from clew.generation.edits.search import are_in, below
+from clew.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
+from clew.generation.edits.search import are_in, rows_below
 from clew.generation.lookups import triple_keys
-from clew.generation.rows import link
+from clew.generation.rows import build_link
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,28 +41,28 @@ class TripleEdits:
 def find_triples(source: Source) -> TripleEdits:
     """Return which triples and occurrences came and went."""
     rows, chunk = source.live.rows["triple"], source.live.chunks_of("triple")
-    two = source.came("triple.subject") != source.came("triple.object")
+    two = source.new_values("triple.subject") != source.new_values("triple.object")
     rows, chunk = rows[two], chunk[two]
     stored = source.base.stored["triple"]
-    known = Known.of("triple", source.lookups, source.column("triple.chunk"), stored)
+    known = KnownRows.from_lookups("triple", source.lookups, source.column("triple.chunk"), stored)
     went = source.column("occurrence.triple")[
-        below(source.column("occurrence.chunk"), source.chunks.gone)
+        rows_below(source.column("occurrence.chunk"), source.chunks.gone)
     ]
     lost = _keys(source, stored[np.unique(went)])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
-    found = DistinctEdits.of(len(stored), moves)
+    found = DistinctEdits.from_moves(len(stored), moves)
     strength = source.stored.take("triple.strength", rows).astype(np.float32)
     place = np.searchsorted(found.edits.at, found.of_came)
     shape = len(found.edits.at), source.chunks.size
-    new = link(place, source.chunks.at[chunk], *shape, strength)
+    new = build_link(place, source.chunks.at[chunk], *shape, strength)
     return TripleEdits(
         found=found,
-        occurrences=source.hanging("occurrence.chunk", chunk),
+        occurrences=source.edit_rows_below("occurrence.chunk", chunk),
         stored=rows,
         chunk=chunk,
         strength=strength,
-        chunks=kept_and_new(source, source.base.links["triple", "chunk"], found.edits.origin, new),
+        chunks=merge_entries(source, source.base.links["triple", "chunk"], found.edits.origin, new),
     )
 
 
@@ -71,7 +71,7 @@ def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
     return triple_keys(*(source.stored.take(f"triple.{name}", rows) for name in names))
 
 
-def kept_and_new(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
+def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
     """Return the rows of a link to chunks: the entries in chunks that stay, and new ones.
 
     `origin` is the former row of each, -1 for one that is new.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.distinct import DistinctEdits, Known, Occurrences, find_moves
+from clew.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
 from clew.generation.edits.names import Names, find_names
-from clew.generation.edits.search import are_in, below, looked_up, stand
+from clew.generation.edits.search import are_in, insertion_places, rows_below, take_or_default
 from clew.generation.edits.source import MOST_ROWS, TooManyEdits
-from clew.generation.edits.written import Written
+from clew.generation.edits.stored_units import StoredUnits
 from clew.generation.lookups import unit_codes
 from clew.types import LLM_MADE, UNITS
 
@@ -31,8 +31,8 @@ class UnitEdits:
     """The units that came, in order."""
 
     found: DistinctEdits
-    known: Known
-    written: Written
+    known: KnownRows
+    written: StoredUnits
     came: Occurrences  # of units in chunks that came
     names: Names
 
@@ -54,22 +54,24 @@ class MentionEdits:
 
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     """Return which units came and went: also those that are first in another chunk now."""
-    written = Written(source.stored)
-    known = Known.of("unit", source.lookups, source.column("unit.chunk"), _former_codes(source))
-    chunk, codes = _came(source)
+    written = StoredUnits(source.stored)
+    known = KnownRows.from_lookups(
+        "unit", source.lookups, source.column("unit.chunk"), _former_codes(source)
+    )
+    chunk, codes = _new_units(source)
     came = Occurrences(written.keys(codes), chunk, codes)
-    lost = below(known.chunk, source.chunks.gone)
+    lost = rows_below(known.chunk, source.chunks.gone)
     moves = find_moves(known, source, source.chunks.gone, came, written.keys(known.code[lost]))
     names = find_names(source, written, known, moves)
-    again = _renamed_units(source, written, known, terms, names)
+    again = _find_renamed_units(source, written, known, terms, names)
     again = again[~are_in(again, moves.gone)]
     at = source.chunks.to_present(known.chunk[again])
-    moves = moves.and_again(again, at, known.code[again].astype(np.int64))
+    moves = moves.add_returning(again, at, known.code[again].astype(np.int64))
     if source.has_statements and not written.are_statements(moves.code).any():
         were = np.flatnonzero(written.are_statements(known.code))
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
-    return UnitEdits(DistinctEdits.of(len(known.chunk), moves), known, written, came, names)
+    return UnitEdits(DistinctEdits.from_moves(len(known.chunk), moves), known, written, came, names)
 
 
 def _former_codes(source: Source) -> NDArray[Any]:
@@ -79,10 +81,10 @@ def _former_codes(source: Source) -> NDArray[Any]:
     return unit_codes(*(source.base.stored[f"unit.{each}"] for each in ("sentence", "statement")))
 
 
-def _came(source: Source) -> tuple[Rows, Rows]:
+def _new_units(source: Source) -> tuple[Rows, Rows]:
     """Return the units in chunks that came: the chunk, by its place among these, and the code."""
     live = source.live
-    is_kept = source.made_by(UNITS)[live.above["sentence"]] != LLM_MADE
+    is_kept = source.extraction_sources(UNITS)[live.above["sentence"]] != LLM_MADE
     statements = live.rows["statement"]
     if not source.has_statements and (len(statements) or not is_kept.all()):
         raise TooManyEdits  # sentences are rows of their own from now on
@@ -98,8 +100,8 @@ def _came(source: Source) -> tuple[Rows, Rows]:
     return chunk[order], codes[order]
 
 
-def _renamed_units(
-    source: Source, written: Written, known: Known, terms: TermEdits, names: Names
+def _find_renamed_units(
+    source: Source, written: StoredUnits, known: KnownRows, terms: TermEdits, names: Names
 ) -> Rows:
     """Return the former units with a word that is a name now and was none, or so."""
     n_known = len(source.lookups["term.rows"])
@@ -118,12 +120,12 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
     """Return the mentions of the units that came and went."""
     unit, columns = units.written.mentions_of(units.found.code)
     term = columns["term"].astype(np.int64)
-    kept = (term < 0) | ~looked_up(terms.are_common, term, other=False)
+    kept = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
     kept &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
     unit, columns = unit[kept], {name: column[kept] for name, column in columns.items()}
     former = source.column("mention.unit")
-    gone = below(former, units.edits.gone)
-    before = stand(former, units.found.before)[unit]
+    gone = rows_below(former, units.edits.gone)
+    before = insertion_places(former, units.found.before)[unit]
     entity = columns.pop("entity").astype(np.int64)
     return MentionEdits(
         RowEdits.from_changes(len(former), gone, before), before, unit, entity, columns
@@ -137,7 +139,7 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     made_by = source.column("chunk.units")[np.maximum(source.chunks.to_former(chunks), 0)]
     new = np.flatnonzero(source.chunks.to_former(chunks) < 0)
     came = np.searchsorted(source.chunks.at, chunks[new])
-    made_by[new] = source.made_by(UNITS)[came]
+    made_by[new] = source.extraction_sources(UNITS)[came]
     found: dict[str, NDArray[Any]] = {
         "stored.unit.sentence": written.sentences(codes),
         "stored.unit.statement": written.statements(codes),
@@ -172,12 +174,14 @@ class SentenceEdits:
 def find_sentences(source: Source) -> SentenceEdits:
     """Return which sentences came and went with documents, whatever was made of their chunks."""
     stored = source.base.stored["sentence"]
-    known = Known.of("sentence", source.lookups, source.column("sentence.chunk"), stored)
-    written, above = Written(source.stored), source.live.above["sentence"]
+    known = KnownRows.from_lookups(
+        "sentence", source.lookups, source.column("sentence.chunk"), stored
+    )
+    written, above = StoredUnits(source.stored), source.live.above["sentence"]
     new = np.flatnonzero(source.chunks.origin[above] < 0)
     codes = source.live.rows["sentence"][new]
     came = Occurrences(written.keys(codes), above[new], codes)
-    lost = written.keys(stored[below(known.chunk, source.removed)])
+    lost = written.keys(stored[rows_below(known.chunk, source.removed)])
     moves = find_moves(known, source, source.removed, came, lost)
-    found = DistinctEdits.of(len(stored), moves)
+    found = DistinctEdits.from_moves(len(stored), moves)
     return SentenceEdits(found.edits, found.chunk, found.code)

@@ -31,14 +31,14 @@ class SharedCache(FileCache):
         self._waits_until = 0.0  # with uploads, where one failed
 
     def names(self) -> list[str]:
-        return sorted({*super().names(), *(name for name, _ in self.listed())})
+        return sorted({*super().names(), *(name for name, _ in self.list_objects())})
 
     def generations(self, name: str) -> list[int]:
-        listed = {generation for each, generation in self.listed() if each == name}
+        listed = {generation for each, generation in self.list_objects() if each == name}
         return sorted({*super().generations(name), *listed})
 
     def oldest(self, newest: int) -> int:
-        listed = (generation for _, generation in self.listed())
+        listed = (generation for _, generation in self.list_objects())
         return min((super().oldest(newest), *listed))
 
     def load(self, name: str, generation: int) -> Arrays | None:
@@ -74,7 +74,7 @@ class SharedCache(FileCache):
         self._forget(None, before)
 
     def _forget(self, name: str | None, before: int) -> None:
-        for each, generation in self.listed():
+        for each, generation in self.list_objects():
             if generation < before and name in (None, each):
                 self.forget(each, generation)
 
@@ -85,7 +85,7 @@ class SharedCache(FileCache):
 
     def _take(self, name: str, generation: int) -> None:
         """Have a copy here of what is listed."""
-        if not self._path(name, generation).exists() and (name, generation) in self.listed():
+        if not self._path(name, generation).exists() and (name, generation) in self.list_objects():
             with suppress(StoreError):  # it is computed, then
                 self.objects.get(self.object_of(name, generation), waits=())
 
@@ -93,13 +93,13 @@ class SharedCache(FileCache):
         if not path.exists():
             return super()._read(path)
         try:
-            return self.objects.read(f"{FOLDER}/{path.name}")
+            return self.objects.open_arrays(f"{FOLDER}/{path.name}")
         except StoreError as error:
             raise DamagedIndex(str(error)) from error
 
-    def listed(self) -> list[tuple[str, int]]:
+    def list_objects(self) -> list[tuple[str, int]]:
         """Return the name and the generation of what is in the storage, or on its way there."""
-        return self._catalogue.cached()
+        return self._catalogue.list_cached()
 
     @staticmethod
     def object_of(name: str, generation: int) -> str:

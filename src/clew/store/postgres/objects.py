@@ -63,11 +63,11 @@ class Objects:
         self.folder = folder
         make_folder(folder.parent)
         make_folder(folder)
-        self._store = _opened(url)
+        self._store = _open_storage(url)
 
     def new(self, name: str) -> Path:
         """Return where a file is written that is to be uploaded, until it has its name."""
-        return _beside(self.folder / name)
+        return _temporary_path(self.folder / name)
 
     def put(self, name: str, path: Path) -> None:
         """Upload a file, durable when this returns, and keep it as the copy."""
@@ -81,10 +81,10 @@ class Objects:
         except (exceptions.BaseError, OSError, ValueError) as error:
             if path.suffix == _UNFINISHED:
                 path.unlink(missing_ok=True)
-            raise self._failed("cannot be written", error) from error
+            raise self._to_store_error("cannot be written", error) from error
         trim(keep=self.folder / name)
 
-    def read(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
+    def open_arrays(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
         """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
 
         Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
@@ -93,17 +93,17 @@ class Objects:
         for _ in range(_TRIES):  # another process may delete the copy right now
             path = self.get(name, waits)
             try:
-                return segments.read(path, mend=partial(self.mend, name))
+                return segments.open_segment(path, mend=partial(self.mend, name))
             except MissingSegment:
                 continue
             except DamagedIndex:
                 path.unlink(missing_ok=True)
-        return segments.read(self.get(name))
+        return segments.open_segment(self.get(name))
 
     def mend(self, name: str) -> bool:
         """Write a file over its copy, which is damaged and mapped; say whether that could be."""
         path = self.folder / name
-        own = _beside(path)
+        own = _temporary_path(path)
         try:
             self.fetch(name, own)
             with own.open("rb") as whole, path.open("r+b") as copy:
@@ -124,12 +124,12 @@ class Objects:
         with suppress(OSError):
             os.utime(path)  # those that were used last stay longest
             return path
-        own = _beside(path)
+        own = _temporary_path(path)
         try:
             self.fetch(name, own, WAITS_S if waits is None else waits)
             own.replace(path)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise _write_error(path, error) from error
         finally:
             own.unlink(missing_ok=True)
         trim(keep=path)
@@ -159,7 +159,7 @@ class Objects:
                     file.write(piece)
                     start += len(piece)
         except OSError as error:
-            raise _unwritable(target, error) from error
+            raise _write_error(target, error) from error
 
     def _piece(self, name: str, start: int) -> tuple[obstore.Bytes, int]:
         """Return a piece of a file, and how many bytes the whole file has."""
@@ -170,7 +170,7 @@ class Objects:
         except FileNotFoundError as error:
             raise _NoObject from error
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise self._failed("cannot be read", error) from error
+            raise self._to_store_error("cannot be read", error) from error
         if len(piece) != min(_PIECE, size - start):
             raise StoreError(f"{name} in {self._shown} was cut off: try again")
         return piece, size
@@ -182,7 +182,7 @@ class Objects:
         except FileNotFoundError:
             return 0
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise self._failed("cannot be read", error) from error
+            raise self._to_store_error("cannot be read", error) from error
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files, and their copies here; one that is not there is none to delete."""
@@ -192,21 +192,21 @@ class Objects:
             except FileNotFoundError:
                 pass
             except (exceptions.BaseError, OSError, ValueError) as error:
-                raise self._failed("cannot be deleted", error) from error
+                raise self._to_store_error("cannot be deleted", error) from error
             with suppress(OSError):  # Windows keeps what a reader has open
                 (self.folder / name).unlink()
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}"
 
-    def _failed(self, what: str, error: Exception) -> StoreError:
+    def _to_store_error(self, what: str, error: Exception) -> StoreError:
         return StoreUnavailable(
             f"files in {self._shown} {what} ({_reason(error):.300}): see that it answers and that"
             f" its keys are in the environment, and try again; what was committed is kept"
         )
 
 
-def _opened(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each kind
+def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each kind
     if "://" not in url:
         try:
             Path(url).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -254,12 +254,12 @@ def trim(keep: Path) -> None:
                 total -= size
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return a name beside a path that no other thread or process takes."""
     return path.with_name(f"{secrets.token_hex(8)}{_UNFINISHED}")
 
 
-def _unwritable(path: Path, error: OSError) -> StoreError:
+def _write_error(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"{path} cannot be written ({error.strerror or error}): free some space, or name another"
         f" folder with CLEW_CACHE"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from clew.store.postgres.address import IndexAddress
-from clew.store.postgres.catalogue import making
-from clew.store.postgres.connection import Connection, Lost, table
+from clew.store.postgres.catalogue import lock_for_making
+from clew.store.postgres.connection import Connection, ConnectionLost, convert_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ class PostgresFile:
     def make(self, database: sqlite.Connection | Connection, definition: str) -> None:
         """Make a table, where it is not there."""
         if not self.has(database, definition.split(maxsplit=1)[0]):
-            database.execute(f"CREATE TABLE IF NOT EXISTS {table(definition)}")
+            database.execute(f"CREATE TABLE IF NOT EXISTS {convert_table(definition)}")
 
     def _are_made(self, database: Connection) -> bool:
         names = [each.split(maxsplit=1)[0] for each in self.tables]
@@ -98,7 +98,7 @@ class PostgresFile:
         """Make the tables, whoever of several processes finds first that they are not there."""
         if not self._are_made(database):
             with database.transaction():
-                database.execute(*making(self.address))
+                database.execute(*lock_for_making(self.address))
                 database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
                 for each in self.tables:
                     self.make(database, each)
@@ -129,7 +129,7 @@ class PostgresFile:
 def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connection]:
     """Give a session that nobody else uses meanwhile; wait some seconds for the server."""
     idle = _idle.setdefault((os.getpid(), address), deque())
-    connection = _answering(idle) or _opened(address, patience)
+    connection = _take_idle(idle) or _open_session(address, patience)
     try:
         yield connection
     finally:
@@ -139,18 +139,18 @@ def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connectio
             idle.append(connection)
 
 
-def _opened(address: IndexAddress, patience: float) -> Connection:
+def _open_session(address: IndexAddress, patience: float) -> Connection:
     until = time.monotonic() + patience
     while True:
         try:
             return Connection(address)
-        except Lost:
+        except ConnectionLost:
             if time.monotonic() >= until:
                 raise
         time.sleep(_PAUSE_S)
 
 
-def _answering(idle: deque[Connection]) -> Connection | None:
+def _take_idle(idle: deque[Connection]) -> Connection | None:
     """Return an idle session that did not end meanwhile, None where there is none."""
     while True:
         try:
@@ -158,7 +158,7 @@ def _answering(idle: deque[Connection]) -> Connection | None:
             connection.execute("SELECT 1")
         except IndexError:
             return None
-        except Lost:
+        except ConnectionLost:
             connection.close()
         else:
             return connection

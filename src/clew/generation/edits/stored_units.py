@@ -22,7 +22,7 @@ _MENTION = ("entity", "term", "start", "end", "label")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StoredUnits:
     """Stored sentences and statements, by their codes."""
 
     stored: StoredColumns
@@ -40,11 +40,11 @@ class Written:
 
     def keys(self, codes: NDArray[Any]) -> NDArray[np.uint64]:
         """Return the hashes of their texts."""
-        return self._both("sentence.key", "statement.key", codes).astype(np.uint64)
+        return self._take_both("sentence.key", "statement.key", codes).astype(np.uint64)
 
     def column(self, name: str, codes: Rows) -> NDArray[Any]:
         """Return where sentences start or end; a statement has its chunk's range."""
-        found = self._both(f"sentence.{name}", "statement.extraction", codes)
+        found = self._take_both(f"sentence.{name}", "statement.extraction", codes)
         made = self.are_statements(codes)
         chunks = self.stored.take("extraction.chunk", found[made])
         found[made] = self.stored.take(f"chunk.{name}", chunks)
@@ -101,7 +101,9 @@ class Written:
             found.append(held[rows].astype(np.int64))
         return np.concatenate(codes), np.concatenate(found)
 
-    def _both(self, of_sentences: str, of_statements: str, codes: NDArray[Any]) -> NDArray[Any]:
+    def _take_both(
+        self, of_sentences: str, of_statements: str, codes: NDArray[Any]
+    ) -> NDArray[Any]:
         made = self.are_statements(codes)
         first = self.stored.take(of_sentences, codes[~made].astype(np.int64))
         if not made.any():

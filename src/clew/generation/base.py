@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clew.generation.cached import Recall, Sound
-from clew.generation.layers import Parts, build
+from clew.generation.cached import ArrayLoader, VerifiedArrays
+from clew.generation.layers import Parts, build_snapshot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,33 +17,36 @@ if TYPE_CHECKING:
     from clew.algo.links import Link
     from clew.algo.row_edits import RowEdits
     from clew.derived import Arrays, CachedArrays
-    from clew.generation.edited import Edited
+    from clew.generation.edited import GenerationEdits
     from clew.store import Cache, View
 
 
 @dataclass(frozen=True)
-class Former:
-    """What a snapshot of edits is made from, as `Snapshot.former` has it."""
+class BaseGeneration:
+    """What a snapshot of edits is made from, as `Snapshot.base` has it."""
 
     cache: Cache
     view: View
-    edited: Edited
+    edited: GenerationEdits
     generation: int
 
     def arrays(self, what: CachedArrays) -> Arrays:
         """Return what is cached of the former generation; what is not is computed and cached."""
         found = self.cache.load(what.name, self.generation)
-        return Sound(self._cached(what) if found is None else found, lambda: self._cached(what))
+        return VerifiedArrays(
+            self._compute_and_cache(what) if found is None else found,
+            lambda: self._compute_and_cache(what),
+        )
 
-    def _cached(self, what: CachedArrays) -> Arrays:
-        snapshot = build(Parts(self.edited.base, self.view), recall=self._recall)
-        arrays = {**self._recall(snapshot, what, {}), **self._recall.inputs(what)}
+    def _compute_and_cache(self, what: CachedArrays) -> Arrays:
+        snapshot = build_snapshot(Parts(self.edited.base, self.view), recall=self._loader)
+        arrays = {**self._loader(snapshot, what, {}), **self._loader.inputs(what)}
         self.cache.save(what.name, self.generation, arrays)
         return arrays
 
     @cached_property
-    def _recall(self) -> Recall:
-        return Recall(self.cache, self.view, self.edited.base.stored, whole=False)
+    def _loader(self) -> ArrayLoader:
+        return ArrayLoader(self.cache, self.view, self.edited.base.stored, whole=False)
 
     def rows(self, layer: str) -> RowEdits:
         """Return the edits of a layer's rows."""
@@ -54,6 +57,6 @@ class Former:
         """The chunks that came or have a unit that came, by their present rows."""
         return self.edited.arrays["touched.chunks"]
 
-    def turned(self, stored: Link, a: str, b: str) -> TransposedEdits:
+    def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:
         """Return the present link from b to a; `stored` is the former one."""
-        return self.edited.turned(stored, a, b)
+        return self.edited.transpose(stored, a, b)
