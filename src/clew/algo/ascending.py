@@ -24,5 +24,5 @@ def match_sorted(
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     own = values.astype(among.dtype, copy=False)  # else all of the others were copied
     places = np.minimum(np.searchsorted(among, own), len(among) - 1)
-    found = np.flatnonzero(among[places] == values)
-    return found, places[found]
+    matches = np.flatnonzero(among[places] == values)
+    return matches, places[matches]

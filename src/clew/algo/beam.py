@@ -84,14 +84,14 @@ def grow_unit_sets(
     start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
     states, kept = [start], []
     for depth in range(beam.depth):
-        found: dict[tuple[int, ...], UnitSet] = {}
+        candidates: dict[tuple[int, ...], UnitSet] = {}
         for state, via, unit in _next_units(graph, states, beam.k, tried):
-            _add_set(found, _extend_set(graph, state, via, unit))
+            _add_set(candidates, _extend_set(graph, state, via, unit))
         for unit in seed_units if depth == 0 else ():
-            _add_set(found, _extend_set(graph, start, -1, unit))
-        if not found:
+            _add_set(candidates, _extend_set(graph, start, -1, unit))
+        if not candidates:
             break
-        states = _keep_best(graph, found, score, beam)
+        states = _keep_best(graph, candidates, score, beam)
         kept += states
     return kept
 
@@ -134,24 +134,24 @@ def _extend_set(graph: UnitGraph, state: UnitSet, via: int, unit: int) -> UnitSe
     return UnitSet(units, (*state.via, via), frontier, state.residual, 0.0)
 
 
-def _add_set(found: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
+def _add_set(sets: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
     """Add a state; one with the same units gets the union of both frontiers."""
     key = tuple(sorted(state.units))
-    if key in found:
-        merged = {*found[key].frontier, *state.frontier}
-        state = replace(found[key], frontier=tuple(sorted(merged)))
-    found[key] = state
+    if key in sets:
+        merged = {*sets[key].frontier, *state.frontier}
+        state = replace(sets[key], frontier=tuple(sorted(merged)))
+    sets[key] = state
 
 
 def _keep_best(
-    graph: UnitGraph, found: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
+    graph: UnitGraph, sets: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
 ) -> list[UnitSet]:
     """Return the best of the found sets, scored, and what each leaves of the query."""
-    keys = sorted(found)
+    keys = sorted(sets)
     scores = score(keys)
     best = []
     for i in top_k(scores, beam.width):
-        state = found[keys[i]]
-        said = graph.vectors[state.units[-1]] if beam.query_updating else 0.0
-        best.append(replace(state, residual=state.residual - said, score=float(scores[i])))
+        state = sets[keys[i]]
+        explained = graph.vectors[state.units[-1]] if beam.query_updating else 0.0
+        best.append(replace(state, residual=state.residual - explained, score=float(scores[i])))
     return best

@@ -103,9 +103,9 @@ def _mean_precision(
     matches: NDArray[np.float64], totals: NDArray[np.integer], floor: float
 ) -> NDArray[np.float64]:
     """Return the (n_chunks,) geometric means of matches / totals, over orders that there are."""
-    found = np.where(matches > 0, matches, floor)
-    precision = np.divide(found, totals, out=np.ones_like(found), where=totals > 0)
-    logs = np.log(precision, out=np.full_like(found, -np.inf), where=precision > 0)
+    smoothed = np.where(matches > 0, matches, floor)
+    precision = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
+    logs = np.log(precision, out=np.full_like(smoothed, -np.inf), where=precision > 0)
     orders = np.maximum((totals > 0).sum(axis=0), 1)
     means: NDArray[np.float64] = np.exp(logs.sum(axis=0) / orders)
     return means

@@ -109,9 +109,9 @@ def bm25_candidates(
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """
     chunks, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
-    found = _sort_postings(postings, lengths, terms, df, k1)
-    left = sum(posting.most for posting in found)
-    for posting in found:
+    rarest = _sort_postings(postings, lengths, terms, df, k1)
+    left = sum(posting.most for posting in rarest)
+    for posting in rarest:
         least = np.partition(scores, -k)[-k] if 0 < k <= len(scores) else 0.0
         if least > left + _ROUNDING:
             may = scores + left + _ROUNDING >= least
@@ -132,14 +132,14 @@ def _sort_postings(
     df: NDArray[np.integer] | None,
     k1: float,
 ) -> list[_Posting]:
-    found = []
+    sorted_postings = []
     distinct, first = np.unique(terms, return_index=True)
     for term, place in zip(distinct.tolist(), first.tolist(), strict=True):
         chunks, counts = postings.entries(term)
         n = len(chunks) if df is None else int(df[place])
         idf = np.log1p((lengths.n_chunks - n + 0.5) / (n + 0.5))
-        found.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
-    return sorted(found, key=lambda posting: len(posting.chunks))
+        sorted_postings.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
+    return sorted(sorted_postings, key=lambda posting: len(posting.chunks))
 
 
 def _merge_scores(

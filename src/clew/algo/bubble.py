@@ -117,7 +117,7 @@ def rank_pieces(
     """
     nodes = np.unique(np.array([node for piece in pieces for node in piece.nodes], dtype=np.intp))
     cost_of = dict(zip(nodes.tolist(), _to_millionths(costs, nodes).tolist(), strict=True))
-    found = []
+    ranking = []
     for piece in pieces:
         entities = [node for node in piece.nodes if node < n_entities]
         counted = entities if entities_only and entities else piece.nodes
@@ -125,19 +125,19 @@ def rank_pieces(
         covers = tuple(not set(piece.nodes).isdisjoint(group) for group in groups)
         missing = math.fsum(w for w, has in zip(weights, covers, strict=True) if not has)
         factor = math.exp(alpha * missing) * (penalty if piece.kind == "intra" else 1.0)
-        found.append(RankedPiece(piece, 1 / (cost * factor + EPSILON), cost, missing, covers))
+        ranking.append(RankedPiece(piece, 1 / (cost * factor + EPSILON), cost, missing, covers))
     return sorted(
-        found, key=lambda r: (-round(r.score, DECIMALS), len(r.piece.nodes), r.piece.nodes)
+        ranking, key=lambda r: (-round(r.score, DECIMALS), len(r.piece.nodes), r.piece.nodes)
     )
 
 
-def select_diverse(found: Sequence[RankedPiece], n: int, most_shared: float = 0.5) -> list[int]:
+def select_diverse(ranking: Sequence[RankedPiece], n: int, most_shared: float = 0.5) -> list[int]:
     """Return the positions of at most `n` ranked pieces that differ, best first.
 
     Of any two, the nodes they share are less than `most_shared` of all that they have.
     """
     chosen: list[int] = []
-    sets = [set(each.piece.nodes) for each in found]
+    sets = [set(each.piece.nodes) for each in ranking]
     for i, nodes in enumerate(sets):
         if len(chosen) == n:
             break
@@ -300,7 +300,7 @@ class _Bubbles:
         while heap and (len(pieces) < budget or (full and not self.has_full)):
             cost, group, node, source, row = heappop(heap)
             own = self.settled[group]
-            wanted = row + 1 if row else 0  # the row of the triple that comes next, if one does
+            next_row = row + 1 if row else 0  # the row of the triple that comes next, if one does
             if node not in own:
                 state = len(nodes)
                 if state == limit:
@@ -328,7 +328,7 @@ class _Bubbles:
                     if left[state]:
                         if node not in fans.begins:
                             fans.sort(node, [e[2] for e in heap[:_BLOCK] if e[2] < n_entities])
-                        source, wanted = state, fans.begins[node]
+                        source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.
                     ends = ((fans.ends[row], fans.end_costs[row]),) if row else anchored[node]
@@ -339,15 +339,15 @@ class _Bubbles:
                                 touched[group].setdefault(end, []).append(state)
                         elif origins[own[end]] != origins[state]:
                             self._join(group, state, [own[end]])
-            while wanted:
-                triple = fans.triples[wanted]
+            while next_row:
+                triple = fans.triples[next_row]
                 if triple < 0:
-                    wanted = fans.next_row(wanted)
+                    next_row = fans.next_row(next_row)
                 elif triple in own:
-                    wanted += 1
+                    next_row += 1
                 else:
-                    price = costs[source] + fans.costs[wanted]
-                    heappush(heap, (price, group, triple, source, wanted))
+                    price = costs[source] + fans.costs[next_row]
+                    heappush(heap, (price, group, triple, source, next_row))
                     break
         return False
 

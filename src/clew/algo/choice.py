@@ -42,7 +42,7 @@ class ChoiceWeights:
     named: float = 0.3  # whether the query or a chosen row names it
 
 
-def choose_rows(rows: Candidates, asked: QueryTokens, shares: ChoiceWeights) -> list[int]:
+def choose_rows(rows: Candidates, query: QueryTokens, shares: ChoiceWeights) -> list[int]:
     """Return all n rows in the order in which they join the set, those that repeat one last.
 
     The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
@@ -52,7 +52,7 @@ def choose_rows(rows: Candidates, asked: QueryTokens, shares: ChoiceWeights) -> 
     lower row. O(n² (m + d)).
     """
     n = len(rows.prior)
-    weights = asked.weights / max(float(asked.weights.sum()), 1e-12)
+    weights = query.weights / max(float(query.weights.sum()), 1e-12)
     met = np.zeros(rows.matches.shape[1])
     named = np.asarray(rows.named, dtype=np.float64)
     free, behind = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -60,7 +60,7 @@ def choose_rows(rows: Candidates, asked: QueryTokens, shares: ChoiceWeights) -> 
     ranges: tuple[float, float] | None = None
     while free.any():
         gains = np.maximum(rows.matches - met, 0) @ weights
-        near = _token_cosines(asked, weights * np.maximum(1 - met, 0) ** 2)
+        near = _token_cosines(query, weights * np.maximum(1 - met, 0) ** 2)
         ranges = ranges or (_value_range(gains), _value_range(near))
         scores = rows.prior + shares.named * named
         scores = scores + shares.gain * gains / ranges[0] + shares.residual * near / ranges[1]
@@ -74,13 +74,13 @@ def choose_rows(rows: Candidates, asked: QueryTokens, shares: ChoiceWeights) -> 
     return chosen
 
 
-def _token_cosines(asked: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
+def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (n,) cosines of the rows to the tokens, each by what is `left` of it."""
-    query = left @ asked.tokens
+    query = left @ tokens.tokens
     length = float(np.linalg.norm(query))
     if not length > 0:
-        return np.zeros(len(asked.vectors))
-    return np.asarray(asked.vectors @ (query / length), dtype=np.float64)
+        return np.zeros(len(tokens.vectors))
+    return np.asarray(tokens.vectors @ (query / length), dtype=np.float64)
 
 
 def _value_range(values: NDArray[np.float64]) -> float:

@@ -69,8 +69,8 @@ def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
             _encode_eight_bits(block) if bits == max(BITS) else _encode_few_bits(block, bits)
         )
         own = np.einsum("ij,ij->i", block, block)
-        kept = np.einsum("ij,ij->i", block, levels)
-        scale = np.divide(own, kept, out=np.zeros_like(own), where=kept > 0)
+        projections = np.einsum("ij,ij->i", block, levels)
+        scale = np.divide(own, projections, out=np.zeros_like(own), where=projections > 0)
         rows[start : start + _BLOCK, : -_SCALE.itemsize] = codes
         rows[start : start + _BLOCK, -_SCALE.itemsize :] = scale.astype(_SCALE)[:, None].view("u1")
     return rows
@@ -104,8 +104,8 @@ def multiply_codes(
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
     size = max(1, _AT_ONCE // max(1, other.size))
     parts = [levels[start : start + size] @ other for start in range(0, len(rows), size)]
-    found = np.concatenate(parts) if parts else levels @ other
-    return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
+    numbers = np.concatenate(parts) if parts else levels @ other
+    return np.asarray(numbers * (scale if numbers.ndim == 2 else scale[:, 0]), dtype=np.float32)
 
 
 def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
@@ -118,21 +118,21 @@ def recode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uin
     """Return coded vectors in `bits` a number: those that have them already as they are."""
     if rows.shape[1] == code_width(dimension, bits):
         return rows
-    made = np.empty((len(rows), code_width(dimension, bits)), dtype=np.uint8)
+    recoded = np.empty((len(rows), code_width(dimension, bits)), dtype=np.uint8)
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         numbers = decode(block, dimension, infer_bits(block.shape[1], dimension, bits))
-        made[start : start + _BLOCK] = encode(numbers, bits)
-    return made
+        recoded[start : start + _BLOCK] = encode(numbers, bits)
+    return recoded
 
 
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
     """Return 16 bytes that are others where vectors are."""
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for start in range(0, len(vectors), _BLOCK):
         block = np.ascontiguousarray(vectors[start : start + _BLOCK])
-        found.update(block.reshape(-1).view(np.uint8).data)
-    return np.frombuffer(found.digest(), dtype=np.uint8)
+        hasher.update(block.reshape(-1).view(np.uint8).data)
+    return np.frombuffer(hasher.digest(), dtype=np.uint8)
 
 
 def code_width(dimension: int, bits: int) -> int:

@@ -34,12 +34,12 @@ def quantize(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
 
 def pair_cosines(vectors: Vectors, a: Rows, b: Rows) -> NDArray[np.int32]:
     """Return the (m,) cosines of rows `a` with rows `b`, in millionths. O(m d)."""
-    found = np.empty(len(a), dtype=np.int32)
+    cosines = np.empty(len(a), dtype=np.int32)
     for start in range(0, len(a), _AT_ONCE):
         pairs = slice(start, start + _AT_ONCE)
         both = quantize(vectors[a[pairs]]), quantize(vectors[b[pairs]])
-        found[pairs] = _to_millionths(np.einsum("ij,ij->i", *both))
-    return found
+        cosines[pairs] = _to_millionths(np.einsum("ij,ij->i", *both))
+    return cosines
 
 
 def indexed_pair_cosines(

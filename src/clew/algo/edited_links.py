@@ -30,9 +30,11 @@ class FreshRows:
 
     def transpose(self, n_rows: int) -> FreshRows:
         """Return the same entries by their columns; the link has `n_rows` rows."""
-        found = self.entries.tocoo()
-        rows, places = np.unique(found.col, return_inverse=True)
-        entries = csr_array((found.data, (places, self.rows[found.row])), shape=(len(rows), n_rows))
+        coordinates = self.entries.tocoo()
+        rows, places = np.unique(coordinates.col, return_inverse=True)
+        entries = csr_array(
+            (coordinates.data, (places, self.rows[coordinates.row])), shape=(len(rows), n_rows)
+        )
         entries.sort_indices()
         return FreshRows(rows.astype(np.int64), entries)
 
@@ -98,9 +100,9 @@ class EditedLink:
     @cached_property
     def counts(self) -> NDArray[np.integer]:
         new = np.zeros(len(self.row_edits.at), dtype=np.int64)
-        found = self.row_edits.apply(self.stored.counts, new)
-        found[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
-        return found
+        counts = self.row_edits.apply(self.stored.counts, new)
+        counts[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
+        return counts
 
     @cached_property
     def whole(self) -> Matrix:
@@ -170,9 +172,9 @@ class TransposedEdits:
         np.subtract.at(former, self.edited.stored.rows(left).indices, 1)
         moved = edits.origin >= 0
         came = np.where(moved, former[np.where(moved, edits.origin, 0)] if len(former) else 0, 0)
-        found = edits.apply(former, came)
-        found[self._fresh_by_column.rows] += np.diff(self._fresh_by_column.entries.indptr)
-        return found
+        counts = edits.apply(former, came)
+        counts[self._fresh_by_column.rows] += np.diff(self._fresh_by_column.entries.indptr)
+        return counts
 
     @cached_property
     def whole(self) -> Matrix:
@@ -198,14 +200,14 @@ _Row = tuple["NDArray[np.integer]", "NDArray[Any]"]
 _Entries = tuple["NDArray[np.integer]", "NDArray[np.integer]", "NDArray[Any]"]
 
 
-def _repeat_rows(rows: Rows, found: Matrix) -> Rows:
-    return np.repeat(rows, np.diff(found.indptr))
+def _repeat_rows(rows: Rows, entries: Matrix) -> Rows:
+    return np.repeat(rows, np.diff(entries.indptr))
 
 
 def _entries_at(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
     """Return the entries in some places as those of `rows`."""
-    found = StoredLink.from_matrix(entries).rows(places)
-    return _repeat_rows(rows, found), found.indices, found.data
+    selected = StoredLink.from_matrix(entries).rows(places)
+    return _repeat_rows(rows, selected), selected.indices, selected.data
 
 
 def _merge_entries(

@@ -124,15 +124,17 @@ def update_neighbours(
     new = able & (earlier < 0)
     lexical, lost = then.lexical.renumber(earlier)
     semantic, gone = then.semantic.renumber(earlier)
-    asked = ChoosingRows(
+    choosing = ChoosingRows(
         np.flatnonzero(new | (lost & able)), new, able, _excluded_pairs(n, excluded)
     )
     if n <= EXACT_UP_TO and not then.exact:
         return None
-    if n > EXACT_UP_TO and len(asked.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(n):
+    if n > EXACT_UP_TO and len(choosing.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(
+        n
+    ):
         return None
-    before, lexical = lexical, update_sharing(lexical, asked, terms, by_term)
-    taken = asked.taken + _choice_matrix(lexical.rows)
+    before, lexical = lexical, update_sharing(lexical, choosing, terms, by_term)
+    taken = choosing.taken + _choice_matrix(lexical.rows)
     is_taken = _are_among(semantic.rows, lexical.rows).any(axis=1)
     rows = np.flatnonzero(able & (new | gone | is_taken))
     semantic = update_nearest(semantic, ChoosingRows(rows, new, able, taken), vectors)
@@ -196,8 +198,8 @@ def find_overlaps(
 
 def _are_among(rows: NDArray[np.integer], others: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Say of each of (n, h) rows whether it is one of (n, m) others in the same line."""
-    found = (rows[:, :, None] == others[:, None, :]).any(axis=2)
-    return np.asarray(found & (rows >= 0))
+    is_among = (rows[:, :, None] == others[:, None, :]).any(axis=2)
+    return np.asarray(is_among & (rows >= 0))
 
 
 def _excluded_pairs(n: int, excluded: NDArray[np.integer] | None) -> csr_array:

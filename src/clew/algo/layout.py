@@ -159,9 +159,9 @@ def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int
         near[b].append(a)
     columns, left = [list(dict.fromkeys(starts))], set(range(n)) - set(starts)
     while columns[-1]:
-        found = dict.fromkeys(b for a in columns[-1] for b in near[a] if b in left)
-        left -= set(found)
-        columns.append(list(found))
+        next_column = dict.fromkeys(b for a in columns[-1] for b in near[a] if b in left)
+        left -= set(next_column)
+        columns.append(list(next_column))
     columns = [each for each in (*columns, sorted(left)) if each]
     places = np.zeros((n, 2))
     for number, column in enumerate(columns):

@@ -185,8 +185,8 @@ class Column:
         return len(self.ranges(none, none))
 
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[Any]:
-        found = self.ranges(rows, rows + 1) if self.array is None else self.array
-        return np.asarray(found[rows])
+        array = self.ranges(rows, rows + 1) if self.array is None else self.array
+        return np.asarray(array[rows])
 
     def get(self, row: int) -> int:
         """Return the number of one row."""
@@ -204,8 +204,8 @@ _SMALL = 1 << 25  # bytes of an array that is read as a whole
 
 def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
     """Return one of some arrays, of which rows are read, if it is not small."""
-    found, none = open_ranges(arrays, name), np.zeros(0, dtype=np.int64)
-    return Column(found) if found(none, none).nbytes > _SMALL else Column.from_array(arrays[name])
+    read, none = open_ranges(arrays, name), np.zeros(0, dtype=np.int64)
+    return Column(read) if read(none, none).nbytes > _SMALL else Column.from_array(arrays[name])
 
 
 def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:

@@ -101,13 +101,13 @@ def induced_edges(neighbours: Neighbours, nodes: Collection[int]) -> list[tuple[
 
     Of several edges between the same two the cheapest is returned.
     """
-    asked = {node: neighbours(node) for node in sorted(nodes)}
-    order = np.array(sorted(asked, key=lambda node: len(asked[node][0])), dtype=np.intp)
+    edges_of = {node: neighbours(node) for node in sorted(nodes)}
+    order = np.array(sorted(edges_of, key=lambda node: len(edges_of[node][0])), dtype=np.intp)
     cost_of: dict[tuple[int, int], float] = {}
     for i, node in enumerate(order.tolist(), start=1):
-        others, costs = asked[node]
-        found = np.isin(others, order[i:])  # the fewer, the more neighbours it has
-        for other, cost in zip(others[found].tolist(), costs[found].tolist(), strict=True):
+        others, costs = edges_of[node]
+        is_inside = np.isin(others, order[i:])  # the fewer, the more neighbours it has
+        for other, cost in zip(others[is_inside].tolist(), costs[is_inside].tolist(), strict=True):
             edge = min(node, other), max(node, other)
             cost_of[edge] = min(cost, cost_of.get(edge, math.inf))
     return [(a, b, cost) for (a, b), cost in sorted(cost_of.items())]

@@ -58,13 +58,13 @@ class Choices:
         now = np.full(len(self.rows) + 1, -1, dtype=np.int32)
         kept = np.flatnonzero(earlier >= 0)
         now[earlier[kept]] = kept
-        found = Choices.empty(n, h)
+        choices = Choices.empty(n, h)
         before = self.rows[earlier[kept]]
-        found.rows[kept] = now[before]
-        found.scores[kept] = np.where(found.rows[kept] >= 0, self.scores[earlier[kept]], 0)
+        choices.rows[kept] = now[before]
+        choices.scores[kept] = np.where(choices.rows[kept] >= 0, self.scores[earlier[kept]], 0)
         lost = np.zeros(n, dtype=bool)
-        lost[kept] = ((before >= 0) & (found.rows[kept] < 0)).any(axis=1)
-        return found, lost
+        lost[kept] = ((before >= 0) & (choices.rows[kept] < 0)).any(axis=1)
+        return choices, lost
 
     def lowest_scores(self) -> NDArray[np.int32]:
         """Return the (n,) scores of the last ones, far below all others where a row has fewer."""
@@ -82,12 +82,12 @@ class Choices:
         order = np.lexsort((column, -score.astype(np.int64), row))
         rank = np.arange(len(order)) - np.searchsorted(row[order], row[order])
         order, rank = order[rank < h], rank[rank < h]
-        made = Choices.empty(len(some), h)
-        made.rows[row[order], rank] = column[order]
-        made.scores[row[order], rank] = score[order]
-        found = Choices(self.rows.copy(), self.scores.copy())
-        found.rows[some], found.scores[some] = made.rows, made.scores
-        return found
+        new = Choices.empty(len(some), h)
+        new.rows[row[order], rank] = column[order]
+        new.scores[row[order], rank] = score[order]
+        choices = Choices(self.rows.copy(), self.scores.copy())
+        choices.rows[some], choices.scores[some] = new.rows, new.scores
+        return choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ class ChoosingRows:
 
     def mark_others(self) -> NDArray[np.bool_]:
         """Say which rows keep what they chose, but for new ones that are better."""
-        found = self.able.copy()
-        found[self.rows] = False
-        return found
+        is_other = self.able.copy()
+        is_other[self.rows] = False
+        return is_other
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows that choose anew, some at a time."""
@@ -136,38 +136,38 @@ def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> 
         here = columns[np.minimum(places, len(columns) - 1)] == taken_columns
         scores[taken_rows[here], places[here]] = -np.inf
         best, highest = highest_columns(scores, h)
-        found = np.concatenate([cosine[rows], highest], axis=1)
+        candidates = np.concatenate([cosine[rows], highest], axis=1)
         named = np.concatenate([chosen[rows], columns[best]], axis=1)
-        order = np.lexsort((named, -found), axis=1)[:, :h]
-        cosine[rows] = np.take_along_axis(found, order, axis=1)
+        order = np.lexsort((named, -candidates), axis=1)[:, :h]
+        cosine[rows] = np.take_along_axis(candidates, order, axis=1)
         chosen[rows] = np.take_along_axis(named, order, axis=1)
     row, place = np.nonzero(cosine > -np.inf)
     column = chosen[row, place]
     return none.add_pairs(row, column, pair_cosines(vectors, row, column))
 
 
-def update_nearest(kept: Choices, asked: ChoosingRows, vectors: Vectors) -> Choices:
+def update_nearest(earlier: Choices, choosing: ChoosingRows, vectors: Vectors) -> Choices:
     """Return what the rows that are asked choose among all by cosine; others may choose new ones.
 
     These others keep what they have in `kept` unless a new row is nearer. O(rows n d).
     """
-    h, others = kept.rows.shape[1], np.flatnonzero(asked.mark_others())
-    found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), [_no_pairs()]
-    found.rows[asked.rows], found.scores[asked.rows] = -1, 0
-    compared = vectors if len(asked.rows) <= _FEW else np.asarray(vectors)
+    h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
+    choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), [_no_pairs()]
+    choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
+    compared = vectors if len(choosing.rows) <= _FEW else np.asarray(vectors)
     error = rounding_margin(vectors.shape[1])
-    least = found.lowest_scores()[others] / MILLION - error
-    for rows in asked.blocks():
+    least = choices.lowest_scores()[others] / MILLION - error
+    for rows in choosing.blocks():
         scores = _inner_products(compared, vectors[rows])
-        scores[:, ~asked.able] = -np.inf
-        new = np.flatnonzero(asked.new[rows])
+        scores[:, ~choosing.able] = -np.inf
+        new = np.flatnonzero(choosing.new[rows])
         j, i = np.nonzero(scores[np.ix_(new, others)] >= least) if len(others) else _no_pairs()[:2]
-        pairs.append(_score_free_pairs(vectors, asked.taken, others[i], rows[new[j]]))
-        scores[asked.taken[rows].nonzero()] = -np.inf
+        pairs.append(_score_free_pairs(vectors, choosing.taken, others[i], rows[new[j]]))
+        scores[choosing.taken[rows].nonzero()] = -np.inf
         places, columns, cosines = _candidates(compared, rows, scores, h, error)
         made = Choices.empty(len(rows), h).add_pairs(places, columns, cosines)
-        found.rows[rows], found.scores[rows] = made.rows, made.scores
-    return found.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+        choices.rows[rows], choices.scores[rows] = made.rows, made.scores
+    return choices.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
 
 def _inner_products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:

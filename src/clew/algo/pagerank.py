@@ -30,10 +30,10 @@ class LocalScores:
 
     def get(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return the (len(nodes),) scores of some nodes."""
-        found = np.zeros(len(nodes))
+        scores = np.zeros(len(nodes))
         reached, places = match_sorted(self.nodes, nodes)
-        found[reached] = self.scores[places]
-        return found
+        scores[reached] = self.scores[places]
+        return scores
 
     def mix(self, other: LocalScores, share: float) -> LocalScores:
         """Return the sum of `share` of these scores and the rest of another restart's."""
@@ -149,15 +149,15 @@ def local_pagerank(
         weights = waiting[pushing]
         scores[pushing] += (1 - damping) * weights
         waiting[pushing] = 0
-        found = edges(pushing)
-        if found.shape != (len(pushing), n):
-            raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {n}")
-        ends: NDArray[np.integer] = found.indices
-        sums = np.asarray(found.sum(axis=1), dtype=np.float64)
+        pushed = edges(pushing)
+        if pushed.shape != (len(pushing), n):
+            raise InputError(f"{pushed.shape[1]} nodes need as many degrees, but there are {n}")
+        ends: NDArray[np.integer] = pushed.indices
+        sums = np.asarray(pushed.sum(axis=1), dtype=np.float64)
         if beyond is not None:
             sums = sums + beyond[pushing]
-        passed = np.repeat(damping * weights / sums, np.diff(found.indptr))
-        np.add.at(waiting, ends, passed * found.data)
+        passed = np.repeat(damping * weights / sums, np.diff(pushed.indptr))
+        np.add.at(waiting, ends, passed * pushed.data)
         ends = _unique(ends, n)
         reached[ends] = True
         pushing = ends[waiting[ends] > residual * degrees[ends]]

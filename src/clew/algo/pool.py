@@ -23,17 +23,17 @@ def pool_rows(
 
     KET-RAG's keyword channel (Huang et al. 2025, arXiv:2502.09304, Algorithm 4).
     """
-    found: dict[int, int] = {}
+    first_keyword: dict[int, int] = {}
     used = 0
     for keyword in keywords:
         for row in postings(keyword):
-            if row in found:
+            if row in first_keyword:
                 continue
-            if found and used + n_tokens[row] > limit:
-                return found
-            found[row] = keyword
+            if first_keyword and used + n_tokens[row] > limit:
+                return first_keyword
+            first_keyword[row] = keyword
             used += int(n_tokens[row])
-    return found
+    return first_keyword
 
 
 def take_fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:

@@ -19,23 +19,23 @@ _MANY = 8  # the share of all rows, one in so many, above which the numbers of a
 
 def drop_disordered(rows: NDArray[np.integer]) -> Rows:
     """Return former numbers of rows, -1 for none, with -1 for the fewest that do not ascend."""
-    found = rows.astype(np.int64)
-    at = np.flatnonzero(found >= 0)
-    if np.all(np.diff(found[at]) > 0):
-        return found
+    ordered = rows.astype(np.int64)
+    at = np.flatnonzero(ordered >= 0)
+    if np.all(np.diff(ordered[at]) > 0):
+        return ordered
     lowest: list[int] = []  # of the longest ascents so far, by length, the lowest last number
     lengths = []
-    for row in found[at].tolist():
+    for row in ordered[at].tolist():
         place = bisect_left(lowest, row)
         lowest[place : place + 1] = [row]
         lengths.append(place + 1)
     length, above = len(lowest), np.iinfo(np.int64).max
     for place, own in zip(at[::-1].tolist(), reversed(lengths), strict=True):
-        if own == length and found[place] < above:
-            length, above = length - 1, int(found[place])
+        if own == length and ordered[place] < above:
+            length, above = length - 1, int(ordered[place])
         else:
-            found[place] = -1
-    return found
+            ordered[place] = -1
+    return ordered
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class RowEdits:
             return np.asarray(numbers[rows])  # of which the last one is -1
         gone = np.searchsorted(self.gone, rows)
         kept = rows - gone
-        found = kept + np.searchsorted(self._insertion_places, kept, side="right")
+        present = kept + np.searchsorted(self._insertion_places, kept, side="right")
         went = np.searchsorted(self.gone, rows, side="right") > gone
         if went.any():
-            found[went] = self._successors[gone[went]] if followed else -1
-        found[rows < 0] = -1
-        return found.astype(np.int64, copy=False)
+            present[went] = self._successors[gone[went]] if followed else -1
+        present[rows < 0] = -1
+        return present.astype(np.int64, copy=False)
 
     def to_former(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
         """Return the former number of present rows, -1 for one that came.
@@ -93,20 +93,20 @@ class RowEdits:
         """
         came = np.searchsorted(self.at, rows)
         kept = rows - came
-        found = kept + np.searchsorted(self._n_gone_before, kept, side="right")
+        former = kept + np.searchsorted(self._n_gone_before, kept, side="right")
         is_new = np.searchsorted(self.at, rows, side="right") > came
         if is_new.any():
-            found[is_new] = self.origin[came[is_new]] if followed else -1
-        return found.astype(np.int64, copy=False)
+            former[is_new] = self.origin[came[is_new]] if followed else -1
+        return former.astype(np.int64, copy=False)
 
     def apply(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
         """Return the values of all present rows, from those of the former ones and the new."""
-        found = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
+        values = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
         is_new = np.zeros(self.size, dtype=bool)
         is_new[self.at] = True
-        found[~is_new] = np.delete(former, self.gone, axis=0)
-        found[is_new] = came
-        return found
+        values[~is_new] = np.delete(former, self.gone, axis=0)
+        values[is_new] = came
+        return values
 
     @cached_property
     def _insertion_places(self) -> Rows:
@@ -121,22 +121,22 @@ class RowEdits:
     @cached_property
     def _successors(self) -> Rows:
         """The present number of what came in place of each row that went, -1 for nothing."""
-        found = np.full(len(self.gone), -1, dtype=np.int64)
+        successors = np.full(len(self.gone), -1, dtype=np.int64)
         moved = np.flatnonzero(self.origin >= 0)
-        found[np.searchsorted(self.gone, self.origin[moved])] = self.at[moved]
-        return found
+        successors[np.searchsorted(self.gone, self.origin[moved])] = self.at[moved]
+        return successors
 
     @cached_property
     def _kept_present_rows(self) -> Rows:
         """What `now` returns of all former rows and of -1, not followed."""
-        found = np.full(self.n + 1, -1, dtype=np.int64)
+        present = np.full(self.n + 1, -1, dtype=np.int64)
         is_kept = np.ones(self.n + 1, dtype=bool)
         is_kept[self.gone], is_kept[-1] = False, False
-        found[is_kept] = np.delete(np.arange(self.size), self.at)
-        return found
+        present[is_kept] = np.delete(np.arange(self.size), self.at)
+        return present
 
     @cached_property
     def _all_present_rows(self) -> Rows:
-        found = self._kept_present_rows.copy()
-        found[self.gone] = self._successors
-        return found
+        present = self._kept_present_rows.copy()
+        present[self.gone] = self._successors
+        return present

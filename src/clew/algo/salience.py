@@ -85,9 +85,9 @@ def _number_ngrams(
         places = places[places + i < len(words)]
         places = places[joins[places + i]]
         keys = grams[places, i - 1].astype(np.int64) * n_added + added[places + i]
-        found, numbers = np.unique(keys, return_inverse=True)
+        distinct, numbers = np.unique(keys, return_inverse=True)
         grams[places, i] = n_grams + numbers
-        n_grams += len(found)
+        n_grams += len(distinct)
     return grams, n_grams
 
 
@@ -156,7 +156,7 @@ def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
     return np.asarray(np.round(rates.data, DECIMALS) > threshold)
 
 
-def keep_entries(matrix: csr_array, kept: NDArray[np.bool_]) -> csr_array:
+def keep_entries(matrix: csr_array, is_kept: NDArray[np.bool_]) -> csr_array:
     """Return `matrix` with only the entries that are `kept`, in their order."""
-    ends = np.append(0, np.cumsum(kept))[matrix.indptr]
-    return csr_array((matrix.data[kept], matrix.indices[kept], ends), shape=matrix.shape)
+    ends = np.append(0, np.cumsum(is_kept))[matrix.indptr]
+    return csr_array((matrix.data[is_kept], matrix.indices[is_kept], ends), shape=matrix.shape)

@@ -52,31 +52,31 @@ def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
     return none
 
 
-def update_sharing(kept: Choices, asked: ChoosingRows, terms: Link, by_term: Link) -> Choices:
+def update_sharing(earlier: Choices, choosing: ChoosingRows, terms: Link, by_term: Link) -> Choices:
     """Return what the rows that are asked choose among all by shared terms; others may, new ones.
 
     These others keep what they have in `kept` unless a new row shares more. `by_term` is `terms`
     from the other side. O(rows times n), and the rows that the terms of these stand in.
     """
-    h, others = kept.rows.shape[1], np.flatnonzero(asked.mark_others())
-    found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), []
-    found.rows[asked.rows], found.scores[asked.rows] = -1, 0
-    least = np.maximum(found.lowest_scores()[others], 1)
-    for rows in asked.blocks():
+    h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
+    choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), []
+    choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
+    least = np.maximum(choices.lowest_scores()[others], 1)
+    for rows in choosing.blocks():
         shared = _count_shared(terms, by_term, rows)
-        shared[:, ~asked.able] = 0
-        shared[asked.taken[rows].nonzero()] = 0
-        new = np.flatnonzero(asked.new[rows])
+        shared[:, ~choosing.able] = 0
+        shared[choosing.taken[rows].nonzero()] = 0
+        new = np.flatnonzero(choosing.new[rows])
         if len(others):
             counts = shared[np.ix_(new, others)]
             j, i = np.nonzero(counts >= least)
             pairs.append((others[i], rows[new[j]], counts[j, i].astype(np.int32)))
         best, most = highest_columns(shared, h)
-        found.rows[rows] = np.where(most > 0, best, -1)
-        found.scores[rows] = np.maximum(most, 0)
+        choices.rows[rows] = np.where(most > 0, best, -1)
+        choices.scores[rows] = np.maximum(most, 0)
     if not pairs:
-        return found
-    return found.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+        return choices
+    return choices.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
 
 def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDArray[np.float32]:
@@ -84,8 +84,8 @@ def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDAr
     own = _binarize(terms.rows(rows))
     some, places = np.unique(own.indices, return_inverse=True)
     own = csr_array((own.data, places, own.indptr), shape=(len(rows), len(some)))
-    found: NDArray[np.float32] = (own @ _binarize(by_term.rows(some))).toarray()
-    return found
+    counts: NDArray[np.float32] = (own @ _binarize(by_term.rows(some))).toarray()
+    return counts
 
 
 def _binarize(matrix: csr_array) -> csr_array:

@@ -48,10 +48,10 @@ class Sketches:
         if self.edits is None:
             return places
         former = self.codes.shape[1]
-        found = self.edits.to_present(np.minimum(places, former - 1), followed=False)
+        present = self.edits.to_present(np.minimum(places, former - 1), followed=False)
         came = places >= former
-        found[came] = self.edits.at[places[came] - former]
-        return found.astype(np.intp, copy=False)
+        present[came] = self.edits.at[places[came] - former]
+        return present.astype(np.intp, copy=False)
 
 
 def sketch(vectors: Vectors) -> Codes:
@@ -84,15 +84,15 @@ def search_sketches(
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
-    found = []
+    results = []
     for query in queries:
         places = _nearest_places(sketches, query, max(k, candidates), only)
         rows = np.sort(sketches.rows(places))
         rows = rows[rows >= 0]
         cosines = np.asarray(multiply_rows(vectors, rows, query), dtype=np.float64)
         best = top_k(cosines, k)
-        found.append((rows[best], np.round(cosines[best], DECIMALS)))
-    return found
+        results.append((rows[best], np.round(cosines[best], DECIMALS)))
+    return results
 
 
 def sample_near_and_far(
@@ -129,15 +129,15 @@ def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uin
 
 def _count_differing_bits(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.uint16]:
     n = codes.shape[1]
-    found = np.zeros(n, dtype=np.uint16)
+    n_differing = np.zeros(n, dtype=np.uint16)
     bits, counts = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint8)
     for start in range(0, n, _BLOCK):
-        sums = found[start : start + _BLOCK]
+        sums = n_differing[start : start + _BLOCK]
         size = len(sums)
         for word, mine in zip(codes, own, strict=True):
             np.bitwise_xor(word[start : start + size], mine, out=bits[:size])
             sums += np.bitwise_count(bits[:size], out=counts[:size])
-    return found
+    return n_differing
 
 
 def _lowest_places(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
@@ -198,21 +198,21 @@ def search_exactly(
     `vectors` are (n, d), of unit length or zero. Where `only`, (n,), is given, other rows are left
     out. Cosines are to six decimals, and of equal ones the first row comes first. O(n d m).
     """
-    found = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in queries]
+    results = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in queries]
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
         rows = np.arange(len(block)) if only is None else np.flatnonzero(only[start:][: len(block)])
         near = block if len(rows) == len(block) else block[rows]
         scores = (near @ queries.T).T.astype(np.float64)
-        found = [_merge_best(f, start + rows, s, k) for f, s in zip(found, scores, strict=True)]
-    return [(rows, np.round(cosines, DECIMALS)) for rows, cosines in found]
+        results = [_merge_best(f, start + rows, s, k) for f, s in zip(results, scores, strict=True)]
+    return [(rows, np.round(cosines, DECIMALS)) for rows, cosines in results]
 
 
 def _merge_best(
-    found: Found, rows: NDArray[np.intp], cosines: NDArray[np.float64], k: int
+    earlier: Found, rows: NDArray[np.intp], cosines: NDArray[np.float64], k: int
 ) -> Found:
     """Return the `k` best of those that were found and of later rows, which ascend."""
     own = top_k(cosines, k)
-    together = np.concatenate([found[0], rows[own]]), np.concatenate([found[1], cosines[own]])
+    together = np.concatenate([earlier[0], rows[own]]), np.concatenate([earlier[1], cosines[own]])
     best = top_k(together[1], k)
     return together[0][best], together[1][best]

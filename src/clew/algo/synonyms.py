@@ -76,16 +76,16 @@ def update_pairs(
     row, column, cosine = _merge_nearest([_entries(then)], most)
     is_full = np.diff(then.indptr) >= most
     row, column, is_full = now[row], now[column], is_full[row]
-    asked = earlier < 0
-    asked[row[(row >= 0) & (column < 0) & is_full]] = True
-    if n > EXACT_UP_TO and np.count_nonzero(asked) > _MOST_ASKED * math.isqrt(n):
+    is_new = earlier < 0
+    is_new[row[(row >= 0) & (column < 0) & is_full]] = True
+    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MOST_ASKED * math.isqrt(n):
         return None
     if n <= EXACT_UP_TO < then.shape[0]:  # of which some may have been missed
         return None
     stays = (row >= 0) & (column >= 0)
-    stays[stays] = ~asked[row[stays]]
+    stays[stays] = ~is_new[row[stays]]
     old = row[stays], column[stays], cosine[stays]
-    ways = _compare_with_all(vectors, threshold, asked, np.flatnonzero(earlier < 0))
+    ways = _compare_with_all(vectors, threshold, is_new, np.flatnonzero(earlier < 0))
     return _symmetrize(_merge_nearest([old, *ways], most), n)
 
 
@@ -96,35 +96,35 @@ def _entries(matrix: csr_array) -> Found:
 
 def _merge_nearest(ways: Iterable[Found], most: int) -> Found:
     """Return the `most` nearest columns of each row among pairs, each of which comes once."""
-    found: list[Found] = []
+    nearest: list[Found] = []
     for pairs in ways:
-        found.append(pairs)
-        if sum(len(part[0]) for part in found) > _AT_ONCE:
-            found = [_nearest_per_row(found, most)]
-    return _nearest_per_row(found, most)
+        nearest.append(pairs)
+        if sum(len(part[0]) for part in nearest) > _AT_ONCE:
+            nearest = [_nearest_per_row(nearest, most)]
+    return _nearest_per_row(nearest, most)
 
 
-def _symmetrize(found: Found, n: int) -> csr_array:
+def _symmetrize(pairs: Found, n: int) -> csr_array:
     """Return (n, n): a pair stays where either chose the other."""
-    row, column, cosine = found
+    row, column, cosine = pairs
     chosen = csr_array((cosine, (row, column)), shape=(n, n))
     return csr_array(chosen.maximum(chosen.T))
 
 
 def _compare_with_all(
-    vectors: NDArray[np.float32], threshold: float, asked: NDArray[np.bool_], new: Rows
+    vectors: NDArray[np.float32], threshold: float, is_compared: NDArray[np.bool_], new: Rows
 ) -> Iterator[Found]:
     """Yield the pairs of rows that are asked with all, and of all others with the new ones."""
     n, is_new = len(vectors), np.zeros(len(vectors), dtype=bool)
     is_new[new] = True
-    rows, columns = np.flatnonzero(asked), np.arange(n)
+    rows, columns = np.flatnonzero(is_compared), np.arange(n)
     size = max(1, _BLOCK // max(1, n))
     for start in range(0, len(rows), size):
         row, column, cosine = _filter_pairs(vectors, rows[start : start + size], columns, threshold)
         others = row != column
         row, column, cosine = row[others], column[others], cosine[others]
         yield row, column, cosine
-        turned = is_new[row] & ~asked[column]
+        turned = is_new[row] & ~is_compared[column]
         yield column[turned], row[turned], cosine[turned]
 
 
@@ -159,14 +159,14 @@ def _filter_pairs(
     places, behind = np.divmod(np.flatnonzero(near), max(1, len(columns)))
     cosine = indexed_pair_cosines(vectors, rows, places, columns[behind]) / MILLION
     rounded = cosine.astype(np.float32)
-    kept = rounded > threshold
-    return rows[places[kept]], columns[behind[kept]], rounded[kept]
+    is_above = rounded > threshold
+    return rows[places[is_above]], columns[behind[is_above]], rounded[is_above]
 
 
-def _nearest_per_row(found: list[Found], most: int) -> Found:
+def _nearest_per_row(parts: list[Found], most: int) -> Found:
     """Return the `most` nearest columns of each row, row after row."""
     none: Found = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32)
-    row, column, cosine = map(np.concatenate, zip(none, *found, strict=True))
+    row, column, cosine = map(np.concatenate, zip(none, *parts, strict=True))
     order = np.lexsort((column, -cosine, row))
     place = np.arange(len(order)) - np.searchsorted(row[order], row[order])  # in its row
     kept = order[place < most]

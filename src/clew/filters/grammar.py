@@ -47,9 +47,9 @@ def parse(text: str) -> Filter:
     if len(text) > _MAX_TEXT:
         raise InputError(f"a filter has at most {_MAX_TEXT:,} characters, not {len(text):,}")
     parser = _Parser(text, _tokens(text))
-    found = parser.alternatives()
+    parsed = parser.alternatives()
     parser.expect_end()
-    return found
+    return parsed
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -67,26 +67,26 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
-def _token(text: str, kind: str, found: str, place: int) -> _Token:
+def _token(text: str, kind: str, written: str, place: int) -> _Token:
     if kind in _UNQUOTED:
-        return _UNQUOTED[kind](found, place)
-    if kind == "date" and parse_period(found) is None:
+        return _UNQUOTED[kind](written, place)
+    if kind == "date" and parse_period(written) is None:
         raise _syntax_error(text, place, "which is no date")
     if kind in {"text", "date"}:
-        return _Token("value", found.replace("''", "'"), place)
-    return _Token(kind, "=" if found == "==" else found, place)
+        return _Token("value", written.replace("''", "'"), place)
+    return _Token(kind, "=" if written == "==" else written, place)
 
 
-def _word(found: str, place: int) -> _Token:
-    word = found.lower()
+def _word(text: str, place: int) -> _Token:
+    word = text.lower()
     if word in _CONSTANTS:
         return _Token("value", _CONSTANTS[word], place)
-    return _Token("keyword", word, place) if word in KEYWORDS else _Token("name", found, place)
+    return _Token("keyword", word, place) if word in KEYWORDS else _Token("name", text, place)
 
 
-def _number(found: str, place: int) -> _Token:
-    is_whole = found.lstrip("+-").isdecimal() and len(found) <= _MAX_DIGITS
-    return _Token("value", int(found) if is_whole else to_literal(float(found)), place)
+def _number(digits: str, place: int) -> _Token:
+    is_whole = digits.lstrip("+-").isdecimal() and len(digits) <= _MAX_DIGITS
+    return _Token("value", int(digits) if is_whole else to_literal(float(digits)), place)
 
 
 _UNQUOTED: Mapping[str, Callable[[str, int], _Token]] = {
@@ -105,23 +105,23 @@ class _Parser:
         self._at = self._depth = 0
 
     def alternatives(self) -> Filter:
-        found = self._conjunction()
+        parsed = self._conjunction()
         while self._accept("keyword", "or"):
-            found |= self._conjunction()
-        return found
+            parsed |= self._conjunction()
+        return parsed
 
     def _conjunction(self) -> Filter:
-        found = self._negation()
+        parsed = self._negation()
         while self._accept("keyword", "and"):
-            found &= self._negation()
-        return found
+            parsed &= self._negation()
+        return parsed
 
     def _negation(self) -> Filter:
         negated = False
         while self._accept("keyword", "not"):
             negated = not negated
-        found = self._operand()
-        return ~found if negated else found
+        parsed = self._operand()
+        return ~parsed if negated else parsed
 
     def _operand(self) -> Filter:
         if not self._accept("mark", "("):
@@ -129,11 +129,11 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._error("is nested too deeply")
-        found = self.alternatives()
+        parsed = self.alternatives()
         if not self._accept("mark", ")"):
             raise self._error("where ')' is expected")
         self._depth -= 1
-        return found
+        return parsed
 
     def _comparison(self) -> Filter:
         name = self._token
@@ -147,8 +147,8 @@ class _Parser:
             raise self._error(f"where {'in, has or like' if negated else _EXPECTED} is expected")
         self._at += 1
         value = self._values() if operator == "in" else self._value()
-        found = Comparison(str(name.value), str(operator), value)
-        return ~found if negated else found
+        comparison = Comparison(str(name.value), str(operator), value)
+        return ~comparison if negated else comparison
 
     def _values(self) -> tuple[Scalar, ...]:
         if not self._accept("mark", "("):
@@ -177,9 +177,9 @@ class _Parser:
         return self._tokens[self._at]
 
     def _accept(self, kind: str, value: str) -> bool:
-        found = self._token.kind == kind and self._token.value == value
-        self._at += found
-        return found
+        is_next = self._token.kind == kind and self._token.value == value
+        self._at += is_next
+        return is_next
 
     def _error(self, what: str) -> InputError:
         return _syntax_error(self._text, self._token.place, what)

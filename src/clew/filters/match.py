@@ -105,11 +105,11 @@ def _holds(chosen: Filter, fields: _Fields) -> NDArray[np.bool_]:
     if isinstance(chosen, Not):
         return ~_holds(chosen.part, fields)
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    found = _holds(chosen.parts[0], fields)
+    holds = _holds(chosen.parts[0], fields)
     for part in chosen.parts[1:]:
         more = _holds(part, fields)
-        found = found & more if isinstance(chosen, AllOf) else found | more
-    return found
+        holds = holds & more if isinstance(chosen, AllOf) else holds | more
+    return holds
 
 
 class _Fields:
@@ -128,10 +128,10 @@ class _Fields:
 
     def resolve(self, name: str) -> str:
         """Return a field as the documents call it. Raises InputError where none has it."""
-        found = _match_name(name, self.names)
-        if not found:
+        resolved = _match_name(name, self.names)
+        if not resolved:
             raise _unknown_field(name, self.names)
-        return found
+        return resolved
 
     def _read(self, name: str) -> tuple[NDArray[np.int32], list[Value]]:
         places: dict[str, int] = {}
@@ -161,28 +161,28 @@ def _holds_for(value: Value, chosen: Comparison) -> bool:
     return any(_OPERATORS[chosen.operator](one, chosen.value) for one in each)
 
 
-def _are_equal(value: Scalar, wanted: Any) -> bool:  # noqa: ANN401 -- as are all operators
-    if value is None or wanted is None:
-        return value is wanted
-    if isinstance(wanted, bool):
-        return value is wanted or str(value).casefold() == str(wanted).casefold()
-    return _compare_values(value, wanted) == 0
+def _are_equal(value: Scalar, other: Any) -> bool:  # noqa: ANN401 -- as are all operators
+    if value is None or other is None:
+        return value is other
+    if isinstance(other, bool):
+        return value is other or str(value).casefold() == str(other).casefold()
+    return _compare_values(value, other) == 0
 
 
-def _compare_values(value: Scalar, wanted: Scalar) -> int | None:
+def _compare_values(value: Scalar, other: Scalar) -> int | None:
     """Say whether a value stands before another (-1), at it (0) or behind it (1), else None.
 
     A number stands beside a text that is one, and a moment at every period that it is in.
     """
-    numbers = _number(value), _number(wanted)
+    numbers = _number(value), _number(other)
     if numbers[0] is not None and numbers[1] is not None:
         return (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])
-    periods = _period(value), _period(wanted)
+    periods = _period(value), _period(other)
     if periods[0] is not None and periods[1] is not None:
         start = periods[0].start
         return (start >= periods[1].end) - (start < periods[1].start)
-    if isinstance(value, str) and isinstance(wanted, str):
-        return (value > wanted) - (value < wanted)
+    if isinstance(value, str) and isinstance(other, str):
+        return (value > other) - (value < other)
     return None
 
 
@@ -199,8 +199,8 @@ def _period(value: Scalar) -> Period | None:
     return parse_period(str(value)) if isinstance(value, str | int) else None
 
 
-def _is_like(value: Scalar, wanted: Any) -> bool:  # noqa: ANN401
-    return value is not None and _pattern(str(wanted)).match(str(value).casefold()) is not None
+def _is_like(value: Scalar, pattern: Any) -> bool:  # noqa: ANN401
+    return value is not None and _pattern(str(pattern)).match(str(value).casefold()) is not None
 
 
 @lru_cache(maxsize=64)

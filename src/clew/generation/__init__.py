@@ -63,13 +63,13 @@ def open_snapshot(store: Store) -> Snapshot:
 
 def _open_assembly(store: Store, view: View) -> Assembly:
     """Return a generation that is put together, or was."""
-    found = store.cache.load(_ASSEMBLY, view.generation)
-    if found is None:
+    cached = store.cache.load(_ASSEMBLY, view.generation)
+    if cached is None:
         arrays = _cached_assembly(store, view)
-        found = store.cache.load(_ASSEMBLY, view.generation)
-        if found is None:  # nothing can be cached
+        cached = store.cache.load(_ASSEMBLY, view.generation)
+        if cached is None:  # nothing can be cached
             return assemble.from_arrays(arrays)
-    return assemble.from_arrays(VerifiedArrays(found, partial(_cached_assembly, store, view)))
+    return assemble.from_arrays(VerifiedArrays(cached, partial(_cached_assembly, store, view)))
 
 
 def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
@@ -84,15 +84,15 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
     cached = [g for g in store.cache.generations(_ASSEMBLY) if g <= view.generation]
     if not cached or cached[-1] == view.generation:
         return None
-    found = store.cache.load(_ASSEMBLY, cached[-1])
-    if found is None or _LOOKUP not in found:
+    arrays = store.cache.load(_ASSEMBLY, cached[-1])
+    if arrays is None or _LOOKUP not in arrays:
         return None
     try:
-        if int(found[_NUMBERING][0]) != view.numbering:
+        if int(arrays[_NUMBERING][0]) != view.numbering:
             return None
-        documents, sizes = (np.array(found[name]) for name in ("stored.document", _SIZES))
+        documents, sizes = (np.array(arrays[name]) for name in ("stored.document", _SIZES))
         again = partial(_assemble_base_arrays, view, documents, sizes)
-        base = assemble.from_arrays(VerifiedArrays(found, again))
+        base = assemble.from_arrays(VerifiedArrays(arrays, again))
         edits = _cached_edits(store, view, base, cached[-1])
     except (DamagedIndex, TooManyEdits):
         return None
@@ -117,9 +117,9 @@ def _cached_edits(
     store: Store, view: View, base: Assembly, of: int
 ) -> Mapping[str, NDArray[Any]] | None:
     """Return the edits that make a former generation that of a view, None for too many."""
-    found = store.cache.load(_EDITS, view.generation)
-    if found is not None and int(found[_OF][0]) == of:
-        return VerifiedArrays(found, partial(_find_and_cache_edits, store, view, base, of))
+    edits = store.cache.load(_EDITS, view.generation)
+    if edits is not None and int(edits[_OF][0]) == of:
+        return VerifiedArrays(edits, partial(_find_and_cache_edits, store, view, base, of))
     n_documents = int(base.lookups["sizes"][0])
     if view.count("document") - n_documents > _max_edited(base):
         return None

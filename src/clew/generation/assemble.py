@@ -97,21 +97,21 @@ class Assembly:
     def _column(self, kind: str, table: Table, name: str) -> Column:
         key = f"{kind}.{name}"
         if key not in self._read:
-            made = (
+            column = (
                 Column.from_array(table[name])
                 if self.arrays is None
                 else open_column(self.arrays, key)
             )
-            self._read[key] = made
+            self._read[key] = column
         return self._read[key]
 
     def places(self, layer: str, stored: Rows) -> Rows:
         """Return the row of each stored row of a layer, -1 where it has none."""
-        found = np.full(len(stored), -1, dtype=np.int64)
+        rows = np.full(len(stored), -1, dtype=np.int64)
         places = self._places(layer)
         known = stored < len(places)
-        found[known] = places[stored[known]]
-        return found
+        rows[known] = places[stored[known]]
+        return rows
 
     def _places(self, layer: str) -> NDArray[np.integer] | Column:
         if f"{layer}.rows" in self.lookups:
@@ -131,37 +131,37 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
-    for (a, b), found in assembly.links.items():
-        parts = link_to_arrays(found.whole)
+    for (a, b), link in assembly.links.items():
+        parts = link_to_arrays(link.whole)
         arrays |= {f"link.{a}-{b}.{name}": part for name, part in parts.items()}
     return arrays
 
 
 def from_arrays(arrays: Table) -> Assembly:
     """Return the assembly that `to_arrays` gave arrays of; each is read when it is asked for."""
-    found = {}
+    links = {}
     for name in arrays:
         if name.startswith("link.") and name.endswith(".indptr"):
             prefix = name.removesuffix("indptr")
             a, _, b = prefix.removeprefix("link.").removesuffix(".").partition("-")
-            found[a, b] = partial(link_from_arrays, arrays, prefix)
+            links[a, b] = partial(link_from_arrays, arrays, prefix)
     stored = select_prefix(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
     columns, lookups = select_prefix(arrays, "column."), select_prefix(arrays, "lookup.")
-    return Assembly(stored, columns, Lazily(found), sizes, lookups, arrays)
+    return Assembly(stored, columns, Lazily(links), sizes, lookups, arrays)
 
 
 def select_prefix(arrays: Table, prefix: str) -> Table:
     """Return the arrays whose names have a prefix, by the rest of their names."""
-    read = reading(arrays, [name for name in arrays if name.startswith(prefix)])
-    return Lazily({name.removeprefix(prefix): _widen_reader(one) for name, one in read.items()})
+    selected = reading(arrays, [name for name in arrays if name.startswith(prefix)])
+    return Lazily({name.removeprefix(prefix): _widen_reader(one) for name, one in selected.items()})
 
 
-def _widen_reader(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
+def _widen_reader(read_narrow: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
     """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
 
     def wide() -> NDArray[Any]:
-        found = widen(read())
+        found = widen(read_narrow())
         found.flags.writeable = False
         return found
 
@@ -265,11 +265,11 @@ def assemble(
         "profile": live.rows["profile"],
         "occurrence": occurrences,
     }
-    found: Columns = {}
+    columns_found: Columns = {}
     if editable and not aliases:
-        found = build_lookups(table, live, columns, stored, terms, named)
+        columns_found = build_lookups(table, live, columns, stored, terms, named)
         for name, each in _collect_occurrences(table, live, units, stored, columns).items():
-            found |= each.to_lookups(name)
+            columns_found |= each.to_lookups(name)
     if not halved:
         del live.rows["count"], live.above["count"], terms
     postings = Postings.from_table(table, live, term_rows)
@@ -284,7 +284,7 @@ def assemble(
         },
         columns={name: column for part in parts for name, column in part.columns.items()},
         links={pair: one for part in parts for pair, one in part.links.items()},
-        lookups=found,
+        lookups=columns_found,
     )
 
 
@@ -294,15 +294,15 @@ def _collect_occurrences(
     """Return all occurrences of what is a distinct row of several equal ones."""
     occurrences = stored["occurrence"]
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
-    found = {
+    tables = {
         "unit": OccurrenceTable(units.keys, units.pairs[0], units.codes),
         "triple": OccurrenceTable(triple_keys(*ends), columns["occurrence.chunk"], occurrences),
     }
     if units.made:
         rows = live.rows["sentence"]
         keys = table["sentence.key"][rows].astype(np.uint64)
-        found["sentence"] = OccurrenceTable(keys, live.above["sentence"], rows)
-    return found
+        tables["sentence"] = OccurrenceTable(keys, live.above["sentence"], rows)
+    return tables
 
 
 _LAYERS = (
@@ -475,14 +475,14 @@ def _keep_naming(
 def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
     """Return in how many chunks each entity is that some mention has as a statistical term."""
     entities = mentions["entity"]
-    found = np.unique(entities[mentions["label"] == TERM]).astype(np.int64)
-    if not len(found):
+    term_entities = np.unique(entities[mentions["label"] == TERM]).astype(np.int64)
+    if not len(term_entities):
         return {}
-    some = np.isin(entities, found)
+    some = np.isin(entities, term_entities)
     chunks = units.chunk[mentions["unit"][some]]
     pairs = np.unique(np.stack([entities[some].astype(np.int64), chunks]), axis=1)
-    df = np.bincount(np.searchsorted(found, pairs[0]), minlength=len(found))
-    return dict(zip(found.tolist(), df.tolist(), strict=True))
+    df = np.bincount(np.searchsorted(term_entities, pairs[0]), minlength=len(term_entities))
+    return dict(zip(term_entities.tolist(), df.tolist(), strict=True))
 
 
 def _live_counts(table: Table, live: Live, name: str) -> NDArray[Any]:
@@ -537,11 +537,11 @@ def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Ass
     rows = live.rows["subchunk"]
     ranges = Ranges.from_table(table, "subchunk", rows, live.above["subchunk"])
     n_tokens = {"subchunk.n_tokens": table["subchunk.n_tokens"][rows]}
-    found = postings.subchunk_terms(ranges, live.above["count"], terms)
+    subchunk_terms = postings.subchunk_terms(ranges, live.above["count"], terms)
     return Assembly(
         {"subchunk": rows},
         ranges.columns("subchunk") | n_tokens,
-        {("subchunk", "term"): StoredLink.from_matrix(found)},
+        {("subchunk", "term"): StoredLink.from_matrix(subchunk_terms)},
     )
 
 

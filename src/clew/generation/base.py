@@ -32,9 +32,9 @@ class BaseGeneration:
 
     def arrays(self, what: CachedArrays) -> Arrays:
         """Return what is cached of the former generation; what is not is computed and cached."""
-        found = self.cache.load(what.name, self.generation)
+        arrays = self.cache.load(what.name, self.generation)
         return VerifiedArrays(
-            self._compute_and_cache(what) if found is None else found,
+            self._compute_and_cache(what) if arrays is None else arrays,
             lambda: self._compute_and_cache(what),
         )
 

@@ -37,9 +37,9 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
     Where one turns out to be damaged all are computed again, and cached in place of those.
     """
 
-    def __init__(self, found: Arrays, again: Callable[[], Arrays]) -> None:
-        self._found = found
-        self._again = again
+    def __init__(self, arrays: Arrays, recompute: Callable[[], Arrays]) -> None:
+        self._found = arrays
+        self._again = recompute
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -49,19 +49,19 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         """Return an array of which no more than the rows from `starts` to `stops` may be sound."""
         return self._read(lambda found: open_ranges(found, name)(starts, stops))
 
-    def _read(self, wanted: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
-        found = self._found
+    def _read(self, read: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
+        arrays = self._found
         try:
-            return wanted(found)
+            return read(arrays)
         except DamagedIndex as error:
             with self._lock:
-                if self._found is found:
+                if self._found is arrays:
                     _log.warning(
                         "what is cached is computed again, since a file of it is damaged (%s)",
                         error,
                     )
                     self._found = self._again()
-            return wanted(self._found)
+            return read(self._found)
 
     def __contains__(self, name: object) -> bool:
         return name in self._found
@@ -95,10 +95,10 @@ class ArrayLoader:
     def _load(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays | None:
-        found = self.cache.load(what.name, self.view.generation)
-        if found is None:
+        arrays = self.cache.load(what.name, self.view.generation)
+        if arrays is None:
             return None
-        return VerifiedArrays(found, partial(self._recompute, ref(snapshot), what, given))
+        return VerifiedArrays(arrays, partial(self._recompute, ref(snapshot), what, given))
 
     def _recompute(
         self, snapshot: ref[Snapshot], what: CachedArrays, given: Mapping[str, Any]
@@ -121,10 +121,10 @@ class ArrayLoader:
         return self._load(snapshot, what, given) or arrays
 
     def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        found = self.cache.newest(what.name)
-        if found is None:
+        arrays = self.cache.newest(what.name)
+        if arrays is None:
             return what.compute(snapshot, **given)
-        earlier = self._open_earlier(what, found)
+        earlier = self._open_earlier(what, arrays)
         if what.update is not None:
             return what.update(snapshot, earlier, **given)
         if earlier.unchanged.issuperset(what.inputs):
@@ -136,12 +136,12 @@ class ArrayLoader:
         rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
-    def _open_earlier(self, what: CachedArrays, found: Arrays) -> EarlierArrays:
+    def _open_earlier(self, what: CachedArrays, arrays: Arrays) -> EarlierArrays:
         """Return what was cached, with the row that each row of its inputs was then."""
-        same_numbers = int(found[_NUMBERING][0]) == self.view.numbering
+        same_numbers = int(arrays[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
         for name in what.inputs:
-            now, then = self._rows(name), found[f"{_INPUT}{name}"]
+            now, then = self._rows(name), arrays[f"{_INPUT}{name}"]
             if not same_numbers:
                 rows[name] = np.full(len(now), -1, dtype=np.int64)
                 continue
@@ -150,7 +150,7 @@ class ArrayLoader:
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return EarlierArrays(_ComputedArrays(found), rows, frozenset(unchanged))
+        return EarlierArrays(_ComputedArrays(arrays), rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
@@ -162,9 +162,9 @@ class ArrayLoader:
 class _ComputedArrays(Mapping[str, "NDArray[Any]"]):
     """Arrays as they were computed, without what they are of."""
 
-    def __init__(self, found: Arrays) -> None:
-        self._found = found
-        self._names = [n for n in found if n != _NUMBERING and not n.startswith(_INPUT)]
+    def __init__(self, arrays: Arrays) -> None:
+        self._found = arrays
+        self._names = [n for n in arrays if n != _NUMBERING and not n.startswith(_INPUT)]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._found[name]

@@ -108,8 +108,8 @@ def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterat
     """Yield some rows of a column, by other numbers if these are given: read when it is written."""
     column = table[name]
     for start in range(0, max(len(rows), 1), _AT_ONCE):
-        found = column[rows[start : start + _AT_ONCE]]
-        yield found if numbers is None else numbers[found].astype(np.int32)
+        values = column[rows[start : start + _AT_ONCE]]
+        yield values if numbers is None else numbers[values].astype(np.int32)
 
 
 def _wide_arrays(

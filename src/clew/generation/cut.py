@@ -139,9 +139,9 @@ class Cutter:
         rows = np.unique(np.concatenate([columns[name] for name in names]))
         rows = rows[rows >= 0].astype(np.int64)
         for name in names:
-            found = columns[name]
-            place = np.searchsorted(rows, found).astype(np.int32)
-            columns[name] = np.where(found >= 0, place, -1).astype(np.int32)
+            numbers = columns[name]
+            place = np.searchsorted(rows, numbers).astype(np.int32)
+            columns[name] = np.where(numbers >= 0, place, -1).astype(np.int32)
         return rows
 
     def _name_columns(self, entities: Rows) -> Columns:
@@ -160,28 +160,28 @@ class Cutter:
     @cached_property
     def _name_rows(self) -> tuple[Rows, Rows]:
         """The stored entities that have a name vector, ascending, and the row of each vector."""
-        found = self._stored.tail("name.entity", 0).astype(np.int64)
-        last = len(found) - 1 - np.unique(found[::-1], return_index=True)[1]
-        return found[last], last
+        entities = self._stored.tail("name.entity", 0).astype(np.int64)
+        last = len(entities) - 1 - np.unique(entities[::-1], return_index=True)[1]
+        return entities[last], last
 
     def _documents(self, columns: Columns, rows: Rows) -> list[Document]:
         owners = columns["chunk.document"]
         ranges = np.stack([columns["chunk.start"], columns["chunk.end"]], axis=1)
         bounds = np.searchsorted(owners, np.arange(len(rows) + 1)).tolist()
-        found = self.view.documents(rows.tolist())
+        documents = self.view.documents(rows.tolist())
         return [
             replace(document, text=mask_outside(document.text, ranges[a:b].tolist()))
-            for document, a, b in zip(found, bounds, bounds[1:], strict=False)
+            for document, a, b in zip(documents, bounds, bounds[1:], strict=False)
         ]
 
     def count_written(self) -> NDArray[np.int64]:
         """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
-        found = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
+        counts = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
         rows, _ = self._stored.below("count", np.sort(self.assembly.stored["chunk"]))
         terms = self.assembly.places("term", self._take("count.term", rows).astype(np.int64))
-        for total, name in zip(found, ("n", "n_lower"), strict=True):
+        for total, name in zip(counts, ("n", "n_lower"), strict=True):
             np.add.at(total, terms, self._take(f"count.{name}", rows))
-        return found
+        return counts
 
 
 def mask_outside(text: str, ranges: list[list[int]]) -> str:

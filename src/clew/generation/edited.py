@@ -84,19 +84,19 @@ class EditedAssembly(Assembly):
         then = edits.to_former(rows)
         old, new = then >= 0, then < 0
         kept = former(then[old])
-        found = np.empty(len(rows), dtype=kept.dtype)
-        found[old] = kept
-        found[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
-        return found
+        values = np.empty(len(rows), dtype=kept.dtype)
+        values[old] = kept
+        values[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
+        return values
 
     def places(self, layer: str, stored: Rows) -> Rows:
         edits = self.of.rows(layer)
-        found = edits.to_present(self.of.base.places(layer, stored), followed=False)
+        rows = edits.to_present(self.of.base.places(layer, stored), followed=False)
         came = self.of.arrays[f"came.stored.{layer}"]
         order = np.argsort(came)
         new, place = match_sorted(came[order], stored)
-        found[new] = edits.at[order[place]]
-        return found
+        rows[new] = edits.at[order[place]]
+        return rows
 
 
 @dataclass(frozen=True)

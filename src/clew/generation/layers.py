@@ -66,11 +66,11 @@ class Parts:
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
         """Return the columns of one layer by their short names, each read when it is asked for."""
         if layer not in self._columns:
-            found = select_prefix(self.assembly.columns, f"{layer}.")
+            columns = select_prefix(self.assembly.columns, f"{layer}.")
             if layer == "chunk":
                 number = partial(self.assembly.stored.__getitem__, "chunk")
-                found = Lazily({**reading(found, found), "number": number})
-            self._columns[layer] = found
+                columns = Lazily({**reading(columns, columns), "number": number})
+            self._columns[layer] = columns
         return self._columns[layer]
 
     def value(self, name: str, row: int) -> int:
@@ -118,13 +118,13 @@ class Parts:
 
     def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         """Return the stored token vectors of a stored chunk or statement."""
-        found = self.ragged(layer, "n_stored")
-        array = found.row(row)
+        ragged = self.ragged(layer, "n_stored")
+        array = ragged.row(row)
         if array is None:
             raise MissingLayer("this index was built without token vectors")
         if array.dtype == np.int8:  # of an index of format 6
             return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
-        usual = schema.vector_bits(found.name, self.view.recipe)
+        usual = schema.vector_bits(ragged.name, self.view.recipe)
         bits = coding.infer_bits(array.shape[1], self.dimension, usual)
         return coding.decode(array, self.dimension, bits)
 
@@ -255,8 +255,8 @@ class _Ranges(_StoredLayer):
         same = (self._columns["start"][rows] == int(start)) & (
             self._columns["end"][rows] == int(end)
         )
-        found = np.flatnonzero(same & self._are_ranges(rows))
-        return first + int(found[0]) if len(found) else -1
+        matches = np.flatnonzero(same & self._are_ranges(rows))
+        return first + int(matches[0]) if len(matches) else -1
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_] | bool:  # noqa: ARG002 -- of all kinds
         """Say which of some rows their range alone names."""
@@ -310,11 +310,11 @@ class _Units(_Ranges):
         if not mark:
             return super()._find(range_id)
         [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
-        made = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
-        found = np.flatnonzero(
-            made & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
+        is_statement = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
+        matches = np.flatnonzero(
+            is_statement & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
         )
-        return int(found[0]) if len(found) else -1
+        return int(matches[0]) if len(matches) else -1
 
     def _vectors(self) -> Vectors:
         stored = self._parts.assembly.stored_rows
@@ -439,8 +439,8 @@ class _Triples(_StoredLayer):
             if subject >= 0:
                 rows = order[begins[subject] : begins[subject + 1]]
                 rows = rows[self._columns["object"][rows] == target]
-                for row, found in zip(rows.tolist(), self.ids(rows), strict=True):
-                    if found == triple_id:
+                for row, triple in zip(rows.tolist(), self.ids(rows), strict=True):
+                    if triple == triple_id:
                         return int(row)
         return -1
 
@@ -458,8 +458,8 @@ class _Triples(_StoredLayer):
         if chunks is not None:
             rows = rows[np.isin(self._parts.columns("occurrence")["chunk"][rows], [*chunks])]
         stored = self._parts.assembly.stored["occurrence"][rows]
-        found = (self._parts.text("triple", "n_description", int(each)) for each in stored)
-        return list(dict.fromkeys(text for text in found if text))
+        texts = (self._parts.text("triple", "n_description", int(each)) for each in stored)
+        return list(dict.fromkeys(text for text in texts if text))
 
     @cached_property
     def _occurrences(self) -> tuple[Rows, Rows]:

@@ -42,10 +42,10 @@ def unit_codes(sentences: NDArray[Any], statements: NDArray[Any]) -> Rows:
 
     They ascend where units of one chunk do.
     """
-    found = sentences.astype(np.int64)
+    codes = sentences.astype(np.int64)
     is_statement = np.flatnonzero(statements >= 0)
-    found[is_statement] = FIRST_STATEMENT + statements[is_statement]
-    return found
+    codes[is_statement] = FIRST_STATEMENT + statements[is_statement]
+    return codes
 
 
 def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArray[Any]) -> Keys:
@@ -121,11 +121,11 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
 
 def _sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
     """Return the sum of the values in some rows for each of `size` groups."""
-    found = np.zeros(size, dtype=np.int64)
+    sums = np.zeros(size, dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
-        np.add.at(found, groups[some], values[rows[some]])
-    return found
+        np.add.at(sums, groups[some], values[rows[some]])
+    return sums
 
 
 _AT_ONCE = 2**20  # values

@@ -48,8 +48,8 @@ class SomeRows:
         chosen = np.asarray(rows)
         if chosen.dtype == bool:
             return self.read(np.flatnonzero(chosen))
-        found = self.read(chosen.reshape(-1).astype(np.int64))
-        return found if chosen.ndim else found[0]
+        rows_read = self.read(chosen.reshape(-1).astype(np.int64))
+        return rows_read if chosen.ndim else rows_read[0]
 
 
 def live_rows(
@@ -114,10 +114,10 @@ _AT_ONCE = 2**18  # places: NumPy makes larger numbers of them
 
 def take(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """Return values[places], without a copy of all places."""
-    found = np.empty(len(places), dtype=values.dtype)
+    taken = np.empty(len(places), dtype=values.dtype)
     for start in range(0, len(places), _AT_ONCE):
-        found[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
-    return found
+        taken[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
+    return taken
 
 
 def find_newest(chunks: Rows, kinds: NDArray[Any]) -> Rows:
@@ -146,22 +146,22 @@ def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
 def _first_occurrences_of_small(rows: Rows) -> tuple[Rows, Rows]:
     """Do so for numbers that are not much above how many there are, without sorting them."""
     n = len(rows)
-    found = first_places(rows, int(rows.max()) + 1)
+    places = first_places(rows, int(rows.max()) + 1)
     is_first = np.zeros(n, dtype=bool)
-    is_first[found[found < n]] = True
+    is_first[places[places < n]] = True
     first = np.flatnonzero(is_first)
-    found[rows[first]] = np.arange(len(first))
-    return first, take(found, rows)
+    places[rows[first]] = np.arange(len(first))
+    return first, take(places, rows)
 
 
 def first_places(rows: NDArray[Any], size: int) -> Rows:
     """Return where each of `size` numbers first stands in `rows`, how many these are if nowhere."""
     n = len(rows)
-    found = np.full(size, n, dtype=small_type(n))
+    places = np.full(size, n, dtype=small_type(n))
     for start in range(0, n, _AT_ONCE)[::-1]:  # of equal numbers the last one written stays
         some = rows[start : start + _AT_ONCE][::-1]
-        found[some] = np.arange(start + len(some) - 1, start - 1, -1)
-    return found
+        places[some] = np.arange(start + len(some) - 1, start - 1, -1)
+    return places
 
 
 def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
@@ -196,9 +196,9 @@ def number_entities(
 
 def place_by_row(rows: Rows, size: int) -> Rows:
     """Return the place of each of `size` stored rows in `rows`, -1 for one that is not there."""
-    found = np.full(size, -1, dtype=np.int64)
-    found[rows] = np.arange(len(rows))
-    return found
+    places = np.full(size, -1, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
 
 
 def index_type(n: int) -> type[np.signedinteger[Any]]:

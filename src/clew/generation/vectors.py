@@ -114,8 +114,8 @@ class StoredVectors:
             i = int(np.searchsorted(self._ends, stored[0], side="right"))
             if stored[-1] < self._ends[i]:  # nothing need be copied
                 begin = int(self._ends[i]) - len(self._parts[i])
-                found = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
-                return found if dtype == np.uint8 else self._decode(found)
+                gathered = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
+                return gathered if dtype == np.uint8 else self._decode(gathered)
         out = np.zeros((len(stored), width), dtype=dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):

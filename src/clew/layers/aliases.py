@@ -129,12 +129,12 @@ def propose_merges(
     roots = [int(merged[row]) for row in range(len(keys))]
     marks = _marks(keys)
     best: dict[tuple[int, int], tuple[float, str]] = {}
-    for found in (
+    for proposals in (
         _propose_spellings(keys, marks, vectors, limits),
         _propose_initials(keys, roots),
         _propose_short_forms(keys, roots, marks),
     ):
-        for a, b, score, reason in found:
+        for a, b, score, reason in proposals:
             pair = min(a, b), max(a, b)
             if roots[a] != roots[b]:
                 best[pair] = max(best.get(pair, (0.0, "")), (round(score, DECIMALS), reason))

@@ -44,9 +44,9 @@ def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extra
 def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int]]:
     """Return the chunks in which each key's words follow each other."""
     root: dict[str, Any] = {}  # a trie: a node leads from a word to the node of those behind it
-    found: dict[str, set[int]] = {}
+    chunks_by_key: dict[str, set[int]] = {}
     for key in keys:
-        found[key] = set()
+        chunks_by_key[key] = set()
         node = root
         for word in key.split():
             node = node.setdefault(word, {})
@@ -56,8 +56,8 @@ def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int
         words = entity_key(text).split()
         for start in range(len(words)):
             for key in _match_keys(words, start, root):
-                found[key].add(chunk)
-    return found
+                chunks_by_key[key].add(chunk)
+    return chunks_by_key
 
 
 def _match_keys(words: list[str], start: int, root: dict[str, Any]) -> Iterable[str]:

@@ -38,7 +38,7 @@ def mention_columns(
     texts = chunks.titled_texts()
     terms_of = lru_cache(maxsize=1)(lambda c: frozenset(count_terms(texts[c][0])))
     owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
-    found = array("i")
+    numbers = array("i")
     for s, ((text, start, _), mentions) in enumerate(
         zip(spans, _tag_batches(spans, tagger), strict=True)
     ):
@@ -49,8 +49,8 @@ def mention_columns(
                 doubtful = is_doubtful(mention, text[start:a]) and key in terms_of(owners[s])
                 entity = rows.setdefault(key, len(rows))
                 term = term_rows[key] if doubtful else -1
-                found.extend((s, entity, a, b, LABELS.index(mention.label), term))
-    table = np.frombuffer(found, dtype=np.int32).reshape(-1, 6)
+                numbers.extend((s, entity, a, b, LABELS.index(mention.label), term))
+    table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 6)
     return {
         "document.title_entity": np.asarray(titles, dtype=np.int32),
         "mention.sentence": table[:, 0].copy(),

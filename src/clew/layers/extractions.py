@@ -47,7 +47,7 @@ class ChunkExtraction(Generic[Made_co]):
 
     chunk: int
     source: str  # one of SOURCES
-    made: Made_co
+    content: Made_co
 
 
 def build_statement_batch(
@@ -58,13 +58,13 @@ def build_statement_batch(
     late: bool,
 ) -> Batch:
     """Return the rows of LLM-made units; a chunk without any keeps its sentences."""
-    texts = [text for each in extracted for text in each.made]
-    owners = [row for row, each in enumerate(extracted) for _ in each.made]
+    texts = [text for each in extracted for text in each.content]
+    owners = [row for row, each in enumerate(extracted) for _ in each.content]
     entities, terms = Numbers(), Numbers()
     mentions = []
-    for row, (text, found) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
+    for row, (text, text_mentions) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
         words = set(count_terms(text))
-        for mention in found:
+        for mention in text_mentions:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):
                 doubtful = is_doubtful(mention, text[: mention.start])
@@ -99,16 +99,16 @@ def build_graph_batch(
     descriptions = [
         (row, entities[entity_key(each.name)], each)
         for row, item in enumerate(extracted)
-        for each in _collect_described(item.made)
+        for each in _collect_described(item.content)
     ]
     triples = [
         (row, entities[entity_key(t.subject)], entities[entity_key(t.object)], t)
         for row, item in enumerate(extracted)
-        for t in item.made.triples
+        for t in item.content.triples
         if _is_key(t.subject) and _is_key(t.object)
     ]
     relations, n_relation = encode_texts([collapse(t.relation) for *_, t in triples])
-    said, n_said = encode_texts([collapse(t.description) for *_, t in triples])
+    triple_texts, n_said = encode_texts([collapse(t.description) for *_, t in triples])
     names, n_name = encode_texts([collapse(each.name) for *_, each in descriptions])
     about, n_about = encode_texts([collapse(each.description) for *_, each in descriptions])
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
@@ -127,7 +127,7 @@ def build_graph_batch(
         "triple.n_relation": n_relation,
         "triple_relation.bytes": relations,
         "triple.n_description": n_said,
-        "triple_description.bytes": said,
+        "triple_description.bytes": triple_texts,
         "triple.vectors": models.embedder.embed(statements, kind="document"),
         "description.extraction": _to_int32(row for row, *_ in descriptions),
         "description.entity": _to_int32(entity for _, entity, _ in descriptions),
@@ -145,12 +145,12 @@ def build_graph_batch(
 
 def _collect_described(extraction: Extraction) -> list[Described]:
     """Return the entities of an extraction, once each, with the ends of its triples."""
-    found: dict[str, Described] = {}
+    by_key: dict[str, Described] = {}
     ends = (Described(name=end) for t in extraction.triples for end in _ends(t))
     for each in (*extraction.entities, *ends):
         if _is_key(each.name):
-            found.setdefault(entity_key(each.name), each)
-    return list(found.values())
+            by_key.setdefault(entity_key(each.name), each)
+    return list(by_key.values())
 
 
 def _profile(described: Described) -> str:

@@ -87,15 +87,15 @@ def read_graph(
     A name must stand in its text or among its `hints`, whatever its case and punctuation, and
     neither pronouns nor clauses are names. Rows of one name, or of one triple, become one.
     """
-    found = []
-    given = hints or [()] * len(texts)
-    for part, text, preferred in zip(split_reply(data, len(texts)), texts, given, strict=True):
+    extractions = []
+    spellings = hints or [()] * len(texts)
+    for part, text, preferred in zip(split_reply(data, len(texts)), texts, spellings, strict=True):
         known = _KnownNames(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
         entities = _entities(read_rows(part, "entities", _ENTITY), known)
         triples = _triples(read_rows(part, "relations", _RELATION), known)
         some = entities or triples
-        found.append(Extraction(entities=entities, triples=triples) if some else None)
-    return found
+        extractions.append(Extraction(entities=entities, triples=triples) if some else None)
+    return extractions
 
 
 def strip_article(name: str) -> str:
@@ -103,9 +103,9 @@ def strip_article(name: str) -> str:
     return _ARTICLE.sub("", name)
 
 
-def shorten_predicate(said: str) -> str:
+def shorten_predicate(predicate: str) -> str:
     """Return a predicate's first words."""
-    return " ".join(said.split()[:_MAX_PREDICATE_WORDS])
+    return " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ class _KnownNames:
     words: str  # the text's, as in keys, with a space before each and behind the last
     hints: frozenset[str]  # keys
 
-    def resolve(self, said: str) -> str:
+    def resolve(self, text: str) -> str:
         """Return a name without its article, empty where it is none or not the text's."""
-        if said.casefold() in _NO_NAMES and not said.isupper():  # "WHO" and "US" are names
+        if text.casefold() in _NO_NAMES and not text.isupper():  # "WHO" and "US" are names
             return ""
-        name = strip_article(said)
+        name = strip_article(text)
         key = entity_key(name)
         if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
             return ""
@@ -136,39 +136,39 @@ def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[
 
 
 def _entities(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Described, ...]:
-    found: dict[str, Described] = {}
+    by_key: dict[str, Described] = {}
     for said, type_, description in rows:
         name = known.resolve(said)
         if not name:
             continue
         kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
-        first = found.setdefault(entity_key(name), Described(name=name))
-        found[entity_key(name)] = replace(
+        first = by_key.setdefault(entity_key(name), Described(name=name))
+        by_key[entity_key(name)] = replace(
             first,
             type=kind if first.type == "other" else first.type,
             description=first.description or description,
         )
-    return tuple(found.values())
+    return tuple(by_key.values())
 
 
 def _triples(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Triple, ...]:
-    found: dict[tuple[str, str, str], Triple] = {}
+    by_keys: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, object_, description, strength in rows:
         said = known.resolve(subject), shorten_predicate(predicate), known.resolve(object_)
         keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
         if not all(keys) or keys[0] == keys[2]:
             continue
-        first = found.setdefault(keys, Triple(subject=said[0], relation=said[1], object=said[2]))
-        found[keys] = replace(
+        first = by_keys.setdefault(keys, Triple(subject=said[0], relation=said[1], object=said[2]))
+        by_keys[keys] = replace(
             first,
             description=first.description or description,
             strength=max(first.strength, _strength(strength)),
         )
-    return tuple(found.values())
+    return tuple(by_keys.values())
 
 
-def _strength(said: str) -> int:
+def _strength(text: str) -> int:
     try:
-        return round(min(max(float(said), 1), 10))
+        return round(min(max(float(text), 1), 10))
     except ValueError:  # no number
         return 1

@@ -100,7 +100,9 @@ class Statements:
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, said = (s.texts() for s in (self._names, self._relations, self._said))
+        names, relations, descriptions = (
+            s.texts() for s in (self._names, self._relations, self._said)
+        )
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -118,7 +120,7 @@ class Statements:
                         subject=names[subject],
                         relation=relations[relation],
                         object=names[target],
-                        description=said[about],
+                        description=descriptions[about],
                         strength=strength,
                     )
                 )
@@ -157,7 +159,7 @@ class Statements:
             key_of=key_of,
             relations=relations,
             relation_keys=relation_keys,
-            said=self._said.texts(),
+            descriptions=self._said.texts(),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
@@ -175,11 +177,11 @@ def _first_occurrences(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.int
 
 def _merge_described(several: Sequence[Described]) -> Described:
     """Return what several places of a file say of one entity."""
-    said = dict.fromkeys(collapse(each.description) for each in several)
+    texts = dict.fromkeys(collapse(each.description) for each in several)
     return Described(
         name=collapse(several[0].name),
         type=next((each.type for each in several if each.type != OTHER), OTHER),
-        description=" ".join(filter(None, said)),
+        description=" ".join(filter(None, texts)),
     )
 
 
@@ -244,11 +246,11 @@ def _cut_subjects(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chun
     windows: list[Window] = []
     chunk: list[int] = []
     for place, subject in enumerate(subjects):
-        found, of_line = line_windows(subject.document.text.split("\n"), chunking.size)
+        subject_windows, of_line = line_windows(subject.document.text.split("\n"), chunking.size)
         of_triple = of_line[len(of_line) - len(subject.rows) :]
         chunk += [len(windows) + window for window in of_triple]
-        owners += [place] * len(found)
-        windows += found
+        owners += [place] * len(subject_windows)
+        windows += subject_windows
     parts = [[(w.start, w.end)] for w in windows] if chunking.subchunk_depth else None
     documents = [subject.document for subject in subjects]
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
@@ -290,7 +292,7 @@ class _ImportedDescriptions:
 
     def columns(self) -> Columns:
         names, n_name = encode_texts(self.names)
-        said, n_text = encode_texts([each.description if each else "" for each in self.about])
+        texts, n_text = encode_texts([each.description if each else "" for each in self.about])
         types = [ENTITY_TYPES.index(each.type) if each else 0 for each in self.about]
         return {
             "description.extraction": self.chunk.astype(np.int32),
@@ -298,7 +300,7 @@ class _ImportedDescriptions:
             "description.n_name": n_name,
             "description_name.bytes": names,
             "description.n_text": n_text,
-            "description_text.bytes": said,
+            "description_text.bytes": texts,
             "profile.description": np.flatnonzero(n_text).astype(np.int32),
         }
 
@@ -353,12 +355,14 @@ def _extraction_columns(n_chunks: int) -> Columns:
 
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:
     relations, n_relation = encode_texts([graph.relations[i] for i in triples["relation"].tolist()])
-    said, n_said = encode_texts([graph.said[i] for i in triples["description"].tolist()])
+    descriptions, n_said = encode_texts(
+        [graph.descriptions[i] for i in triples["description"].tolist()]
+    )
     return {
         "triple.relation_key": graph.relation_keys[triples["relation"]],
         "triple.strength": triples["strength"].astype(np.uint8),
         "triple.n_relation": n_relation,
         "triple_relation.bytes": relations,
         "triple.n_description": n_said,
-        "triple_description.bytes": said,
+        "triple_description.bytes": descriptions,
     }

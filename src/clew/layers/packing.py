@@ -28,14 +28,14 @@ def pack(sizes: Sequence[int], *, limit: int = _LIMIT, most: int = 8) -> list[li
     alone. Texts that share a prompt also share the tokens of its instruction.
     """
     groups: list[list[int]] = []
-    held = 0
+    n_held = 0
     for position, size in enumerate(sizes):
-        if groups and len(groups[-1]) < most and held + size <= limit:
+        if groups and len(groups[-1]) < most and n_held + size <= limit:
             groups[-1].append(position)
-            held += size
+            n_held += size
         else:
             groups.append([position])
-            held = size
+            n_held = size
     return groups
 
 

@@ -68,15 +68,15 @@ def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[st
     """
     rates, ngrams = salient_rates(texts, longest=terms.longest, threshold=terms.threshold)
     ends = rates.indptr.tolist()
-    found = []
+    spellings = []
     for text, start, end in zip(texts, ends, ends[1:], strict=False):
         names: dict[str, str] = {}
-        said = spell_terms([ngrams[i] for i in rates.indices[start:end].tolist()], text)
-        for name in said:
+        spelled = spell_terms([ngrams[i] for i in rates.indices[start:end].tolist()], text)
+        for name in spelled:
             if is_key(entity_key(name)):
                 names.setdefault(entity_key(name), name)
-        found.append(list(names.values()))
-    return found
+        spellings.append(list(names.values()))
+    return spellings
 
 
 def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> Prompt:
@@ -107,35 +107,35 @@ def read_relations(
     the list. A text may have no relation; None where the reply has no list for it, or one of which
     nothing can be taken.
     """
-    found: list[Extraction | None] = []
+    extractions: list[Extraction | None] = []
     for part, terms in zip(split_reply(data, len(listed)), listed, strict=True):
-        said = part.get("relations") if isinstance(part, Mapping) else None
-        if not isinstance(said, list):
-            found.append(None)
+        listed_relations = part.get("relations") if isinstance(part, Mapping) else None
+        if not isinstance(listed_relations, list):
+            extractions.append(None)
             continue
         triples = _triples(part, {entity_key(term): term for term in terms})
         entities = tuple(Described(name=term) for term in terms)
-        some = triples or not said
-        found.append(Extraction(entities=entities, triples=triples) if some else None)
-    return found
+        some = triples or not listed_relations
+        extractions.append(Extraction(entities=entities, triples=triples) if some else None)
+    return extractions
 
 
 def _triples(part: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Triple, ...]:
     """Return the distinct triples of a reply's part whose ends are two of the names, by key."""
     triples: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, object_ in read_rows(part, "relations", _NAMES):
-        said = (
+        spelled = (
             _resolve_name(subject, names),
             shorten_predicate(predicate),
             _resolve_name(object_, names),
         )
-        keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
+        keys = entity_key(spelled[0]), entity_key(spelled[1]), entity_key(spelled[2])
         if all(keys) and keys[0] != keys[2]:
-            made = Triple(subject=said[0], relation=said[1], object=said[2])
-            triples.setdefault(keys, made)
+            triple = Triple(subject=spelled[0], relation=spelled[1], object=spelled[2])
+            triples.setdefault(keys, triple)
     return tuple(triples.values())
 
 
-def _resolve_name(said: str, names: Mapping[str, str]) -> str:
+def _resolve_name(name: str, names: Mapping[str, str]) -> str:
     """Return the listed name that is meant, empty where there is none."""
-    return names.get(entity_key(said)) or names.get(entity_key(strip_article(said)), "")
+    return names.get(entity_key(name)) or names.get(entity_key(strip_article(name)), "")

@@ -45,11 +45,11 @@ def salient_terms(
     rates, terms = salient_rates(
         texts, longest=longest, threshold=threshold, score=score, nested=nested
     )
-    found = []
+    chosen_terms = []
     for start, end in zip(rates.indptr, rates.indptr[1:], strict=False):
         best = rates.indices[start:end][top_k(rates.data[start:end], most)]
-        found.append([terms[term] for term in best.tolist()])
-    return found
+        chosen_terms.append([terms[term] for term in best.tolist()])
+    return chosen_terms
 
 
 def salient_rates(
@@ -80,8 +80,8 @@ def salient_rates(
     order = np.argsort(first)
     number = np.empty(len(columns), dtype=np.int32)
     number[order] = np.arange(len(columns))
-    found = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
-    return found, counted.spell(np.flatnonzero(kept)[first[order]])
+    salient = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
+    return salient, counted.spell(np.flatnonzero(kept)[first[order]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class TextNgrams:
     @classmethod
     def from_texts(cls, texts: Sequence[str], longest: int) -> TextNgrams:
         words = _read_words(texts)
-        given = words.numbers, words.added, words.joins, words.begins, longest
-        return cls(count_ngrams(*given), words)
+        counted_words = words.numbers, words.added, words.joins, words.begins, longest
+        return cls(count_ngrams(*counted_words), words)
 
     def spell(self, chosen: NDArray[np.integer]) -> list[str]:
         """Return some n-grams, by their places among the entries of all texts."""
@@ -109,17 +109,17 @@ class TextNgrams:
             for words in self._words.spellings
         )
         places, sizes = self.ngrams.places, self.ngrams.sizes
-        found = first[self._words.numbers[places]]
+        hashes = first[self._words.numbers[places]]
         for i in range(1, int(sizes.max(initial=1))):
             longer = sizes > i
-            found[longer] *= _FACTOR
-            found[longer] += more[self._words.added[places[longer] + i]]
-        return np.asarray(found)
+            hashes[longer] *= _FACTOR
+            hashes[longer] += more[self._words.added[places[longer] + i]]
+        return np.asarray(hashes)
 
 
 def _hash(word: str) -> int:
-    found = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8)
-    return int.from_bytes(found.digest(), "little")
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,14 @@ class _ContentWords:
 def _read_words(texts: Sequence[str]) -> _ContentWords:
     """Return the content words of texts; equal pieces of them are read once."""
     rows: dict[str, int] = {}
-    read = [
+    pieces = [
         np.array(
             [rows.setdefault(piece, len(rows)) for piece in split_pieces(text)], dtype=np.int32
         )
         for text in texts
     ]
-    stream = np.concatenate([np.empty(0, dtype=np.int32), *read])
-    ends = np.cumsum([0, *map(len, read)])
+    stream = np.concatenate([np.empty(0, dtype=np.int32), *pieces])
+    ends = np.cumsum([0, *map(len, pieces)])
     words, added = Numbers(), Numbers()
     numbers, more, joins, closes, sizes = (array(kind) for kind in "iibbi")
     for piece in map(content_words, rows):
@@ -188,14 +188,14 @@ def spell_terms(terms: Iterable[str], text: str) -> list[str]:
     """
     plain = " ".join(text.split())
     folded = _fold(plain)
-    found = []
+    spelled = []
     for term in terms:
         start = _find(term, folded)
         words = (term if start < 0 else plain[start : start + len(term)]).split()
         runs = [(named, " ".join(run)) for named, run in groupby(words, _has_capital)]
         kept = [run for named, run in runs if named or len(runs) == 1]
-        found.append(max(kept, key=len))
-    return found
+        spelled.append(max(kept, key=len))
+    return spelled
 
 
 def _has_capital(word: str) -> bool:

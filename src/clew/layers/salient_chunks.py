@@ -63,9 +63,13 @@ def salient_arrays(
         kept = np.flatnonzero((then >= 0) & ~is_changed)
         began = np.append(0, np.cumsum(known.n_salient()))
         said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
-    for read in (new, changed):
-        names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
-        said[_places(begins, read.rows)] = [numbers.setdefault(n, len(numbers)) for n in names]
+    for chunks_read in (new, changed):
+        names = chunks_read.names(
+            salient[_places(grams.begins, chunks_read.rows)], n_said[chunks_read.rows]
+        )
+        said[_places(begins, chunks_read.rows)] = [
+            numbers.setdefault(n, len(numbers)) for n in names
+        ]
     owners = np.repeat(np.arange(len(then)), n_said)
     named = arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
     return {**named, **grams.arrays(salient)}
@@ -77,20 +81,20 @@ def arrays_from_rates(
     """Return the names and rates of other salient terms, as `salient_rates` gives them."""
     ends = pairwise(rates.indptr.tolist())
     numbers: dict[str, int] = {}
-    said = [
+    spellings_used = [
         numbers.setdefault(name, len(numbers))
         for text, (a, b) in zip(texts, ends, strict=True)
         for name in spell_terms([terms[term] for term in rates.indices[a:b].tolist()], text)
     ]
     owners = np.repeat(chunks, np.diff(rates.indptr))
-    places = np.array(said, dtype=np.int64)
+    places = np.array(spellings_used, dtype=np.int64)
     return arrays_from_spellings(list(numbers), {}, places, owners, rates.data, n_chunks)
 
 
 def arrays_from_spellings(
     spellings: Sequence[str],
     keys: Mapping[str, str],
-    said: Rows,
+    spelling_rows: Rows,
     owners: Rows,
     rates: NDArray[np.floating],
     n_chunks: int,
@@ -100,7 +104,7 @@ def arrays_from_spellings(
     (m,) `said` are the numbers of the spellings, `owners` the chunks, ascending, and `rates` what
     they have there. `keys` are those of spellings that are known.
     """
-    used, first, place = np.unique(said, return_index=True, return_inverse=True)
+    used, first, place = np.unique(spelling_rows, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
@@ -110,9 +114,9 @@ def arrays_from_spellings(
     for i, spelling in enumerate(own):
         key = keys.get(spelling) or name_key(spelling)
         of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
-    found = of_key[rank[place]]
-    named = found >= 0
-    by_chunk = max_matrix(owners[named], found[named], rates[named], (n_chunks, len(numbers)))
+    names = of_key[rank[place]]
+    named = names >= 0
+    by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
     letters, n_bytes = encode_texts(own)
     key_letters, key_bytes = encode_texts(numbers.texts())
     return {
@@ -148,8 +152,8 @@ def max_matrix(
     order = np.lexsort((-values, keys))
     places, first = np.unique(keys[order], return_index=True)
     ends = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
-    found = values[order[first]].astype(np.float32)
-    return csr_array((found, places % max(1, shape[1]), ends), shape=shape)
+    greatest = values[order[first]].astype(np.float32)
+    return csr_array((greatest, places % max(1, shape[1]), ends), shape=shape)
 
 
 def _known_names(arrays: Arrays) -> tuple[list[str], dict[str, str]]:
@@ -160,8 +164,8 @@ def _known_names(arrays: Arrays) -> tuple[list[str], dict[str, str]]:
 
 
 def _texts(arrays: Arrays, letters: str, n_bytes: str) -> list[str]:
-    found, ends = arrays[letters].tobytes(), np.cumsum(arrays[n_bytes]).tolist()
-    return [found[start:end].decode() for start, end in pairwise([0, *ends])]
+    content, ends = arrays[letters].tobytes(), np.cumsum(arrays[n_bytes]).tolist()
+    return [content[start:end].decode() for start, end in pairwise([0, *ends])]
 
 
 def _places(begins: Rows, rows: Rows) -> NDArray[np.int64]:
@@ -191,10 +195,10 @@ class _ReadChunks:
 
     def names(self, salient: NDArray[np.bool_], n_salient: Rows) -> Iterator[str]:
         """Yield the names of those of their n-grams that are salient, so many in each chunk."""
-        written = self.counted.spell(np.flatnonzero(salient))
+        spellings = self.counted.spell(np.flatnonzero(salient))
         ends = pairwise(np.cumsum([0, *n_salient.tolist()]).tolist())
         for text, (start, end) in zip(self.texts, ends, strict=True):
-            yield from spell_terms(written[start:end], text)
+            yield from spell_terms(spellings[start:end], text)
 
 
 @dataclass(frozen=True, slots=True)

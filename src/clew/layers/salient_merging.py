@@ -82,17 +82,17 @@ def combine_salient_terms(
         at = int(np.searchsorted(firsts, place, side="right")) - 1
         part, chunk = parts[at], place - int(firsts[at])
         some = slice(int(part.begins[chunk]), int(part.begins[chunk + 1]))
-        found = []
+        matrices = []
         for term in part.terms[some].tolist():
             key = part.keys[term]
             if key not in numbers:
                 numbers[key] = len(names)
                 names.append(part.names[term])
                 vectors.append(part.vectors[term])
-            found.append(numbers[key])
-        order = np.argsort(found, kind="stable")
-        lengths.append(len(found))
-        terms += [found[i] for i in order.tolist()]
+            matrices.append(numbers[key])
+        order = np.argsort(matrices, kind="stable")
+        lengths.append(len(matrices))
+        terms += [matrices[i] for i in order.tolist()]
         rates.append(part.rates[some][order])
     letters, n_bytes = encode_texts(names)
     key_letters, key_bytes = encode_texts(list(numbers))

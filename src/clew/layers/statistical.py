@@ -151,8 +151,8 @@ def _build_arrays(
         then[kept[last["is_text"][then[kept]] != is_text[kept]]] = -1
         salient = salient_arrays(snapshot, terms, last, then)
     rows = np.empty(0, dtype=np.int64) if earlier is None else earlier.rows["entity"]
-    found = _name_terms(snapshot, salient, embedder, last, rows)
-    return {**found, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
+    arrays = _name_terms(snapshot, salient, embedder, last, rows)
+    return {**arrays, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
 
 
 def arrays_of_terms(
@@ -160,9 +160,9 @@ def arrays_of_terms(
 ) -> dict[str, NDArray[Any]]:
     """Return what is cached, for salient terms that were found elsewhere: names, keys and rates."""
     terms = terms_of(snapshot)
-    found = _name_terms(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
+    arrays = _name_terms(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
     settings = np.array((terms.threshold, terms.longest), dtype=np.float64)
-    return {**found, "is_text": snapshot.are_texts(), "settings": settings}
+    return {**arrays, "is_text": snapshot.are_texts(), "settings": settings}
 
 
 def _other_arrays(
@@ -240,11 +240,11 @@ def _vectors(
 ) -> NDArray[np.float32]:
     """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
     new = [key for key, row in zip(keys, known.tolist(), strict=True) if row < 0]
-    made = snapshot.layer("entity").vectors[:0]
+    new_vectors = snapshot.layer("entity").vectors[:0]
     if new:
-        made = embedder().embed(new, kind="document")
-    vectors = np.empty((len(keys), made.shape[1]), dtype=np.float32)
-    vectors[known < 0] = made
+        new_vectors = embedder().embed(new, kind="document")
+    vectors = np.empty((len(keys), new_vectors.shape[1]), dtype=np.float32)
+    vectors[known < 0] = new_vectors
     if last is not None:
         vectors[known >= 0] = last["vectors"][known[known >= 0]]
     return vectors
@@ -278,18 +278,18 @@ def _synonym_arrays(
     vectors: NDArray[np.float32], then: Then | None, synonym: float
 ) -> dict[str, NDArray[Any]]:
     """Return the cosines of members that are synonyms, from those that there were `then`."""
-    found = {"digest": digest(vectors)}
+    arrays = {"digest": digest(vectors)}
     near: csr_array | None = None
     if then is not None:
         last, rows = then
-        if np.array_equal(last["digest"], found["digest"]):
-            return found | {name: last[name] for name in ("starts", "others", "cosines")}
+        if np.array_equal(last["digest"], arrays["digest"]):
+            return arrays | {name: last[name] for name in ("starts", "others", "cosines")}
         n = len(last["members"])
         pairs = csr_array((last["cosines"], last["others"], last["starts"]), shape=(n, n))
         near = update_pairs(pairs, rows, vectors, synonym)
     if near is None:
         near = find_near_pairs(vectors, synonym)
-    return found | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
+    return arrays | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
 
 
 # -- which facts their chunks say ------------------------------------------------------------------

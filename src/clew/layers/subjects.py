@@ -46,7 +46,7 @@ class SubjectGraph:
     key_of: NDArray[np.int32]  # (n_names,) the entity of each name
     relations: Sequence[str]
     relation_keys: NDArray[np.uint64]  # (n_relations,)
-    said: Sequence[str]
+    descriptions: Sequence[str]
     columns: Mapping[str, NDArray[np.int32]]  # each (n,)
     owners: Sequence[int]  # the entities that have a document, in the order of their keys
     begins: NDArray[np.intp]  # where the triples of each begin, and at last n
@@ -87,7 +87,7 @@ class SubjectGraph:
         some = slice(rows.start, rows.stop)
         columns = (self.columns[name][some].tolist() for name in COLUMNS)
         return [
-            (self.names[s], self.relations[r], self.names[o], self.said[about], strength)
+            (self.names[s], self.relations[r], self.names[o], self.descriptions[about], strength)
             for s, r, o, about, strength in zip(*columns, strict=True)
         ]
 
@@ -102,9 +102,9 @@ def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
 
 def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
     """Return a triple as a line of text: "Fram built by Colin Archer." and its description."""
-    said = f"{subject} {relation} {target}"
-    said = said if said.endswith(_STOPS) else f"{said}."
-    return f"{said} {description}" if description else said
+    statement = f"{subject} {relation} {target}"
+    statement = statement if statement.endswith(_STOPS) else f"{statement}."
+    return f"{statement} {description}" if description else statement
 
 
 def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[int]]:

@@ -90,10 +90,10 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
             within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
             part_vectors.add(_means(tokens, within))
             chunk_vectors.add(tokens.pooled[None])
-            kept = _mark_term_tokens(text, tokens)
-            n_before = np.concatenate([[0], np.cumsum(kept)]).tolist()
+            is_term = _mark_term_tokens(text, tokens)
+            n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
             ranges += [(n_before[first], n_before[last]) for first, last in places]
-            stored.add(_quantize(tokens.vectors[kept]))
+            stored.add(_quantize(tokens.vectors[is_term]))
             counts.append(n_before[-1])
     columns: Columns = {
         "chunk.vectors": chunk_vectors.whole(),
@@ -118,10 +118,10 @@ def ragged_tokens(
     for begin in range(0, len(texts), _AT_ONCE):
         block = texts[begin : begin + _AT_ONCE]
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
-            kept = _mark_term_tokens(text, tokens)
-            stored.add(_quantize(tokens.vectors[kept]))
+            is_term = _mark_term_tokens(text, tokens)
+            stored.add(_quantize(tokens.vectors[is_term]))
             pooled.add(tokens.pooled[None])
-            counts.append(int(kept.sum()))
+            counts.append(int(is_term.sum()))
     return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
 
 
@@ -161,9 +161,9 @@ def embed_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     return embedder.embed(list(keys), kind="document")
 
 
-def name_columns(entities: Sequence[int], found: NDArray[np.float32]) -> Columns:
+def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Columns:
     """Return the rows of entity names' vectors; row i belongs to entities[i]."""
-    return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": found}
+    return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": vectors}
 
 
 def _quantize(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
@@ -181,8 +181,8 @@ def _mark_term_tokens(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
     places = np.array([(start, end) for _, start, end in term_spans(text)]).reshape(-1, 2)
     begins, ends = tokens.spans.T
     last = np.searchsorted(places[:, 0], ends, side="left") - 1  # the last that begins before
-    found = np.concatenate([[0], places[:, 1]])  # the terms end in the order in which they begin
-    return np.asarray(found[last + 1] > begins)
+    n_before = np.concatenate([[0], places[:, 1]])  # the terms end in the order in which they begin
+    return np.asarray(n_before[last + 1] > begins)
 
 
 def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
@@ -193,10 +193,10 @@ def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
 
 
 def _means(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-    found = np.empty((len(places), tokens.vectors.shape[1]), dtype=np.float32)
+    means = np.empty((len(places), tokens.vectors.shape[1]), dtype=np.float32)
     for row, place in enumerate(places):
-        found[row] = _mean(tokens, *place)
-    return found
+        means[row] = _mean(tokens, *place)
+    return means
 
 
 def _mean(tokens: TokenVectors, first: int, last: int) -> NDArray[np.float32]:

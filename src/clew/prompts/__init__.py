@@ -25,10 +25,10 @@ def fill_prompt(
 ) -> Prompt:
     """Return the prompt in `name`.md with its $names filled in."""
     version, system, user = _parts(name)
-    shown, guard = render_values(values)
+    rendered, guard = render_values(values)
     return Prompt(
         system=f"{system.strip()}{guard}",
-        user=Template(user).substitute(shown).strip(),
+        user=Template(user).substitute(rendered).strip(),
         schema=schema,
         max_tokens=max_tokens,
         version=f"{name}-{version}",

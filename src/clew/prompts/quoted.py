@@ -66,15 +66,15 @@ def render_values(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
     """
     singles = {name: value for name, value in values.items() if isinstance(value, str)}
     several = {name: value for name, value in values.items() if isinstance(value, QuotedBlock)}
-    shown = {name: quote_json(v) if imitates(v) else v for name, v in singles.items()}
+    rendered = {name: quote_json(v) if imitates(v) else v for name, v in singles.items()}
     texts = [piece.text for value in several.values() for piece in value.pieces]
-    if shown == singles and not any(map(imitates, texts)):
-        return {**shown, **{name: value.plain for name, value in several.items()}}, ""
+    if rendered == singles and not any(map(imitates, texts)):
+        return {**rendered, **{name: value.plain for name, value in several.items()}}, ""
     fence = _fence([*singles.values(), *texts])
     for name, value in several.items():
         inside = "\n".join(piece.guarded for piece in value.pieces)
-        shown[name] = f"{fence}\n{inside or value.plain}\n{fence}"
-    return shown, GUARD.format(fence=fence)
+        rendered[name] = f"{fence}\n{inside or value.plain}\n{fence}"
+    return rendered, GUARD.format(fence=fence)
 
 
 def quote_json(text: str) -> str:

@@ -79,28 +79,28 @@ def write_backup(folder: Path, target: Path) -> Backup:
             database.copy(place / FILE)
             for name in paid.FILES:  # later: they hold at least what the generation needs
                 _copy_paid(folder / name, place / name, generation)
-            found = place / target.name
-            with open_file(found) as file:
-                told = _write_archive(file, place, segments, generation, zipped=zipped)
+            target_path = place / target.name
+            with open_file(target_path) as file:
+                listing = _write_archive(file, place, segments, generation, zipped=zipped)
                 file.flush()
                 os.fsync(file.fileno())
-            made = Backup(
+            backup = Backup(
                 path=str(target),
                 generation=generation,
                 n_documents=len(database.live_documents()),
-                n_bytes=found.stat().st_size,
+                n_bytes=target_path.stat().st_size,
             )
-            if there == told:  # by a process that was killed behind the rest
-                return replace(made, n_bytes=target.stat().st_size)
+            if there == listing:  # by a process that was killed behind the rest
+                return replace(backup, n_bytes=target.stat().st_size)
             _check_target(folder, target)
-            found.replace(target)
+            target_path.replace(target)
     except sqlite.Error as error:
         raise StoreError(f"{folder} cannot be copied ({error}): 'clew check' says more") from error
     except OSError as error:
         raise StoreError(
             f"{target} cannot be written ({error.strerror or error}): name another place"
         ) from error
-    return made
+    return backup
 
 
 def _is_zipped(target: Path) -> bool:
@@ -118,8 +118,8 @@ def _read_list(target: Path) -> dict[str, Any] | None:
             for member in archive:
                 content = archive.extractfile(member) if member.name == _LIST else None
                 if content is not None:
-                    found = json.loads(content.read(_LIST_BYTES))
-                    return found if isinstance(found, dict) else None
+                    listing = json.loads(content.read(_LIST_BYTES))
+                    return listing if isinstance(listing, dict) else None
     except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError):
         pass
     return None
@@ -195,9 +195,9 @@ def _write_archive(
                     files[name] = _add_file(archive, name, source)
         for name, segment in segments.items():
             files[name] = _add_file(archive, name, segment)
-        told = {"version": _VERSION, "generation": generation, "files": files}
-        _add_file(archive, _LIST, BytesIO(json.dumps(told, indent=1).encode()))
-    return told
+        listing = {"version": _VERSION, "generation": generation, "files": files}
+        _add_file(archive, _LIST, BytesIO(json.dumps(listing, indent=1).encode()))
+    return listing
 
 
 def _add_file(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
@@ -220,9 +220,9 @@ class _HashingFile:
 
     def read(self, size: int = -1) -> bytes:
         """Read on."""
-        found = self._source.read(size)
-        self.digest.update(found)
-        return found
+        piece = self._source.read(size)
+        self.digest.update(piece)
+        return piece
 
 
 # -- and back --------------------------------------------------------------------------------------
@@ -250,8 +250,8 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             folder.parent.mkdir(parents=True)
         place = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            found = _unpack(source, place / "index")
-            yield place / "index", found
+            backup = _unpack(source, place / "index")
+            yield place / "index", backup
             if is_again and _are_same(place / "index", folder):
                 return
             check_new(folder)
@@ -290,7 +290,7 @@ def _unpack(source: Path, place: Path) -> Backup:
     try:
         size = source.stat().st_size
         with tarfile.open(source, "r:*") as archive:
-            told, files = _extract_files(archive, place)
+            listing, files = _extract_files(archive, place)
     except FileNotFoundError as error:
         raise InputError(f"there is no backup {source}: name the file") from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -298,19 +298,22 @@ def _unpack(source: Path, place: Path) -> Backup:
         raise InputError(
             f"{source} is no whole backup ({reason}): it is damaged, or was cut off"
         ) from error
-    if told is None or told.get("version") != _VERSION or told.get("files") != files:
+    if listing is None or listing.get("version") != _VERSION or listing.get("files") != files:
         raise InputError(f"{source} is no whole backup: its list of files does not fit them")
     try:
         with closing(Database(place)) as database:
-            found = int(database.meta("generation"))
-            if found != told.get("generation"):
-                raise InputError(f"{source} is no whole backup: its generation is {found}")
+            generation = int(database.meta("generation"))
+            if generation != listing.get("generation"):
+                raise InputError(f"{source} is no whole backup: its generation is {generation}")
             database.tell_generation()
             n_documents = len(database.live_documents())
     except DamagedIndex as error:
         raise InputError(f"{source} holds a damaged index ({error}): take another") from error
     return Backup(
-        path=str(source), generation=int(told["generation"]), n_documents=n_documents, n_bytes=size
+        path=str(source),
+        generation=int(listing["generation"]),
+        n_documents=n_documents,
+        n_bytes=size,
     )
 
 
@@ -320,18 +323,18 @@ def _extract_files(
     """Write the files of an archive, of known names only; return its list, and what there is."""
     make_folder(place)
     make_inner_folder(place / "segments")
-    told: dict[str, Any] | None = None
+    listing: dict[str, Any] | None = None
     files: dict[str, Any] = {}
     for member in archive:
         content = archive.extractfile(member) if member.isreg() else None
         is_known = member.name == _LIST or _MEMBER.fullmatch(member.name)
-        if content is None or not is_known or member.name in files or told is not None:
+        if content is None or not is_known or member.name in files or listing is not None:
             raise InputError(
                 f"{archive.name!s} is no backup of an index: it has {member.name!r:.100}"
             )
         if member.name == _LIST:
-            found = json.loads(content.read(_LIST_BYTES))
-            told = found if isinstance(found, dict) else {}
+            content_listing = json.loads(content.read(_LIST_BYTES))
+            listing = content_listing if isinstance(content_listing, dict) else {}
             continue
         hashing = _HashingFile(content)  # type: ignore[arg-type]
         with open_file(place / member.name) as file:
@@ -340,4 +343,4 @@ def _extract_files(
             file.flush()
             os.fsync(file.fileno())
         files[member.name] = {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
-    return told, files
+    return listing, files

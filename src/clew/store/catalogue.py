@@ -276,46 +276,46 @@ class Catalogue(ABC):
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
-        found: dict[int, Document] = {}
-        asked = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
-        for row, checksum, *fields in self._select_among(asked, sorted(set(rows))):
+        by_row: dict[int, Document] = {}
+        statement = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
+        for row, checksum, *fields in self._select_among(statement, sorted(set(rows))):
             try:
-                found[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
+                by_row[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
             except (TypeError, ValueError) as error:
                 raise DamagedIndex(
                     f"{self.place} is damaged (document {row}): 'clew check' says more"
                 ) from error
             # A page of zeros has the right checksum: the end of a text may be one.
-            if texts and crc32(found[row].text.encode()) != checksum:
+            if texts and crc32(by_row[row].text.encode()) != checksum:
                 raise DamagedIndex(
-                    f"{self.place} is damaged (the text of {found[row].id}): 'clew check' says "
+                    f"{self.place} is damaged (the text of {by_row[row].id}): 'clew check' says "
                     f"what can be restored"
                 )
-        missing = next((row for row in rows if row not in found), None)
+        missing = next((row for row in rows if row not in by_row), None)
         if missing is not None:
             raise DamagedIndex(f"{self.place} has no document in row {missing}: index again")
-        return [found[row] for row in rows]
+        return [by_row[row] for row in rows]
 
     def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
         """Return the row of each key that `table` has, of live documents only."""
         column, live = _TABLES[table], "live = 1 AND " if table == "document" else ""
-        asked = f"SELECT {column}, row FROM {_check_table(table)} WHERE {live}{column}"
-        return dict(self._select_among(asked, keys))
+        statement = f"SELECT {column}, row FROM {_check_table(table)} WHERE {live}{column}"
+        return dict(self._select_among(statement, keys))
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
         """Return the key in each of `rows`."""
         column = _TABLES[table]
-        asked = f"SELECT row, {column} FROM {_check_table(table)} WHERE row"
-        found: dict[int, str] = dict(self._select_among(asked, sorted(set(rows))))
-        missing = next((row for row in rows if row not in found), None)
+        statement = f"SELECT row, {column} FROM {_check_table(table)} WHERE row"
+        by_row: dict[int, str] = dict(self._select_among(statement, sorted(set(rows))))
+        missing = next((row for row in rows if row not in by_row), None)
         if missing is not None:
             raise DamagedIndex(f"{self.place} has no {table} in row {missing}: index again")
-        return [found[row] for row in rows]
+        return [by_row[row] for row in rows]
 
     def keys_with_vectors(self, keys: Sequence[str]) -> set[str]:
         """Return those entity keys that have a name vector."""
-        asked = "SELECT key FROM entity WHERE named = 1 AND key"
-        return {key for (key,) in self._select_among(asked, keys)}
+        statement = "SELECT key FROM entity WHERE named = 1 AND key"
+        return {key for (key,) in self._select_among(statement, keys)}
 
     def rows_with_vectors(self) -> list[int]:
         """Return the rows of all entities that have a name vector."""
@@ -327,14 +327,14 @@ class Catalogue(ABC):
 
     def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
         """Return the row of each key, adding those that `table` lacks, in order."""
-        found = self.rows(table, keys)
-        new = [key for key in keys if key not in found]
+        row_by_key = self.rows(table, keys)
+        new = [key for key in keys if key not in row_by_key]
         first = self.count(table)
         placed = {key: first + i for i, key in enumerate(new)}
         unnamed = (0,) if table == "entity" else ()
         self._insert(_check_table(table), [(row, key, *unnamed) for key, row in placed.items()])
-        found.update(placed)
-        return [found[key] for key in keys]
+        row_by_key.update(placed)
+        return [row_by_key[key] for key in keys]
 
     def work(self, kind: str) -> dict[int, int]:
         """Return the pack of each chunk (stored row) that was considered and not extracted."""
@@ -378,8 +378,8 @@ class Catalogue(ABC):
             if list(rows) == list(range(self.count(table))):
                 continue
             self._number_rows(rows)
-            kept = "row IN (SELECT old FROM place)"
-            self._select(f"DELETE FROM {table} WHERE NOT {kept}")
+            is_kept = "row IN (SELECT old FROM place)"
+            self._select(f"DELETE FROM {table} WHERE NOT {is_kept}")
             # Two steps, since a new number may still be another row's old one.
             self._select(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
             self._select(f"UPDATE {table} SET row = -1 - row")
@@ -418,7 +418,7 @@ def _document(columns: Mapping[str, Any]) -> Document:
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
         headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
         pages=tuple(json.loads(columns["pages"])),
-        apparatus=tuple(Apparatus(*found) for found in json.loads(columns["apparatus"])),
+        apparatus=tuple(Apparatus(*entry) for entry in json.loads(columns["apparatus"])),
     )
 
 

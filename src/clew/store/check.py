@@ -41,8 +41,8 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
     What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
     index, or where its database cannot be opened at all.
     """
-    found = [*find_cache_damages(folder)]
-    for each in found:
+    damages = [*find_cache_damages(folder)]
+    for each in damages:
         with suppress(OSError):
             (folder / each.file).unlink()
     try:
@@ -50,17 +50,17 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
     except DamagedIndex as error:
         if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
             raise
-        found.append(Damage(file=FILE, what=str(error)))
-        return found + find_paid_damages(folder, set())
+        damages.append(Damage(file=FILE, what=str(error)))
+        return damages + find_paid_damages(folder, set())
     with closing(opened) as database:
         fault = database.newest_fault()
         if fault:
-            found.append(Damage(file=NEWEST, what=fault, is_cached=True))
+            damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
             database.tell_generation()
         database.freeze()
-        found += [Damage(file=FILE, what=each) for each in database.faults()]
-        found += find_generation_damages(folder, database, FILE, hash_of)
-        return found + find_paid_damages(folder, _noted_files(database))
+        damages += [Damage(file=FILE, what=each) for each in database.faults()]
+        damages += find_generation_damages(folder, database, FILE, hash_of)
+        return damages + find_paid_damages(folder, _noted_files(database))
 
 
 def _noted_files(database: Database) -> set[str]:
@@ -82,14 +82,14 @@ def find_generation_damages(
     folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
 ) -> list[Damage]:
     """Return what is damaged in a catalogue, which is called `file`, and its segments."""
-    found: list[Damage] = []
+    damages: list[Damage] = []
     try:
         live = {row: document_id for document_id, row in catalogue.live_documents()}
-        found += _find_text_damages(catalogue, live, file, hash_of)
-        found += _find_segment_damages(folder, catalogue, live)
+        damages += _find_text_damages(catalogue, live, file, hash_of)
+        damages += _find_segment_damages(folder, catalogue, live)
     except DamagedIndex as error:
-        found.append(Damage(file=file, what=str(error)))
-    return found
+        damages.append(Damage(file=file, what=str(error)))
+    return damages
 
 
 def find_cache_damages(folder: Path) -> Iterator[Damage]:
@@ -134,13 +134,13 @@ def _find_segment_damages(
     if not broken:
         return
     n_documents, named = catalogue.count("document"), catalogue.rows_with_vectors()
-    found = stand_ins(folder / "segments", registered, n_documents, named)
-    lost = {*found.documents.tolist()}
+    segments_found = stand_ins(folder / "segments", registered, n_documents, named)
+    lost = {*segments_found.documents.tolist()}
     for path, rows, faults in broken:
         for array, what in faults:
             concerned = live.keys() - sound if rows is None else live.keys() & rows & lost
             if array.startswith(_OF_EXTRACTIONS):
-                concerned = live.keys() & found.extracted
+                concerned = live.keys() & segments_found.extracted
             documents = tuple(live[row] for row in sorted(concerned))
             yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
 
@@ -148,8 +148,8 @@ def _find_segment_damages(
 def _owning_documents(path: Path) -> set[int] | None:
     """Return the stored documents whose chunks stand in a segment; None: it cannot be told."""
     try:
-        found = segments.open_segment(path)
-        return set(found["chunk.document"].tolist()) if "chunk.document" in found else set()
+        segment = segments.open_segment(path)
+        return set(segment["chunk.document"].tolist()) if "chunk.document" in segment else set()
     except DamagedIndex:
         return None
 
@@ -160,15 +160,15 @@ def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterato
     A segment has to have as many rows as were committed.
     """
     try:
-        found = segments.open_segment(path)
+        segment = segments.open_segment(path)
     except DamagedIndex as error:
         yield "", str(error)
         return
-    if counts not in (None, schema.count_rows_unread(found)):
+    if counts not in (None, schema.count_rows_unread(segment)):
         yield "", "it is not the file that was committed"
         return
-    for name in found:
+    for name in segment:
         try:
-            found[name]
+            segment[name]
         except DamagedIndex:
             yield name, f"the array {name!r} is not what was written"

@@ -59,16 +59,16 @@ class StoredColumns:
 
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return some rows of a column."""
-        found: NDArray[Any] | None = None
+        taken: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if found is None or len(mine):
+            if taken is None or len(mine):
                 local = rows[mine] - begin
                 values = widen(_verify_ranges(segment, name, local, local + 1)[local])
-                if found is None:
-                    found = np.zeros(len(rows), dtype=values.dtype)
-                found[mine] = values
-        return np.zeros(len(rows), dtype=np.int32) if found is None else found
+                if taken is None:
+                    taken = np.zeros(len(rows), dtype=values.dtype)
+                taken[mine] = values
+        return np.zeros(len(rows), dtype=np.int32) if taken is None else taken
 
     def ranges(
         self, name: str, starts: Rows, stops: Rows, code: Callable[[NDArray[Any]], NDArray[Any]]
@@ -77,17 +77,17 @@ class StoredColumns:
 
         What each segment has is handed through `code`, so that all of it is kept alike.
         """
-        found: NDArray[Any] | None = None
+        pieces: NDArray[Any] | None = None
         owner, rows = expand_ranges(starts, stops)
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if found is None or len(mine):
+            if pieces is None or len(mine):
                 local = rows[mine] - begin
                 values = code(np.asarray(_verify_ranges(segment, name, local, local + 1)[local]))
-                if found is None:
-                    found = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
-                found[mine] = values
-        return np.zeros(0, dtype=np.uint8) if found is None else found
+                if pieces is None:
+                    pieces = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
+                pieces[mine] = values
+        return np.zeros(0, dtype=np.uint8) if pieces is None else pieces
 
     def below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
         """Return the rows of a layer below some rows, and which of those each is below.
@@ -108,20 +108,22 @@ class StoredColumns:
             owner, local = expand_ranges(first, last)
             rows.append(begin + local)
             owners.append(some[owner])
-        found, owner = (np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners))
+        children, owner = (
+            np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners)
+        )
         order = np.argsort(owner, kind="stable")
-        return found[order].astype(np.int64), owner[order].astype(np.int64)
+        return children[order].astype(np.int64), owner[order].astype(np.int64)
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
         """Return the segments that have a column, with the rows where it begins and ends there."""
         if name not in self._found:
-            found, begin = [], 0
+            places, begin = [], 0
             for segment in self.segments:
                 if name in segment:
                     end = begin + _count_rows(segment, name)
-                    found.append((segment, begin, end))
+                    places.append((segment, begin, end))
                     begin = end
-            self._found[name] = found
+            self._found[name] = places
         return self._found[name]
 
 

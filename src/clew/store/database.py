@@ -148,24 +148,24 @@ class Database(Catalogue):
             with _translate_errors(self.path):
                 if not is_damaged:
                     sqlite.check(self._connection, self.path)
-            found = self.meta("format")
+            format_ = self.meta("format")
         except DamagedIndex as error:
             if isinstance(error.__cause__, apsw.SQLError):  # no such table
                 raise NotAnIndex(f"{self.path} is not a Clew index ({error.__cause__})") from error
             raise
-        if found is None:
+        if format_ is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
-        if found not in READABLE:
+        if format_ not in READABLE:
             raise NotAnIndex(
-                f"{folder} has index format {found}, this version reads {FORMAT}: index again"
+                f"{folder} has index format {format_}, this version reads {FORMAT}: index again"
             )
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""
-        found = int(self.meta("generation"))
-        if found < newest:
+        generation = int(self.meta("generation"))
+        if generation < newest:
             raise DamagedIndex(
-                f"{self.path} has generation {found} and {NEWEST} says {newest}: "
+                f"{self.path} has generation {generation} and {NEWEST} says {newest}: "
                 f"{FILE}-wal, which held the others, is missing or damaged: {_COPY}, or delete "
                 f"{NEWEST} to go on with what there is"
             )
@@ -273,8 +273,8 @@ class Database(Catalogue):
         were written of them.
         """
         with self._lock, _translate_errors(self.path):
-            found = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
-            rows = {row: (fields[1], fields[2]) for row, *fields in found}
+            readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
+            rows = {row: (fields[1], fields[2]) for row, *fields in readable}
             names = self._read_names()
         notes, work = self._read_notes(), self._read_work()
         aliases: dict[str, str] = dict(self._read_table("alias", "key"))
@@ -328,11 +328,11 @@ class Database(Catalogue):
 
     def _read_names(self) -> dict[int, str]:
         """Return the ids of documents by their rows, from an index of these, as far as it goes."""
-        found: dict[int, str] = {}
+        ids: dict[int, str] = {}
         with suppress(sqlite.Error):  # what came before stays
-            asked = "SELECT row, id FROM document INDEXED BY document_by_id"
-            found.update(self._connection.execute(asked))
-        return found
+            statement = "SELECT row, id FROM document INDEXED BY document_by_id"
+            ids.update(self._connection.execute(statement))
+        return ids
 
     def _read_table(self, table: str, key: str) -> list[sqlite.Row]:
         with self._lock, _translate_errors(self.path):
@@ -394,17 +394,17 @@ class WriterLock:
 
 def _pack_generation(generation: int) -> bytes:
     """Return what is noted of a generation beside the database."""
-    told = {"generation": generation}
-    return json.dumps(told | {"crc32": crc32(json.dumps(told).encode())}).encode()
+    note = {"generation": generation}
+    return json.dumps(note | {"crc32": crc32(json.dumps(note).encode())}).encode()
 
 
 def _read_generation(folder: Path) -> int:
     """Return the generation that was noted beside the database, -1 where that is not known."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads((folder / NEWEST).read_text(encoding="utf-8"))
-        checksum = told.pop("crc32")
-        if crc32(json.dumps(told).encode()) == checksum:
-            return int(told["generation"])
+        note = json.loads((folder / NEWEST).read_text(encoding="utf-8"))
+        checksum = note.pop("crc32")
+        if crc32(json.dumps(note).encode()) == checksum:
+            return int(note["generation"])
     return -1
 
 

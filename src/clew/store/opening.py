@@ -72,8 +72,8 @@ def folder_of(place: str | Path) -> Path:
 
 def describe_place(folder: Path) -> str:
     """Return what an index is called in messages: its folder, or its address without a password."""
-    found = address_of(folder)
-    return str(folder) if found is None else found.shown
+    index_address = address_of(folder)
+    return str(folder) if index_address is None else index_address.shown
 
 
 def address_of(folder: Path) -> address.IndexAddress | None:
@@ -84,21 +84,21 @@ def address_of(folder: Path) -> address.IndexAddress | None:
 
 def paid_place(folder: Path, name: str) -> Place:
     """Return where an index keeps what was paid for: a file of its folder, or its database."""
-    found = address_of(folder)
-    if found is None:
+    index_address = address_of(folder)
+    if index_address is None:
         return folder / name
     from clew.store.postgres.paid import PostgresFile
 
-    return partial(PostgresFile, found)
+    return partial(PostgresFile, index_address)
 
 
 def erase(folder: Path) -> None:
     """Delete an index, wherever it is, with the folder that stands for it."""
-    found = address_of(folder)
-    if found is not None:
+    index_address = address_of(folder)
+    if index_address is not None:
         from clew.store.postgres.store import PostgresStore
 
-        with PostgresStore(found) as store:
+        with PostgresStore(index_address) as store:
             store.erase()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -126,13 +126,13 @@ def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
     if not spec:
         return EmbeddedStore.create(folder, recipe)
     kind, place = _kind(spec, folder)
-    made = kind.create(place, recipe)
+    store = kind.create(place, recipe)
     try:
         _write_spec(folder, spec)
     except StoreError:
-        made.close()
+        store.close()
         raise
-    return made
+    return store
 
 
 def _write_spec(folder: Path, spec: str) -> None:

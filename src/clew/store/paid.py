@@ -51,17 +51,17 @@ def note_files(store: Store, folder: Path) -> None:
         store.set_note(NOTE, {_FILES: sorted(there)})
 
 
-def noted_files(kept: Mapping[str, Any] | None) -> set[str]:
+def noted_files(note: Mapping[str, Any] | None) -> set[str]:
     """Return which files an index has, by what it keeps as its note."""
-    return {*(kept or {}).get(_FILES, ())}
+    return {*(note or {}).get(_FILES, ())}
 
 
 def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
     """Yield each file that is damaged, or is gone though it is `known`, and what is wrong."""
     for name, kind in _KINDS.items():
-        found = kind.faults(folder / name)
-        if found:
-            yield name, f"{found[0]}; the {kind.holds} that cannot be read are paid for again"
+        faults = kind.faults(folder / name)
+        if faults:
+            yield name, f"{faults[0]}; the {kind.holds} that cannot be read are paid for again"
         elif name in known and not owner(folder / name):
             yield name, f"it is missing: the {kind.holds} that it held are paid for again"
 
@@ -69,11 +69,11 @@ def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
 def mend(folder: Path, known: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
     _restore_names(folder)
-    found = [name for name, _ in find_faults(folder, known)]
-    for name in found:
+    damaged = [name for name, _ in find_faults(folder, known)]
+    for name in damaged:
         if _KINDS[name].faults(folder / name):
             _KINDS[name].mend(folder / name)
-    return found
+    return damaged
 
 
 def forget_missing(store: Store, folder: Path) -> None:

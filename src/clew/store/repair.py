@@ -76,14 +76,14 @@ def stand_ins(
 
     `n_documents` are stored, and the entities in `named` had a vector of their name.
     """
-    found = [
+    stored_parts = [
         _read_part(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered
     ]
-    sizes = _sizes(found, ["chunk" in each.counts for each in registered], n_documents)
-    sound = [part.arrays for part in found if part is not None]
+    sizes = _sizes(stored_parts, ["chunk" in each.counts for each in registered], n_documents)
+    sound = [part.arrays for part in stored_parts if part is not None]
     parts = [
         part or _stand_in(each.counts, n, sound)
-        for part, each, n in zip(found, registered, sizes, strict=True)
+        for part, each, n in zip(stored_parts, registered, sizes, strict=True)
     ]
     lost = _DamagedRows(parts)
     for layer in reversed([*TABLES]):
@@ -98,7 +98,7 @@ def stand_ins(
         segments=[*arrays, nobodys],
         documents=np.flatnonzero(lost.rows["document"]),
         unnamed=unnamed.astype(np.int32),
-        is_damaged=any(part is None or part.damaged for part in found),
+        is_damaged=any(part is None or part.damaged for part in stored_parts),
         owners=schema.concatenate_column(arrays, _DOCUMENT).astype(np.int64),
         sources=sources,
         lost=gone,
@@ -268,13 +268,13 @@ class _DamagedRows:
         """Return by kind what made each chunk's newest extraction, and whether that is damaged."""
         n_chunks = int(self.starts["chunk"][-1])
         rows, chunks, kinds, sources = self._extractions
-        made = {kind: np.zeros(n_chunks, np.uint8) for kind in KINDS}
+        made_by = {kind: np.zeros(n_chunks, np.uint8) for kind in KINDS}
         lost = {kind: np.zeros(n_chunks, dtype=bool) for kind in KINDS}
         for number, kind in enumerate(KINDS):
             of_kind = (kinds == number) & (chunks < n_chunks)
-            made[kind][chunks[of_kind]] = sources[of_kind]  # of several the last one stays
+            made_by[kind][chunks[of_kind]] = sources[of_kind]  # of several the last one stays
             lost[kind][chunks[of_kind]] = self.rows[_EXTRACTION][rows[of_kind]]
-        return made, lost
+        return made_by, lost
 
     def _mark(self, layer: str, i: int, spans: Spans) -> None:
         first = self.starts[layer][i]

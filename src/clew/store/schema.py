@@ -115,14 +115,14 @@ def number_columns(layer: str) -> tuple[str, ...]:
 
 def count_rows(arrays: Mapping[str, Any]) -> dict[str, int]:
     """Return how many rows of each layer a segment's arrays hold, where there are any."""
-    found = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
-    return {k: int(v.shape[0]) for k, v in found.items() if v is not None and v.shape[0]}
+    parents = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
+    return {k: int(v.shape[0]) for k, v in parents.items() if v is not None and v.shape[0]}
 
 
 def count_rows_unread(arrays: MappedSegment) -> dict[str, int]:
     """Return the rows of each layer as `count_rows` does, from a file's header alone."""
-    found = {layer: parent_column(layer) for layer in TABLES}
-    known = {layer: arrays.length(name) for layer, name in found.items() if name in arrays}
+    parents = {layer: parent_column(layer) for layer in TABLES}
+    known = {layer: arrays.length(name) for layer, name in parents.items() if name in arrays}
     return {layer: n for layer, n in known.items() if n}
 
 
@@ -167,9 +167,9 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
 def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:
     """Return how many bits a number of an array of vectors has that is written now."""
     kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
-    found = recipe[kind]
-    assert isinstance(found, int)  # noqa: S101 -- as settings check
-    return found
+    bits = recipe[kind]
+    assert isinstance(bits, int)  # noqa: S101 -- as settings check
+    return bits
 
 
 def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:

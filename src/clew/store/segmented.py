@@ -261,13 +261,13 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 return self.open_view()
         return self.open_view()
 
-    def open_view(self, given: Sequence[Arrays] | None = None) -> GenerationView:
+    def open_view(self, segments: Sequence[Arrays] | None = None) -> GenerationView:
         """Return the newest generation, with its segments or with those `given`."""
         catalogue = self.open_frozen()
         try:
-            if given is None:
-                given = [self._arrays(each.name) for each in catalogue.segments()]
-            return GenerationView(catalogue, self._recipe, given)
+            if segments is None:
+                segments = [self._arrays(each.name) for each in catalogue.segments()]
+            return GenerationView(catalogue, self._recipe, segments)
         except BaseException:
             catalogue.close()
             raise
@@ -288,11 +288,11 @@ class GenerationView:
     """One generation of a store: a read transaction, and its segments mapped into memory."""
 
     def __init__(
-        self, catalogue: Catalogue, recipe: Mapping[str, Scalar], found: Sequence[Arrays]
+        self, catalogue: Catalogue, recipe: Mapping[str, Scalar], segments: Sequence[Arrays]
     ) -> None:
         self._catalogue = catalogue
         self.recipe = recipe
-        self.segments = found
+        self.segments = segments
         self.generation = int(catalogue.meta("generation"))
         self.numbering = int(catalogue.meta("numbering"))
 

@@ -293,10 +293,10 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         """Compare blocks, ascending ones, with their checksums."""
         mapped, data = self._arrays[name], memoryview(self._data)
         end, since = mapped.begin + mapped.array.nbytes, -1
-        for block, wanted in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
+        for block, checksum in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
             begin = mapped.begin + block * self._block
             last = min(begin + self._block, end)
-            if crc32(data[begin:last]) != wanted and not self._mend_bytes(begin, last, wanted):
+            if crc32(data[begin:last]) != checksum and not self._mend_bytes(begin, last, checksum):
                 raise DamagedIndex(
                     f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
                 )
@@ -306,11 +306,11 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 self._let_go(since, last)
                 since = -1
 
-    def _mend_bytes(self, begin: int, end: int, wanted: int) -> bool:
+    def _mend_bytes(self, begin: int, end: int, checksum: int) -> bool:
         """Say whether damaged bytes are sound once the file was written again."""
         if self._mend is None or not self._mend():
             return False
-        return crc32(memoryview(self._data)[begin:end]) == wanted
+        return crc32(memoryview(self._data)[begin:end]) == checksum
 
 
 _FEW = 16  # ranges that are looked at one by one
@@ -341,18 +341,18 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     if begin > len(data):
         raise ValueError("its header is cut off")
     header = json.loads(data[_LENGTH:begin])
-    told = header.pop("__metadata__")
-    sums_of = [told[name] for name in ("block", "blocks") if name in told]
-    if told["crc32"] != _checksum(header, *sums_of):
+    metadata = header.pop("__metadata__")
+    sums_of = [metadata[name] for name in ("block", "blocks") if name in metadata]
+    if metadata["crc32"] != _checksum(header, *sums_of):
         raise ValueError("its header was changed")
-    _check_name(path, told)
+    _check_name(path, metadata)
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
         raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
-    block = int(told.get("block", _FORMER_BLOCK))
+    block = int(metadata.get("block", _FORMER_BLOCK))
     if block < 1:
         raise ValueError(f"its blocks have {block} bytes")
-    sums = np.frombuffer(bytes.fromhex(told["blocks"]), ">u4").astype(np.uint32)
+    sums = np.frombuffer(bytes.fromhex(metadata["blocks"]), ">u4").astype(np.uint32)
     arrays, place = {}, 0
     for name, entry in header.items():
         array = _array(data, begin, entry)
@@ -366,15 +366,15 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     return MappedSegment(path, data, arrays, block, mend)
 
 
-def _check_name(path: Path, told: Mapping[str, str]) -> None:
+def _check_name(path: Path, metadata: Mapping[str, str]) -> None:
     """Raise ValueError where a file stands under another name than it was written under.
 
     Those that an earlier version wrote do not say any.
     """
-    name, checksum = told.get("name"), told.get("name_crc32")
+    name, checksum = metadata.get("name"), metadata.get("name_crc32")
     if name is None and checksum is None:
         return
-    if name is None or checksum != _checksum({}, told["crc32"], name):
+    if name is None or checksum != _checksum({}, metadata["crc32"], name):
         raise ValueError("its header was changed")
     if name != own_name(path):
         raise ValueError(f"it was written as {name}")
@@ -427,11 +427,11 @@ def restore_names(folder: Path, names: Iterable[str]) -> None:
     None takes the place of a file that is where it belongs.
     """
     paths = {f"{folder.name}/{name}": folder / f"{name}{SUFFIX}" for name in names}
-    told = {path: _read_name(path) for path in paths.values()}
+    own_names = {path: _read_name(path) for path in paths.values()}
     moves = {
         path: paths[name]
-        for path, name in told.items()
-        if name in paths and paths[name] != path and told[paths[name]] != name
+        for path, name in own_names.items()
+        if name in paths and paths[name] != path and own_names[paths[name]] != name
     }
     aside = {path: path.with_name(f"{path.name}.aside") for path in moves}
     for path, place in aside.items():
@@ -445,9 +445,9 @@ def _read_name(path: Path) -> str | None:
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         with path.open("rb") as file:
             size = int.from_bytes(file.read(_LENGTH), "little")
-            told = json.loads(file.read(min(size, path.stat().st_size)))["__metadata__"]
-        name = str(told["name"])
-        if told["name_crc32"] == _checksum({}, told["crc32"], name):
+            metadata = json.loads(file.read(min(size, path.stat().st_size)))["__metadata__"]
+        name = str(metadata["name"])
+        if metadata["name_crc32"] == _checksum({}, metadata["crc32"], name):
             return name
     return None
 

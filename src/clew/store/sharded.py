@@ -38,7 +38,7 @@ def read_places(home: Path) -> list[str]:
     Raises InputError where there are none.
     """
     try:
-        told = json.loads((home / SHARDS).read_text(encoding="utf-8"))
+        listing = json.loads((home / SHARDS).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
             f"there are no shards in {home} ({SHARDS}: {error.strerror}): name the folders of"
@@ -46,7 +46,7 @@ def read_places(home: Path) -> list[str]:
         ) from error
     except ValueError as error:
         raise InputError(f"{home / SHARDS} is no JSON ({error}): {_FORM}") from error
-    names = told.get("shards") if isinstance(told, dict) else None
+    names = listing.get("shards") if isinstance(listing, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise InputError(f"{home / SHARDS} does not name shards: {_FORM}")
     twice = [name for name, n in Counter(names).items() if n > 1]

@@ -126,9 +126,11 @@ class AnswerText:
             self._answer = ""
 
     def _may_be_unknown(self) -> bool:
-        said = self._answer.lstrip(_ENDINGS).casefold()
-        is_whole = said.startswith(self._unknown) and not said[len(self._unknown) :].strip(_ENDINGS)
-        return bool(self._unknown) and (is_whole or self._unknown.startswith(said))
+        beginning = self._answer.lstrip(_ENDINGS).casefold()
+        is_whole = beginning.startswith(self._unknown) and not beginning[
+            len(self._unknown) :
+        ].strip(_ENDINGS)
+        return bool(self._unknown) and (is_whole or self._unknown.startswith(beginning))
 
 
 def is_word(answer: str, word: str) -> bool:

@@ -72,7 +72,7 @@ def apparatus_kind(text: str, section: str = "") -> str:
         return named or CONTENTS
     if _is_index(lines):
         return INDEX
-    labels = [found.start() for found in _LABEL.finditer(text)]
+    labels = [label.start() for label in _LABEL.finditer(text)]
     if len(labels) >= 3 and 3 * labels[0] <= len(text) and _n_sources(text) >= len(labels):
         return BIBLIOGRAPHY
     return ""
@@ -116,7 +116,7 @@ def _is_contents(lines: Sequence[str]) -> bool:
     if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):
         return True
     counted = (line for line in lines if _ends_in_digit(line))
-    pages = [int(found[1]) for line in counted if (found := _PAGED.fullmatch(line))]
+    pages = [int(match[1]) for line in counted if (match := _PAGED.fullmatch(line))]
     if len(pages) < max(8, 0.7 * len(lines)) or pages[0] == pages[-1]:
         return False
     return _share_in_order(pages) >= 0.9

@@ -40,8 +40,8 @@ class Chunking:
     subchunk_depth: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
 
     def __post_init__(self) -> None:
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        arguments.check(given, dict.fromkeys(given, arguments.WHOLE))
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        arguments.check(values, dict.fromkeys(values, arguments.WHOLE))
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "
@@ -194,8 +194,8 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
         shared = i > 0 and source.token_starts[i] == source.token_starts[i - 1]
         overlapping = int(source.token_starts[i]) + shared  # no part of a character's tokens
         earliest = min(max(overlapping, last.start + 1), end)
-    if found := _headings(source, earliest - 1, _next_word(text, end)):
-        return found[-1].start
+    if headings := _headings(source, earliest - 1, _next_word(text, end)):
+        return headings[-1].start
     i = bisect_left(sentences, earliest, key=lambda span: span[0])
     if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
         return sentences[i][0]

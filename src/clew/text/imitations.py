@@ -92,9 +92,9 @@ def disarm(text: str) -> str:
 
 def _has_heading(text: str) -> bool:
     return any(
-        _HEADING.search(text[max(found.end() - _LONGEST, 0) : found.end()])
-        for found in _HEADING_END.finditer(text)
-        if found[1].lower() in _LAST_WORDS
+        _HEADING.search(text[max(match.end() - _LONGEST, 0) : match.end()])
+        for match in _HEADING_END.finditer(text)
+        if match[1].lower() in _LAST_WORDS
     )
 
 

@@ -23,14 +23,14 @@ def nfkc(text: str) -> str:
 
 
 def _compose_run(run: re.Match[str]) -> str:
-    found, marks = [], 0
+    composed, marks = [], 0
     for character in run[0]:
         marks = marks + 1 if unicodedata.combining(character) else 0
         if marks > _MARKS_AT_MOST:
-            found.append(_JOINER)
+            composed.append(_JOINER)
             marks = 1
-        found.append(character)
-    return "".join(found)
+        composed.append(character)
+    return "".join(composed)
 
 
 def entity_key(name: str) -> str:

@@ -20,5 +20,5 @@ def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
     if pattern in ids:
         return [pattern]
     below = f"{pattern.rstrip('/')}/"
-    found = [each for each in ids if each.startswith(below)]
-    return found or [each for each in ids if fnmatchcase(each, pattern)]
+    matches = [each for each in ids if each.startswith(below)]
+    return matches or [each for each in ids if fnmatchcase(each, pattern)]

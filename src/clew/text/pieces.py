@@ -34,8 +34,8 @@ class PieceStream:
 
     def end(self, text: str) -> None:
         """Tell what is left of the whole `text`; all of it, anew, where it began otherwise."""
-        told = "".join(self._told)
-        if not text.startswith(told):
+        sent = "".join(self._told)
+        if not text.startswith(sent):
             self.restart()
-            told = ""
-        self.add(text[len(told) :])
+            sent = ""
+        self.add(text[len(sent) :])

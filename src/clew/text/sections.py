@@ -51,14 +51,14 @@ def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = 
 
 def _parent_headings(headings: Sequence[Headed]) -> list[int]:
     """Return the nearest heading before each that is of a lower level, -1 for none."""
-    found: list[int] = []
+    parents: list[int] = []
     path: list[int] = []
     for i, heading in enumerate(headings):
         while path and headings[path[-1]].level >= heading.level:
             path.pop()
-        found.append(path[-1] if path else -1)
+        parents.append(path[-1] if path else -1)
         path.append(i)
-    return found
+    return parents
 
 
 def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title: str) -> str:

@@ -70,11 +70,11 @@ def _split(block: str) -> Iterator[tuple[int, int]]:
     start = 0
     open_: tuple[int, int] | None = None  # what ends at a cut: it may go on behind it
     for end in [*_cuts(block), len(block)]:
-        found = [(start + a, start + b) for a, b in nupunkt.sent_spans(block[start:end])]
+        spans = [(start + a, start + b) for a, b in nupunkt.sent_spans(block[start:end])]
         if open_ is not None:
-            found[:1] = [(open_[0], found[0][1] if found else open_[1])]
-        open_ = found.pop() if found and end < len(block) else None
-        yield from found
+            spans[:1] = [(open_[0], spans[0][1] if spans else open_[1])]
+        open_ = spans.pop() if spans and end < len(block) else None
+        yield from spans
         start = end
 
 

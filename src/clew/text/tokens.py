@@ -38,8 +38,8 @@ def count(text: str) -> int:
 def _parts(text: str) -> Iterator[str]:
     """Yield a text as it is, but for long white space, which is divided."""
     begin = 0
-    for found in _WHITE.finditer(text) if len(text) >= _LONG else ():
-        for end in range(found.start() + _LONG, found.end(), _LONG):
+    for match in _WHITE.finditer(text) if len(text) >= _LONG else ():
+        for end in range(match.start() + _LONG, match.end(), _LONG):
             yield text[begin:end]
             begin = end
     yield text[begin:]
@@ -62,16 +62,16 @@ def token_starts(text: str) -> NDArray[np.int64]:
     A character that several tokens share, such as an emoji, starts all of them.
     """
     encoding = _encoding()
-    found, begin = [np.zeros(0, dtype=np.int64)], 0
+    starts, begin = [np.zeros(0, dtype=np.int64)], 0
     while begin < len(text):
         edge = _EDGE.search(text, begin + _BLOCK)
         end = edge.start() if edge else len(text)
         for part in _parts(text[begin:end]):
             tokens = encoding.encode(part, disallowed_special=())
             _, offsets = encoding.decode_with_offsets(tokens)
-            found.append(np.asarray(offsets, dtype=np.int64) + begin)
+            starts.append(np.asarray(offsets, dtype=np.int64) + begin)
             begin += len(part)
-    return np.concatenate(found)
+    return np.concatenate(starts)
 
 
 def truncate(text: str, n_tokens: int) -> str:

@@ -51,9 +51,9 @@ class RayWorkers:
     def n(self) -> int:
         return self._n
 
-    def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
+    def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        return _Task(self, self._ray, self._run.remote(self._named, task, given))
+        return _Task(self, self._ray, self._run.remote(self._named, task, arguments))
 
     def check_head(self) -> None:
         """Look for the head of the cluster, now and then.
@@ -88,10 +88,10 @@ class _TaskError:
     error: ClewError
 
 
-def _run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+def _run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
     """Do a task on a node."""
     try:
-        return tasks.run(specs, task, given)
+        return tasks.run(specs, task, arguments)
     except ClewError as error:
         return _TaskError(error)
 
@@ -113,7 +113,7 @@ class _Task:
             self._workers.check_head()
             while not self._is_ready(LOOK_S):
                 self._workers.check_head()
-            found = self._ray.get(self._reference)
+            result = self._ray.get(self._reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
@@ -121,9 +121,9 @@ class _Task:
                 f"the Ray cluster did not do its work ({first_sentence(error)}): see 'ray status',"
                 f" and run the same command again, which goes on"
             ) from error
-        if isinstance(found, _TaskError):
-            raise found.error
-        return found
+        if isinstance(result, _TaskError):
+            raise result.error
+        return result
 
     def _is_ready(self, seconds: float) -> bool:
         """Wait so long for the task's end, which may be an error."""

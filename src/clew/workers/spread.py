@@ -71,10 +71,10 @@ class _SpreadExtractor:
 
 
 def _run_parts(
-    workers: Workers, task: str, given: tuple[Any, ...], texts: Sequence[str]
+    workers: Workers, task: str, arguments: tuple[Any, ...], texts: Sequence[str]
 ) -> list[Any]:
     """Return what workers make of the texts, a part for each, in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]
-    pending = [workers.submit(task, *given, part) for part in parts]
+    pending = [workers.submit(task, *arguments, part) for part in parts]
     return [each.result() for each in pending]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from clew.types import Document, Extraction, Scalar
 
 
-def run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+def run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
     """Do a task with the models that are named."""
-    return _TASKS[task](_models(specs), *given)
+    return _TASKS[task](_models(specs), *arguments)
 
 
 @lru_cache(maxsize=1)

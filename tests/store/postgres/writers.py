@@ -73,7 +73,7 @@ def build_until(address, state, step):
     places = [
         *((storage.Objects, name) for name in ("put", "delete")),
         *((PostgresCatalogue, name) for name in notes),
-        *((PostgresStore, name) for name in ("_committed", "_sweep")),
+        *((PostgresStore, name) for name in ("_after_commit", "_sweep")),
     ]
     calls = deadly(step, *(getattr(owner, name) for owner, name in places))
     for (owner, name), call in zip(places, calls, strict=True):

@@ -80,15 +80,15 @@ def find_edits(
         entities=find_entities(source, units, mentions),
         triples=find_triples(source),
     )
-    found: Arrays = {}
+    arrays: Arrays = {}
     for layer, rows in edits.layers.items():
-        found |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
-    found |= {f"came.{name}": column for name, column in edits.columns().items()}
-    found["touched.chunks"] = edits.touched_chunks()
+        arrays |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
+    arrays |= {f"came.{name}": column for name, column in edits.columns().items()}
+    arrays["touched.chunks"] = edits.touched_chunks()
     for (a, b), (at, entries) in edits.links().items():
-        found[f"link.{a}-{b}.rows"] = at
-        found |= {f"link.{a}-{b}.{name}": part for name, part in link_to_arrays(entries).items()}
-    return found
+        arrays[f"link.{a}-{b}.rows"] = at
+        arrays |= {f"link.{a}-{b}.{name}": part for name, part in link_to_arrays(entries).items()}
+    return arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Edits:
     @property
     def layers(self) -> dict[str, RowEdits]:
         source, live = self.source, self.source.live
-        found = {
+        layers = {
             "document": source.documents,
             "chunk": source.chunks,
             "unit": self.units.edits,
@@ -119,10 +119,10 @@ class _Edits:
             "profile": source.edit_rows_below("profile.chunk", self._profile_chunks),
         }
         if self.sentences is not None:
-            found["sentence"] = self.sentences.edits
+            layers["sentence"] = self.sentences.edits
         if source.is_halved:
-            found["subchunk"] = source.edit_rows_below("subchunk.chunk", live.above["subchunk"])
-        return found
+            layers["subchunk"] = source.edit_rows_below("subchunk.chunk", live.above["subchunk"])
+        return layers
 
     @property
     def _profile_chunks(self) -> Rows:
@@ -131,8 +131,8 @@ class _Edits:
     def touched_chunks(self) -> Rows:
         """Return the chunks that came or have a unit that came, by their present rows."""
         units = self.units
-        moved = units.found.code[units.edits.origin >= 0]
-        have = units.known.chunks_of(units.written.keys(moved))
+        moved = units.distinct.code[units.edits.origin >= 0]
+        have = units.known_rows.chunks_of(units.stored_units.keys(moved))
         rows = self.source.chunks.to_present(have)
         return np.union1d(self.source.chunks.at, rows[rows >= 0])
 
@@ -142,7 +142,7 @@ class _Edits:
         titled = np.flatnonzero(source.titles >= 0)
         title = np.full(len(source.titles), -1, dtype=np.int64)
         title[titled] = entities.numbers[source.titles[titled]]
-        found: Arrays = {
+        arrays: Arrays = {
             "stored.document": live.rows["document"],
             "stored.chunk": live.rows["chunk"],
             "stored.entity": entities.stored,
@@ -158,21 +158,21 @@ class _Edits:
             "mention.unit": self.units.edits.at[self.mentions.unit],
             "mention.entity": entities.numbers[self.mentions.entity],
         }
-        found |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
-        found |= {f"chunk.{name}": source.new_values(f"chunk.{name}") for name in _RANGE}
-        found |= {f"chunk.{kind}": source.extraction_sources(kind) for kind in KINDS}
-        found |= unit_columns(source, self.units) | self._description_values()
-        found |= triple_columns(source, self.triples, entities.numbers)
+        arrays |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
+        arrays |= {f"chunk.{name}": source.new_values(f"chunk.{name}") for name in _RANGE}
+        arrays |= {f"chunk.{kind}": source.extraction_sources(kind) for kind in KINDS}
+        arrays |= unit_columns(source, self.units) | self._description_values()
+        arrays |= triple_columns(source, self.triples, entities.numbers)
         if self.sentences is not None:
             stored = self.sentences.stored
-            found |= {"stored.sentence": stored, "sentence.chunk": self.sentences.chunk}
+            arrays |= {"stored.sentence": stored, "sentence.chunk": self.sentences.chunk}
             for name in ("start", "end"):
-                found[f"sentence.{name}"] = source.stored.take(f"sentence.{name}", stored)
+                arrays[f"sentence.{name}"] = source.stored.take(f"sentence.{name}", stored)
         if source.is_halved:
-            found["stored.subchunk"] = live.rows["subchunk"]
-            found["subchunk.chunk"] = source.chunks.at[live.above["subchunk"]]
-            found |= {f"subchunk.{name}": source.new_values(f"subchunk.{name}") for name in _RANGE}
-        return found
+            arrays["stored.subchunk"] = live.rows["subchunk"]
+            arrays["subchunk.chunk"] = source.chunks.at[live.above["subchunk"]]
+            arrays |= {f"subchunk.{name}": source.new_values(f"subchunk.{name}") for name in _RANGE}
+        return arrays
 
     def _description_values(self) -> Arrays:
         """Return the values of the descriptions and profiles that came."""
@@ -207,9 +207,9 @@ class _Edits:
             source.new_values("posting.start"),
             sizes["term"],
         )
-        found = {
+        links = {
             ("chunk", "unit"): build_link(
-                units.came.chunk, units.found.of_came, n_chunks, sizes["unit"]
+                units.came.chunk, units.distinct.of_came, n_chunks, sizes["unit"]
             ),
             ("unit", "entity"): build_link(self.mentions.unit, named, n_units, sizes["entity"]),
             ("document", "entity"): build_link(titled, titles, len(source.titles), sizes["entity"]),
@@ -222,16 +222,16 @@ class _Edits:
         }
         if source.is_halved:
             parts = self._ranges("subchunk", live.rows["subchunk"], live.above["subchunk"])
-            found["subchunk", "term"] = postings.subchunk_terms(parts, above, terms)
+            links["subchunk", "term"] = postings.subchunk_terms(parts, above, terms)
         layers.setdefault("sentence", layers["unit"])
-        return {(a, b): (layers[a].at, entries) for (a, b), entries in found.items()}
+        return {(a, b): (layers[a].at, entries) for (a, b), entries in links.items()}
 
     def _sentence_terms(self, postings: Postings) -> csr_array:
         """Return the terms of the sentences that came, or of the units that are sentences."""
         if self.sentences is not None:
             edits, rows = self.sentences.edits, self.sentences.stored
         else:
-            edits, rows = self.units.edits, self.units.found.code
+            edits, rows = self.units.edits, self.units.distinct.code
         came = self.source.live.rows["sentence"]
         order = np.argsort(came)
         new, place = match_sorted(came[order], rows)

@@ -67,12 +67,12 @@ class KnownRows:
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
         """Return the rows whose first occurrences have some codes and their keys, -1 for none."""
         first = insertion_places(self.keys, keys)
-        found = np.flatnonzero(first < len(self.keys))
-        at = first[found]
-        same = (self.keys[at] == keys[found]) & (self.codes[at] == codes[found])
-        found, at = found[same], at[same]
+        matches = np.flatnonzero(first < len(self.keys))
+        at = first[matches]
+        same = (self.keys[at] == keys[matches]) & (self.codes[at] == codes[matches])
+        matches, at = matches[same], at[same]
         rows = np.full(len(codes), -1, dtype=np.int64)
-        rows[found] = places_inside(
+        rows[matches] = places_inside(
             self.chunk, self.code, self.chunks[at].astype(np.int64), self.codes[at]
         )
         return rows

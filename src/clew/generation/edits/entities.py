@@ -120,13 +120,13 @@ def _lost_entities(source: Source, mentions: MentionEdits) -> list[Rows]:
 
 def _first_before(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
     """Return the first of former rows that stay and of rows that came, -1 for none of both."""
-    found = np.full(len(kept), _NONE)
+    firsts = np.full(len(kept), _NONE)
     has = kept >= 0
-    found[has] = edits.to_present(kept[has])
+    firsts[has] = edits.to_present(kept[has])
     has = new >= 0
-    found[has] = np.minimum(found[has], edits.at[new[has]])
-    found[found == _NONE] = -1
-    return found
+    firsts[has] = np.minimum(firsts[has], edits.at[new[has]])
+    firsts[firsts == _NONE] = -1
+    return firsts
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class _FirstPlaces:
         some = np.flatnonzero(rows >= 0)
         at = rows[some]
         unit = mentions.unit[at]
-        document = self.source.documents_of(units.found.chunk[unit])
+        document = self.source.documents_of(units.distinct.chunk[unit])
         before = self._place_new(document, 1, mentions.before[at])
         places = np.stack([3 * document + 1, units.edits.at[unit], at])
         self._lower_places(some, places, before)
@@ -201,18 +201,18 @@ class _FirstPlaces:
         """
         edits = self.source.documents
         former = edits.to_former(documents)
-        found = self._place_inside(3 * np.maximum(former, 0) + how, before)
+        places = self._place_inside(3 * np.maximum(former, 0) + how, before)
         new = np.flatnonzero(former < 0)
         came = np.searchsorted(edits.at, documents[new])
-        found[new] = self._title(edits.before[came])
-        return found
+        places[new] = self._title(edits.before[came])
+        return places
 
     def _title(self, documents: Rows) -> Rows:
         return insertion_places(self.source.lookups["entity.place"], 3 * documents)
 
     def _place_inside(self, places: Rows, rows: Rows) -> Rows:
-        known = self.source.lookups
-        return places_inside(known["entity.place"], known["entity.first"], places, rows)
+        lookups = self.source.lookups
+        return places_inside(lookups["entity.place"], lookups["entity.first"], places, rows)
 
     def _document(self, chunks: NDArray[np.integer]) -> Rows:
         return np.asarray(self.source.column("chunk.document")[chunks], dtype=np.int64)
@@ -267,11 +267,11 @@ def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
     known = np.flatnonzero(rows >= 0)
     chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[known]).indices)
     chunks = chunks[~are_in(chunks, source.chunks.gone)]
-    found = rows_below(source.column("description.chunk"), chunks)
+    descriptions = rows_below(source.column("description.chunk"), chunks)
     number = np.full(len(source.base.stored["entity"]), -1, dtype=np.int64)
     number[rows[known]] = known
-    owner = number[source.column("description.entity")[found]]
-    return found[owner >= 0], owner[owner >= 0]
+    owner = number[source.column("description.entity")[descriptions]]
+    return descriptions[owner >= 0], owner[owner >= 0]
 
 
 def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:

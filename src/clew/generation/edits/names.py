@@ -30,15 +30,17 @@ class Names:
 
     def are_useful(self, labels: NDArray[Any], entities: Rows) -> NDArray[np.bool_]:
         """Say which mentions, by their labels and stored entities, are not to be dropped."""
-        found = labels != TERM
-        some = np.flatnonzero(~found)
-        found[some] = self.useful[np.searchsorted(self.entities, entities[some])]
-        return np.asarray(found)
+        is_useful = labels != TERM
+        some = np.flatnonzero(~is_useful)
+        is_useful[some] = self.useful[np.searchsorted(self.entities, entities[some])]
+        return np.asarray(is_useful)
 
 
-def find_names(source: Source, written: StoredUnits, known_units: KnownRows, moves: Moves) -> Names:
+def find_names(
+    source: Source, stored_units: StoredUnits, known_units: KnownRows, moves: Moves
+) -> Names:
     """Return which such words are names after some units came and went."""
-    owner, columns = written.mentions_of(moves.code)
+    owner, columns = stored_units.mentions_of(moves.code)
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
     known, df = source.lookups["named.entities"], source.lookups["named.df"]
     entities = np.union1d(known, entity[is_term])
@@ -46,13 +48,13 @@ def find_names(source: Source, written: StoredUnits, known_units: KnownRows, mov
     counts = np.zeros(len(entities), dtype=np.int64)
     counts[at] = df
     if len(entities):
-        _, went = written.mentions_of(known_units.code[moves.gone].astype(np.int64))
+        _, went = stored_units.mentions_of(known_units.code[moves.gone].astype(np.int64))
         touched = np.union1d(entity, went["entity"])
         changed = entities[are_in(entities, touched)]
         is_own = are_in(entity, changed)
         pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
-        former, named = written.mentions_with("entity", changed)
-        units = known_units.rows_of(written.keys(former), former)
+        former, named = stored_units.mentions_with("entity", changed)
+        units = known_units.rows_of(stored_units.keys(former), former)
         kept = (units >= 0) & ~are_in(units, moves.gone)
         stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
         pairs.append((named[kept], source.chunks.to_present(stands)))

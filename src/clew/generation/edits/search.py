@@ -44,17 +44,17 @@ def places_inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values
 
 def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
     """Say which values are among others, which ascend."""
-    found = np.zeros(len(values), dtype=bool)
-    found[match_sorted(among, values)[0]] = True
-    return found
+    is_in = np.zeros(len(values), dtype=bool)
+    is_in[match_sorted(among, values)[0]] = True
+    return is_in
 
 
 def take_or_default(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:
     """Return table[rows], and `other` where there is no such place."""
-    found = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
+    values = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
     inside = (rows >= 0) & (rows < len(table))
-    found[inside] = table[rows[inside]]
-    return found
+    values[inside] = table[rows[inside]]
+    return values
 
 
 def take_or_any(column: NDArray[Any], rows: Rows) -> NDArray[Any]:

@@ -170,9 +170,9 @@ class Source:
     def extraction_sources(self, kind: str) -> NDArray[np.uint8]:
         """Return what made the extraction of a kind of each chunk that came, 0 for none."""
         mine = self.new_values("extraction.kind") == KINDS.index(kind)
-        found = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
-        found[self.live.above["extraction"][mine]] = self.new_values("extraction.source")[mine]
-        return found
+        sources = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
+        sources[self.live.above["extraction"][mine]] = self.new_values("extraction.source")[mine]
+        return sources
 
     def edit_rows_below(self, column: str, chunks: Rows) -> RowEdits:
         """Return the edits of rows that come and go with their chunks.

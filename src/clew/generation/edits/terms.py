@@ -115,6 +115,6 @@ def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
     entries = np.flatnonzero(number[link.indices] >= 0)
     rows = np.searchsorted(link.indptr, entries, side="right") - 1
     kept = ~are_in(rows, but)
-    found = np.full(len(columns), -1, dtype=np.int64)
-    found[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
-    return found
+    first_rows = np.full(len(columns), -1, dtype=np.int64)
+    first_rows[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
+    return first_rows

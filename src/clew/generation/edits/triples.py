@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class TripleEdits:
     """The triples that came, all that a chunk that came or went has; and their occurrences."""
 
-    found: DistinctEdits
+    distinct: DistinctEdits
     occurrences: RowEdits
     stored: Rows  # of the occurrences that came
     chunk: Rows  # of these, by its place among the chunks that came
@@ -35,7 +35,7 @@ class TripleEdits:
 
     @property
     def edits(self) -> RowEdits:
-        return self.found.edits
+        return self.distinct.edits
 
 
 def find_triples(source: Source) -> TripleEdits:
@@ -51,18 +51,20 @@ def find_triples(source: Source) -> TripleEdits:
     lost = _keys(source, stored[np.unique(went)])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
-    found = DistinctEdits.from_moves(len(stored), moves)
+    distinct = DistinctEdits.from_moves(len(stored), moves)
     strength = source.stored.take("triple.strength", rows).astype(np.float32)
-    place = np.searchsorted(found.edits.at, found.of_came)
-    shape = len(found.edits.at), source.chunks.size
+    place = np.searchsorted(distinct.edits.at, distinct.of_came)
+    shape = len(distinct.edits.at), source.chunks.size
     new = build_link(place, source.chunks.at[chunk], *shape, strength)
     return TripleEdits(
-        found=found,
+        distinct=distinct,
         occurrences=source.edit_rows_below("occurrence.chunk", chunk),
         stored=rows,
         chunk=chunk,
         strength=strength,
-        chunks=merge_entries(source, source.base.links["triple", "chunk"], found.edits.origin, new),
+        chunks=merge_entries(
+            source, source.base.links["triple", "chunk"], distinct.edits.origin, new
+        ),
     )
 
 
@@ -85,14 +87,14 @@ def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) ->
         np.concatenate([entries.data[stay], more.data]),
         (np.concatenate([rows, more.row]), np.concatenate([chunks, more.col])),
     )
-    found = csr_array(together, shape=new.shape)
-    found.sort_indices()
-    return found
+    link = csr_array(together, shape=new.shape)
+    link.sort_indices()
+    return link
 
 
 def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[str, NDArray[Any]]:
     """Return the values of the rows that came; `numbers` are the present rows of entities."""
-    stored = triples.found.code
+    stored = triples.distinct.code
     ends = {
         f"triple.{end}": numbers[source.stored.take(f"triple.{end}", stored)]
         for end in ("subject", "object")
@@ -101,9 +103,9 @@ def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[
     return ends | {
         "stored.triple": stored,
         "stored.occurrence": triples.stored,
-        "triple.chunk": triples.found.chunk,
+        "triple.chunk": triples.distinct.chunk,
         "triple.strength": sums,
-        "occurrence.triple": triples.found.of_came,
+        "occurrence.triple": triples.distinct.of_came,
         "occurrence.chunk": source.chunks.at[triples.chunk],
         "occurrence.strength": triples.strength,
     }

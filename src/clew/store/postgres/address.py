@@ -118,8 +118,8 @@ def cache_root() -> Path:
 def _wrong_form(text: str) -> InputError:
     return InputError(
         f"an address of PostgreSQL is {FORM}, not {_hide_password(text)}: INDEX has letters,"
-        f" digits, '_', '.' and '-', 48 at the most, and what else is special in a user or a password is"
-        f" written with percent signs, such as %2F for '/'"
+        f" digits, '_', '.' and '-', 48 at the most, and what else is special in a user or a"
+        f" password is written with percent signs, such as %2F for '/'"
     )
 
 

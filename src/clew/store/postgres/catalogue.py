@@ -64,10 +64,10 @@ class PostgresCatalogue(Catalogue):
     def _check(self) -> None:
         if not self.is_made():
             raise NotAnIndex(f"{self.place} is not a Clew index: make one with 'clew index PATH'")
-        found = self.meta("format")
-        if found not in READABLE:
+        format_ = self.meta("format")
+        if format_ not in READABLE:
             raise NotAnIndex(
-                f"{self.place} has index format {found}, this version reads {FORMAT}: index again"
+                f"{self.place} has index format {format_}, this version reads {FORMAT}: index again"
             )
 
     @classmethod
@@ -104,9 +104,9 @@ class PostgresCatalogue(Catalogue):
             self._select("CREATE INDEX ON document (id)")
             for name, column in _BY_HASH.items():
                 self._select(f"CREATE INDEX ON {name} USING hash ({column})")
-            made = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
-            made |= {"objects": self.address.objects, "identity": secrets.token_hex(8)}
-            for name, value in made.items():
+            meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
+            meta |= {"objects": self.address.objects, "identity": secrets.token_hex(8)}
+            for name, value in meta.items():
                 self.set_meta(name, value)
 
     def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -274,8 +274,8 @@ class PostgresCatalogue(Catalogue):
         """Return how many bytes the tables of the index have."""
         tables = "FROM pg_tables WHERE schemaname = ?"
         size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))"
-        [(found,)] = self._select(f"SELECT {size} {tables}", (self.address.schema,))
-        return int(found or 0)
+        [(n_bytes,)] = self._select(f"SELECT {size} {tables}", (self.address.schema,))
+        return int(n_bytes or 0)
 
     def list_cached(self) -> list[tuple[str, int]]:
         """Return the name and the generation of each cached object."""

@@ -36,8 +36,8 @@ def find_postgres_damages(store: PostgresStore, hash_of: Callable[[Document], st
             name = object_of(segment.name)
             with suppress(MissingSegment):  # found to be missing below
                 objects.fetch(name, folder / name)
-        found = find_generation_damages(folder, frozen, _DATABASE, hash_of)
-        return [*_find_cache_damages(store, folder), *found]
+        damages = find_generation_damages(folder, frozen, _DATABASE, hash_of)
+        return [*_find_cache_damages(store, folder), *damages]
 
 
 def _find_cache_damages(store: PostgresStore, folder: Path) -> list[Damage]:
@@ -45,9 +45,9 @@ def _find_cache_damages(store: PostgresStore, folder: Path) -> list[Damage]:
         file = store.cache.object_of(name, generation)
         with suppress(MissingSegment):  # it is being written, or was not to the end
             store.cache.objects.fetch(file, folder / file)
-    found = list(find_cache_damages(folder))
-    damaged = {each.file for each in found}
+    damages = list(find_cache_damages(folder))
+    damaged = {each.file for each in damages}
     for name, generation in store.cache.list_objects():
         if store.cache.object_of(name, generation) in damaged:
             store.cache.forget(name, generation)
-    return found
+    return damages

@@ -84,8 +84,8 @@ class Connection:
         self.lock = threading.RLock()
         self._changed = 0
         with self._translate_errors():
-            given = psycopg.conninfo.conninfo_to_dict(address.database)
-            options: dict[str, Any] = {**LIBPQ, **given}
+            conninfo = psycopg.conninfo.conninfo_to_dict(address.database)
+            options: dict[str, Any] = {**LIBPQ, **conninfo}
             self._session = psycopg.connect(**options, autocommit=True)
             self._finalizer = weakref.finalize(self, self._session.close)
             self._finalizer.atexit = False

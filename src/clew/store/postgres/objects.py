@@ -165,8 +165,8 @@ class Objects:
         """Return a piece of a file, and how many bytes the whole file has."""
         try:
             options: Any = {"range": (start, start + _PIECE)}
-            found = obstore.get(self._store, self._key(name), options=options)
-            piece, size = found.bytes(), found.meta["size"]
+            response = obstore.get(self._store, self._key(name), options=options)
+            piece, size = response.bytes(), response.meta["size"]
         except FileNotFoundError as error:
             raise _NoObject from error
         except (exceptions.BaseError, OSError, ValueError) as error:
@@ -235,17 +235,17 @@ def trim(keep: Path) -> None:
 
     What is open stays readable, and what is asked for again is downloaded again.
     """
-    most, found, since = _most_bytes(), [], time.time_ns() - _ABANDONED_S * 10**9
+    most, copies, since = _most_bytes(), [], time.time_ns() - _ABANDONED_S * 10**9
     for folder in _FOLDERS:
         for path in cache_root().glob(f"*/*/{folder}/*"):
             with suppress(OSError):
                 state = path.stat()
                 if path.suffix != _UNFINISHED:
-                    found.append((state.st_mtime_ns, str(path), state.st_size))
+                    copies.append((state.st_mtime_ns, str(path), state.st_size))
                 elif state.st_mtime_ns < since:  # whoever wrote it was killed
                     path.unlink()
-    total = sum(size for _, _, size in found)
-    for _, name, size in sorted(found):
+    total = sum(size for _, _, size in copies)
+    for _, name, size in sorted(copies):
         if total <= most:
             return
         if name != str(keep):
@@ -274,9 +274,9 @@ def _sync(path: Path) -> None:
 
 
 def _most_bytes() -> int:
-    given = os.environ.get("CLEW_CACHE_MB", "")
-    if not given:
+    megabytes = os.environ.get("CLEW_CACHE_MB", "")
+    if not megabytes:
         return MOST_MB << 20
-    if not given.isascii() or not given.isdigit():
-        raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {given!r:.40}")
-    return int(given) << 20
+    if not megabytes.isascii() or not megabytes.isdigit():
+        raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {megabytes!r:.40}")
+    return int(megabytes) << 20
