@@ -1,4 +1,4 @@
-"""Values found in arrays that ascend."""
+"""Search for values in ascending arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def match_sorted(
     among: NDArray[Any], values: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which of some values are `among` ascending ones, as their places, and where there.
+    """Return the places of the values that ascending `among` has, and their places there.
 
     O(values log among).
 

@@ -102,7 +102,7 @@ def _mark_changes(ids: NDArray[np.integer]) -> NDArray[np.bool_]:
 def _mean_precision(
     matches: NDArray[np.float64], totals: NDArray[np.integer], floor: float
 ) -> NDArray[np.float64]:
-    """Return the (n_chunks,) geometric means of matches / totals, over orders that there are."""
+    """Return the (n_chunks,) geometric means of matches / totals over the orders with n-grams."""
     smoothed = np.where(matches > 0, matches, floor)
     precision = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
     logs = np.log(precision, out=np.full_like(smoothed, -np.inf), where=precision > 0)

@@ -104,7 +104,7 @@ def bm25_candidates(
     k1: float = 1.2,
     b: float = 0.75,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return chunks, ascending, among which are the `k` best of `bm25_scores`, and their scores.
+    """Return ascending chunks that include the `k` best by `bm25_scores`, and their scores.
 
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """

@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class PieceSearch:
-    """What a search found and how much it looked at."""
+    """The pieces that a search found, and how much of the graph it settled."""
 
     pieces: tuple[Piece, ...]  # in the order of discovery, no two with the same nodes
     settled: int  # pairs of a node and a group whose bubble reached it

@@ -1,4 +1,4 @@
-"""Choose rows as a set: each for what it adds to those that were chosen before it."""
+"""Choose rows as a set: each for what it adds to the rows already chosen."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ChoiceWeights:
 
 
 def choose_rows(rows: Candidates, query: QueryTokens, shares: ChoiceWeights) -> list[int]:
-    """Return all n rows in the order in which they join the set, those that repeat one last.
+    """Return all n rows in the order in which they join the set; repetitions come last.
 
     The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
     each token among the chosen rows. What is left of the query is the sum of its tokens, each with
@@ -75,7 +75,7 @@ def choose_rows(rows: Candidates, query: QueryTokens, shares: ChoiceWeights) -> 
 
 
 def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the (n,) cosines of the rows to the tokens, each by what is `left` of it."""
+    """Return the (n,) cosines of the rows to the tokens, weighted by what is `left` of each."""
     query = left @ tokens.tokens
     length = float(np.linalg.norm(query))
     if not length > 0:

@@ -1,4 +1,4 @@
-"""Vectors in one, two, four or eight bits a number, each coded by itself.
+"""Vectors in one, two, four or eight bits a number; each vector is coded on its own.
 
 A number becomes the nearest of 2^b levels. Of one to four bits these are Lloyd's and Max's for
 normally distributed numbers (Max 1960, "Quantizing for minimum distortion", IRE Transactions on
@@ -33,7 +33,7 @@ _POSITIVE = {  # levels, by bits
 
 
 class Vectors(Protocol):
-    """(n, d) rows of float32: an array, or what reads some of them when they are asked for."""
+    """(n, d) rows of float32: an array, or an object that reads rows on access."""
 
     def __len__(self) -> int: ...
 
@@ -55,7 +55,7 @@ class Vectors(Protocol):
 def multiply_rows(
     vectors: Vectors, rows: NDArray[np.integer], other: NDArray[Any]
 ) -> NDArray[np.floating]:
-    """Return vectors[rows] @ other; of coded vectors no numbers are kept but the products."""
+    """Return vectors[rows] @ other, without keeping decoded vectors."""
     own = getattr(vectors, "products", None)
     return np.asarray(vectors[rows] @ other if own is None else own(rows, other))
 
@@ -77,7 +77,7 @@ def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 
 
 def decode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return the (n, d) numbers, nearly, that were coded as `rows`."""
+    """Return the (n, d) numbers that `rows` encode, nearly."""
     codes = rows[:, : -_SCALE.itemsize]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
     if bits == max(BITS):
@@ -109,13 +109,13 @@ def multiply_codes(
 
 
 def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return room for the numbers of `n` coded vectors, those of the last byte all counted."""
+    """Return a buffer for the numbers of `n` coded vectors, padded to whole bytes."""
     size = 8 // bits
     return np.empty((n, -(-dimension // size) * size), dtype=np.float32)
 
 
 def recode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uint8]:
-    """Return coded vectors in `bits` a number: those that have them already as they are."""
+    """Return coded vectors in `bits` a number; those already in it are returned unchanged."""
     if rows.shape[1] == code_width(dimension, bits):
         return rows
     recoded = np.empty((len(rows), code_width(dimension, bits)), dtype=np.uint8)
@@ -127,7 +127,7 @@ def recode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uin
 
 
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
-    """Return 16 bytes that are others where vectors are."""
+    """Return a 16-byte digest of vectors."""
     hasher = hashlib.blake2b(digest_size=16)
     for start in range(0, len(vectors), _BLOCK):
         block = np.ascontiguousarray(vectors[start : start + _BLOCK])
@@ -136,12 +136,12 @@ def digest(vectors: Vectors) -> NDArray[np.uint8]:
 
 
 def code_width(dimension: int, bits: int) -> int:
-    """Return how many bytes a vector takes."""
+    """Return the bytes of a coded vector."""
     return -(-dimension * bits // 8) + _SCALE.itemsize
 
 
 def infer_bits(n_bytes: int, dimension: int, usual: int) -> int:
-    """Return the bits of a number of vectors that take so many bytes each.
+    """Return the bits a number of vectors of `n_bytes` bytes.
 
     From five numbers on there is one answer; else it is the `usual` one if that can be. Raises
     ValueError for a width that no bits give.
@@ -163,7 +163,7 @@ def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], N
 def _encode_few_bits(
     block: NDArray[np.float64], bits: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return as `_eight` what is less: each byte has several numbers, the first one highest."""
+    """Return codes and levels of fewer than eight bits, several to a byte, the highest first."""
     levels = _code_levels(bits)
     length = np.sqrt(np.mean(block * block, axis=1, keepdims=True))
     codes = np.zeros(block.shape, dtype=np.uint8)
@@ -195,5 +195,5 @@ _BYTES = {bits: _byte_levels(bits) for bits in _POSITIVE}
 
 
 def _write_levels(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
-    """Write the levels of codes; every code has some, so none need be looked at for that."""
+    """Write the levels of codes into `out`; every code has a level, so none is checked."""
     _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")

@@ -53,7 +53,7 @@ def indexed_pair_cosines(
 
 
 def rounding_margin(dimension: int) -> float:
-    """Return by how much a float32 product of vectors may be less than what it is rounded to."""
+    """Return the most by which a float32 product may fall below its rounded value."""
     return float(dimension * 2.0**-22 + 2.0 / MILLION)
 
 

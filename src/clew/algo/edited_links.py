@@ -1,4 +1,4 @@
-"""Links between rows of which some went and some came since the links were stored."""
+"""Links whose rows and columns were edited after the links were stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FreshRows:
-    """The entries of some rows of a link; all its other rows have none here."""
+    """The entries of some rows of a link; all other rows have none."""
 
     rows: Rows  # ascending
     entries: Matrix  # (len(rows), n_b)
@@ -39,7 +39,7 @@ class FreshRows:
         return FreshRows(rows.astype(np.int64), entries)
 
     def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
-        """Return which of some rows are among these, and their places."""
+        """Return which of some rows are fresh, and their places."""
         return ascending.match_sorted(self.rows, rows)
 
     def get_entries(self, row: int) -> _Row | None:
@@ -213,7 +213,7 @@ def _entries_at(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
 def _merge_entries(
     old: _Entries, new: _Entries, shape: tuple[int, int], index: np.dtype[Any]
 ) -> Matrix:
-    """Return the matrix of two sets of entries, which are of other places."""
+    """Return the matrix of two sets of entries at different places."""
     rows, columns = (np.concatenate([a, b]) for a, b in zip(old[:2], new[:2], strict=True))
     data = np.concatenate([old[2], new[2].astype(old[2].dtype, copy=False)])
     keys = rows.astype(np.int64) * shape[1] + columns

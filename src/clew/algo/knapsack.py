@@ -1,4 +1,4 @@
-"""Choose what is worth most and still fits: the 0/1 knapsack, exactly, by an expanding core.
+"""Choose the items of most value that fit: the 0/1 knapsack, exactly, by an expanding core.
 
 After Pisinger (1997), "A Minimal Algorithm for the 0-1 Knapsack Problem". Items are sorted by
 value per weight. Taking them until one does not fit gives the break solution, and the best one

@@ -47,7 +47,7 @@ class ChosenNeighbours:
         return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
     def renumber(self, rows: NDArray[np.integer], n: int) -> ChosenNeighbours:
-        """Return the same choices of chunks that are `rows` among n, ascending."""
+        """Return the same choices after the chunks became `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))
         return ChosenNeighbours(

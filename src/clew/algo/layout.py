@@ -58,7 +58,7 @@ def force_layout(graph: csr_array) -> Places:
 
 
 def _separate(places: Places) -> Places:
-    """Return places of which few are nearer to each other than half a node's square is wide."""
+    """Return places moved apart, so that few are nearer than half a node's width."""
     turn = np.arange(len(places)) * _GOLDEN
     away = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     for _ in range(_PARTINGS):

@@ -1,4 +1,4 @@
-"""Sparse links between two layers, of which only the rows that are asked for are read."""
+"""Sparse links between two layers, of which only the rows in use are read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[An
 
 
 class ReadRanges(Protocol):
-    """Gives an array of which some ranges are going to be read, and no others."""
+    """A function that gives an array of which only some ranges will be read."""
 
     def __call__(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]: ...
 
@@ -76,7 +76,7 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class StoredLink:
-    """A link in arrays, of which no more is read than what is asked for."""
+    """A link in arrays, of which only the rows in use are read."""
 
     shape: tuple[int, int]
     indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
@@ -170,7 +170,7 @@ def link_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> St
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An array of numbers of which no more is looked at than what is asked for."""
+    """An array of numbers, of which only the rows in use are read."""
 
     ranges: ReadRanges
     array: NDArray[Any] | None = None  # all of it, where that is in memory
@@ -203,7 +203,7 @@ _SMALL = 1 << 25  # bytes of an array that is read as a whole
 
 
 def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
-    """Return one of some arrays, of which rows are read, if it is not small."""
+    """Return one of the arrays as a column; a large one is read by rows."""
     read, none = open_ranges(arrays, name), np.zeros(0, dtype=np.int64)
     return Column(read) if read(none, none).nbytes > _SMALL else Column.from_array(arrays[name])
 

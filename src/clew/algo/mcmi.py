@@ -32,7 +32,7 @@ _Candidate = tuple[float, float, float, int, int]
 
 @dataclass(frozen=True, slots=True)
 class JoinedNode:
-    """A node that joined, and why."""
+    """A node that joined the tree, and why."""
 
     node: int
     to: int  # the node that it was joined to
@@ -171,7 +171,7 @@ def _limit_term(rule: Rule, cost: float, score: float) -> float:
 
 
 def _round_binary(values: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Return values with their first binary digits only; what is rounded does not change again."""
+    """Return values rounded to their first binary digits; rounding twice changes nothing."""
     mantissas, exponents = np.frexp(values)
     rounded: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS)
     return rounded

@@ -105,7 +105,7 @@ class ChoosingRows:
         return cls(np.arange(len(every)), every, every, taken)
 
     def mark_others(self) -> NDArray[np.bool_]:
-        """Say which rows keep what they chose, but for new ones that are better."""
+        """Say which rows keep their choices, unless a new row is better."""
         is_other = self.able.copy()
         is_other[self.rows] = False
         return is_other
@@ -147,9 +147,9 @@ def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> 
 
 
 def update_nearest(earlier: Choices, choosing: ChoosingRows, vectors: Vectors) -> Choices:
-    """Return what the rows that are asked choose among all by cosine; others may choose new ones.
+    """Return the updated choices: rows that choose compare with all, others with new rows.
 
-    These others keep what they have in `kept` unless a new row is nearer. O(rows n d).
+    These others keep their `earlier` choices unless a new row is nearer. O(rows n d).
     """
     h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
     choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), [_no_pairs()]

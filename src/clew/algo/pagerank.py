@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocalScores:
-    """Scores of the nodes of the restart and of those that it reached; those of all others are 0.
+    """Scores of the restart nodes and of the nodes they reached; all others have 0.
 
     No score is above the exact one, and together they are `error` less: the L1 distance to the
     exact scores.
@@ -92,7 +92,7 @@ def personalized_pagerank(
 
 
 class Degrees(Protocol):
-    """The degree of each node, an array or what gives those that are asked for."""
+    """The degree of each node: an array, or an object that reads degrees on access."""
 
     def __len__(self) -> int: ...
 

@@ -37,7 +37,7 @@ def pool_rows(
 
 
 def take_fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:
-    """Return the longest beginning of `items` whose costs together are at most `limit`.
+    """Return the longest prefix of `items` whose total cost is at most `limit`.
 
     No item is asked for beyond the first that does not fit.
     """

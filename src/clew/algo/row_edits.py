@@ -1,4 +1,4 @@
-"""Rows that go and rows that come in between, and the numbers that all others have then."""
+"""Edits of rows: the rows that went and came, and the new numbers of all others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MANY = 8  # the share of all rows, one in so many, above which the numbers of a
 
 
 def drop_disordered(rows: NDArray[np.integer]) -> Rows:
-    """Return former numbers of rows, -1 for none, with -1 for the fewest that do not ascend."""
+    """Return former row numbers, with -1 for the fewest that break their order."""
     ordered = rows.astype(np.int64)
     at = np.flatnonzero(ordered >= 0)
     if np.all(np.diff(ordered[at]) > 0):
@@ -70,7 +70,7 @@ class RowEdits:
         )
 
     def to_present(self, rows: NDArray[np.integer], *, followed: bool = True) -> Rows:
-        """Return the present number of former rows, -1 for one that went, and for -1.
+        """Return the present number of former rows, or -1 for rows that went.
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
@@ -87,7 +87,7 @@ class RowEdits:
         return present.astype(np.int64, copy=False)
 
     def to_former(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
-        """Return the former number of present rows, -1 for one that came.
+        """Return the former number of present rows, or -1 for rows that came.
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
@@ -100,7 +100,7 @@ class RowEdits:
         return former.astype(np.int64, copy=False)
 
     def apply(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of all present rows, from those of the former ones and the new."""
+        """Return the values of all present rows, from former values and new ones."""
         values = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
         is_new = np.zeros(self.size, dtype=bool)
         is_new[self.at] = True

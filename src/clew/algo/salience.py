@@ -157,6 +157,6 @@ def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
 
 
 def keep_entries(matrix: csr_array, is_kept: NDArray[np.bool_]) -> csr_array:
-    """Return `matrix` with only the entries that are `kept`, in their order."""
+    """Return `matrix` with only the entries where `is_kept`, in their order."""
     ends = np.append(0, np.cumsum(is_kept))[matrix.indptr]
     return csr_array((matrix.data[is_kept], matrix.indices[is_kept], ends), shape=matrix.shape)

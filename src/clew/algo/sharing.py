@@ -53,9 +53,9 @@ def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
 
 
 def update_sharing(earlier: Choices, choosing: ChoosingRows, terms: Link, by_term: Link) -> Choices:
-    """Return what the rows that are asked choose among all by shared terms; others may, new ones.
+    """Return the updated choices by shared terms, as `update_nearest` does by cosine.
 
-    These others keep what they have in `kept` unless a new row shares more. `by_term` is `terms`
+    These others keep what they have in `earlier` unless a new row shares more. `by_term` is `terms`
     from the other side. O(rows times n), and the rows that the terms of these stand in.
     """
     h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())

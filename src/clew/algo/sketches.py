@@ -37,7 +37,7 @@ _BLOCK = 16_384  # rows that are compared at once
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """The sketches of n rows, or of those that they were edits ago with those that came."""
+    """The sketches of n rows, or those of an earlier generation with edits."""
 
     codes: Codes  # (d / 64, n)
     came: Codes | None = None  # (d / 64, m), of the rows that came
@@ -211,7 +211,7 @@ def search_exactly(
 def _merge_best(
     earlier: Found, rows: NDArray[np.intp], cosines: NDArray[np.float64], k: int
 ) -> Found:
-    """Return the `k` best of those that were found and of later rows, which ascend."""
+    """Return the `k` best of two results; the rows of the second are the later ones."""
     own = top_k(cosines, k)
     together = np.concatenate([earlier[0], rows[own]]), np.concatenate([earlier[1], cosines[own]])
     best = top_k(together[1], k)

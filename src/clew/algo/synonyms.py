@@ -61,7 +61,7 @@ def update_pairs(
     *,
     most: int = MOST,
 ) -> csr_array | None:
-    """Return the pairs of `vectors` from those that there were `then`; None for `find_near_pairs`.
+    """Return the pairs of `vectors`, updated from `then`, or None if all must be compared.
 
     (n,) `earlier` is which row each was then, with the same vector, -1 for a new one; those whose
     order changed are taken for new. Only new ones, and those of more than `most` neighbours that
@@ -95,7 +95,7 @@ def _entries(matrix: csr_array) -> Found:
 
 
 def _merge_nearest(ways: Iterable[Found], most: int) -> Found:
-    """Return the `most` nearest columns of each row among pairs, each of which comes once."""
+    """Return the `most` nearest columns of each row among distinct pairs."""
     nearest: list[Found] = []
     for pairs in ways:
         nearest.append(pairs)
@@ -142,7 +142,7 @@ def _compare_all(vectors: NDArray[np.float32], threshold: float) -> Iterator[Fou
 
 
 def _compare_in_cells(vectors: NDArray[np.float32], threshold: float) -> Iterator[Found]:
-    """Yield pairs above a cosine, each row with those that are in cells around it."""
+    """Yield pairs above a cosine; each row is compared within the cells around it."""
     for rows, columns in iterate_cells(vectors):
         row, column, cosine = _filter_pairs(vectors, rows, columns, threshold)
         others = row != column

@@ -12,7 +12,7 @@ __all__ = ["Filter", "field", "parse", "to_filter"]
 
 
 def to_filter(where: str | Filter | None) -> Filter | None:
-    """Return a filter that is given as such, as a text, or as none: an empty text is none."""
+    """Return a filter from a filter, a text or None; an empty text is None."""
     if isinstance(where, str):
         return parse(where) if where.strip() else None
     if where is None or isinstance(where, Filter):

@@ -38,7 +38,7 @@ def find_ids(snapshot: Snapshot, chosen: Filter) -> list[str]:
 
 
 def resolve_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
-    """Return a filter whose fields are called as the documents call them.
+    """Return a filter whose fields are spelled as the documents spell them.
 
     Raises InputError for a field that no document has.
     """
@@ -51,7 +51,7 @@ def resolve_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
 
 
 def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
-    """Return a filter that no field is unknown to: what no document has, each is without.
+    """Return a filter in which a field that is unknown here is one that no document has.
 
     So a part of an index says the same of its documents as the whole would.
     """
@@ -81,7 +81,7 @@ def check_fields(chosen: Filter, names: Sequence[str]) -> None:
 
 
 def _match_name(name: str, names: Sequence[str]) -> str:
-    """Return a field as it is called among others, "" where it is none of them."""
+    """Return the spelling of a field among `names`, or ""."""
     alike = [name] if name in names else [n for n in names if n.casefold() == name.casefold()]
     return alike[0] if len(alike) == 1 else ""
 
@@ -92,7 +92,7 @@ def _unknown_field(name: str, names: Sequence[str]) -> InputError:
 
 
 def collect_fields(chosen: Filter) -> set[str]:
-    """Return the names of the fields that a filter asks for."""
+    """Return the names of the fields in a filter."""
     if isinstance(chosen, Comparison):
         return {chosen.field}
     parts = (chosen.part,) if isinstance(chosen, Not) else getattr(chosen, "parts", ())

@@ -62,7 +62,7 @@ def open_snapshot(store: Store) -> Snapshot:
 
 
 def _open_assembly(store: Store, view: View) -> Assembly:
-    """Return a generation that is put together, or was."""
+    """Return the assembly of a generation, from the cache if it is there."""
     cached = store.cache.load(_ASSEMBLY, view.generation)
     if cached is None:
         arrays = _cached_assembly(store, view)
@@ -80,7 +80,7 @@ def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
 
 
 def _open_base(store: Store, view: View) -> BaseGeneration | None:
-    """Return what a generation is the edits of, None where it is to be put together."""
+    """Return the base generation of this one, or None if it is assembled by itself."""
     cached = [g for g in store.cache.generations(_ASSEMBLY) if g <= view.generation]
     if not cached or cached[-1] == view.generation:
         return None
@@ -106,7 +106,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
 def _assemble_base_arrays(
     view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a former generation; `sizes` are how many rows were stored then."""
+    """Return the arrays of the base; `sizes` are how many rows were stored then."""
     n_extractions = int(sizes[1])
     former = _assemble_documents(view, documents, editable=True, n_extractions=n_extractions)
     arrays = assemble.to_arrays(former)
@@ -116,7 +116,7 @@ def _assemble_base_arrays(
 def _cached_edits(
     store: Store, view: View, base: Assembly, of: int
 ) -> Mapping[str, NDArray[Any]] | None:
-    """Return the edits that make a former generation that of a view, None for too many."""
+    """Return the edits from the base to a view, or None if there are too many."""
     edits = store.cache.load(_EDITS, view.generation)
     if edits is not None and int(edits[_OF][0]) == of:
         return VerifiedArrays(edits, partial(_find_and_cache_edits, store, view, base, of))
@@ -140,12 +140,12 @@ def _find_and_cache_edits(
 
 
 def _max_edited(base: Assembly) -> int:
-    """Return how many documents are edited at most, before everything is put together anew."""
+    """Return the most documents that may be edited before everything is assembled anew."""
     return max(_MOST_EDITED, base.size("document") // _EDITED_SHARE)
 
 
 def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.int64]) -> Snapshot:
-    """Return the snapshot of some documents, as if the index had never held others.
+    """Return the snapshot of some documents alone, as if the index had no others.
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """

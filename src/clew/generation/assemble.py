@@ -60,7 +60,7 @@ _ENTITY_COLUMNS = (
 
 @dataclass(frozen=True)
 class Assembly:
-    """Small arrays that say what is where; vectors stay in the segments until they are asked for.
+    """The rows and links of a generation as small arrays; vectors stay in the segments.
 
     `stored` maps a row of this generation's layers to the row in the store. A unit is a stored
     sentence ("unit.sentence") or a stored statement ("unit.statement"), and -1 in the other's
@@ -83,11 +83,11 @@ class Assembly:
         return len(self.stored[layer]) if known is None else known
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
-        """Return the stored rows of some rows of a layer; no others are read."""
+        """Return the stored rows of some rows of a layer; only these are read."""
         return self._column("stored", self.stored, layer)[rows]
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
-        """Return some rows of a column; no others are read."""
+        """Return some rows of a column; only these are read."""
         return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
@@ -138,7 +138,7 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
 
 
 def from_arrays(arrays: Table) -> Assembly:
-    """Return the assembly that `to_arrays` gave arrays of; each is read when it is asked for."""
+    """Return the assembly that `to_arrays` stored; each array is read on access."""
     links = {}
     for name in arrays:
         if name.startswith("link.") and name.endswith(".indptr"):
@@ -170,7 +170,7 @@ def _widen_reader(read_narrow: Callable[[], NDArray[Any]]) -> Callable[[], NDArr
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """What an index has of which the documents are a part, by stored rows."""
+    """The counts of a whole index, by stored rows, where an assembly holds a part of it."""
 
     n_chunks: int
     written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
@@ -291,7 +291,7 @@ def assemble(
 def _collect_occurrences(
     table: Table, live: Live, units: _Units, stored: Mapping[str, Rows], columns: Columns
 ) -> dict[str, OccurrenceTable]:
-    """Return all occurrences of what is a distinct row of several equal ones."""
+    """Return all occurrences of units, sentences and triples, of which equal ones are one row."""
     occurrences = stored["occurrence"]
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
     tables = {
@@ -533,7 +533,7 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
 
 
 def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Assembly:
-    """Return the parts of chunks with their terms; `terms` are those that the counts are of."""
+    """Return the sub-chunks with their terms; `terms` are the stored rows of the counts."""
     rows = live.rows["subchunk"]
     ranges = Ranges.from_table(table, "subchunk", rows, live.above["subchunk"])
     n_tokens = {"subchunk.n_tokens": table["subchunk.n_tokens"][rows]}
@@ -604,7 +604,7 @@ def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
 
 
 def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
-    """Return what is known of each entity.
+    """Return the columns of the entities.
 
     It is linkable where a text or a title names it with anything but a date, or an imported graph
     has it, and extracted where some extraction has it.

@@ -1,4 +1,4 @@
-"""The generation that another one is the edits of, with what was computed from it."""
+"""The base generation of an edited one, with the arrays cached for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaseGeneration:
-    """What a snapshot of edits is made from, as `Snapshot.base` has it."""
+    """The generation that a snapshot is the edits of, as `Snapshot.base` has it."""
 
     cache: Cache
     view: View
@@ -31,7 +31,7 @@ class BaseGeneration:
     generation: int
 
     def arrays(self, what: CachedArrays) -> Arrays:
-        """Return what is cached of the former generation; what is not is computed and cached."""
+        """Return the cached arrays of the base generation; missing ones are computed and cached."""
         arrays = self.cache.load(what.name, self.generation)
         return VerifiedArrays(
             self._compute_and_cache(what) if arrays is None else arrays,
@@ -58,5 +58,5 @@ class BaseGeneration:
         return self.edited.arrays["touched.chunks"]
 
     def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:
-        """Return the present link from b to a; `stored` is the former one."""
+        """Return the present link from b to a; `stored` is that of the base."""
         return self.edited.transpose(stored, a, b)

@@ -32,7 +32,7 @@ _NUMBERING = "input"  # which numbering these rows are of
 
 
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
-    """Cached arrays that are read when they are asked for.
+    """Cached arrays that are read and verified on access.
 
     Where one turns out to be damaged all are computed again, and cached in place of those.
     """
@@ -46,7 +46,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         return self._read(lambda found: found[name])
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of which no more than the rows from `starts` to `stops` may be sound."""
+        """Return an array of which only the rows from `starts` to `stops` are verified."""
         return self._read(lambda found: open_ranges(found, name)(starts, stops))
 
     def _read(self, read: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
@@ -75,7 +75,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
 
 @dataclass(frozen=True, slots=True)
 class ArrayLoader:
-    """Gives the cached arrays of one generation, and caches what it has to compute.
+    """Loads the cached arrays of one generation, or computes and caches them.
 
     Those of some documents alone are computed from what is cached of all, and not cached.
     """
@@ -103,7 +103,7 @@ class ArrayLoader:
     def _recompute(
         self, snapshot: ref[Snapshot], what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays:
-        """Compute damaged arrays again. They do not keep open what they were computed from."""
+        """Compute damaged arrays again, without keeping their snapshot open."""
         alive = snapshot()
         if alive is None:
             raise DamagedIndex(f"what is cached as {what.name!r} is damaged: open the index again")
@@ -112,7 +112,7 @@ class ArrayLoader:
     def _compute_and_cache(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays:
-        """Compute arrays and cache them, with what they are of.
+        """Compute arrays and cache them with their input rows.
 
         They are those of the cache then, if it has them: memory is for what is asked for.
         """
@@ -132,12 +132,12 @@ class ArrayLoader:
         return what.compute(snapshot, **given)
 
     def inputs(self, what: CachedArrays) -> Arrays:
-        """Return what is cached beside arrays: what they are of."""
+        """Return the input rows that are cached beside arrays."""
         rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
     def _open_earlier(self, what: CachedArrays, arrays: Arrays) -> EarlierArrays:
-        """Return what was cached, with the row that each row of its inputs was then."""
+        """Return the cached arrays, with the former row of each row of their inputs."""
         same_numbers = int(arrays[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
         for name in what.inputs:
@@ -160,7 +160,7 @@ class ArrayLoader:
 
 
 class _ComputedArrays(Mapping[str, "NDArray[Any]"]):
-    """Arrays as they were computed, without what they are of."""
+    """Computed arrays without the input rows that are cached beside them."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._found = arrays

@@ -1,4 +1,4 @@
-"""Rewrite what is live as one segment: what a fresh build of the same documents would store.
+"""Rewrite the live rows as one segment, equal to a fresh build of the same documents.
 
 Dead rows go, rows come in the order of their documents' ids, and entities and terms are numbered
 by first occurrence, so the bytes do not depend on how the index came about.
@@ -96,7 +96,7 @@ def _columns(
 
 
 def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
-    """Return the type that a column is kept in, of which some rows after others are looked at."""
+    """Return the type that holds all pieces of a column."""
     low, high, dtype = 0, 0, np.dtype(np.int32)
     for piece in pieces:
         dtype = piece.dtype
@@ -105,7 +105,7 @@ def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
-    """Yield some rows of a column, by other numbers if these are given: read when it is written."""
+    """Yield some rows of a column in pieces, renumbered by `numbers` if given."""
     column = table[name]
     for start in range(0, max(len(rows), 1), _AT_ONCE):
         values = column[rows[start : start + _AT_ONCE]]
@@ -115,7 +115,7 @@ def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterat
 def _wide_arrays(
     segments: Sequence[Segment], layer: str, rows: Rows, recipe: Mapping[str, Scalar]
 ) -> Arrays:
-    """Return a layer's live vectors, and the arrays of which each row has a range."""
+    """Return a layer's live vectors and ragged arrays."""
     arrays: Arrays = {}
     name = f"{layer}.vectors"
     if schema.TABLES[layer].vectors and any(name in segment for segment in segments):
@@ -199,7 +199,7 @@ def _pieces(
 
 
 def _join_ranges(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:
-    """Return the owner, begin and end of what is left of ranges when neighbours are one."""
+    """Return the owner, begin and end of ranges, with adjacent ranges joined."""
     some = ranges[:, 0] < ranges[:, 1]
     (begins, ends), owners = ranges[some].T, owners[some]
     apart = (begins[1:] != ends[:-1]) | (owners[1:] != owners[:-1])

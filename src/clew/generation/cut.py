@@ -72,7 +72,7 @@ class Cutter:
         return self._stored.take(name, rows)
 
     def _rows_below(self, live: Live, layer: str) -> tuple[Rows, Rows]:
-        """Return the rows of a layer below live ones, and the place of what each is below."""
+        """Return the rows of a layer below live rows, and the place of each one's parent."""
         above = live.rows[schema.TABLES[layer].above]
         if layer != "extraction":
             return self._stored.below(layer, above)
@@ -145,7 +145,7 @@ class Cutter:
         return rows
 
     def _name_columns(self, entities: Rows) -> Columns:
-        """Return the vectors of entities' names, of those that have one."""
+        """Return the name vectors of the entities that have one."""
         owners, place = self._name_rows
         at = np.minimum(np.searchsorted(owners, entities), max(len(owners) - 1, 0))
         named = np.flatnonzero(owners[at] == entities) if len(owners) else np.zeros(0, np.int64)
@@ -185,7 +185,7 @@ class Cutter:
 
 
 def mask_outside(text: str, ranges: list[list[int]]) -> str:
-    """Return a text up to the last of some ascending ranges, with spaces for what is in none."""
+    """Return a text up to the end of its last range, with spaces outside the ranges."""
     parts, end = [], 0
     for start, stop in ranges:
         parts.append(" " * (start - end))

@@ -1,4 +1,4 @@
-"""A generation as an earlier one with edits: what is asked for is put together when it is."""
+"""A generation as its base with edits; rows are put together on access."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EditedAssembly(Assembly):
     def _gather_rows(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Return some present rows, by those of before and those that came."""
+        """Return the values of some present rows, from the base and from the rows that came."""
         if came not in self.of.arrays:
             return former(rows)
         edits = self.of.rows(layer)

@@ -1,4 +1,4 @@
-"""The layers of one generation, read from segments and rows when they are asked for."""
+"""The layers of one generation, read from segments and rows on access."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Parts:
         return dimension
 
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
-        """Return the columns of one layer by their short names, each read when it is asked for."""
+        """Return the columns of one layer by their short names; each is read on access."""
         if layer not in self._columns:
             columns = select_prefix(self.assembly.columns, f"{layer}.")
             if layer == "chunk":
@@ -134,7 +134,7 @@ class Parts:
         return "" if array is None else array.tobytes().decode()
 
     def ragged(self, layer: str, count: str) -> Ragged:
-        """Return the array of which each stored row of a layer has a range."""
+        """Return the ragged array of a layer: each stored row has a range of it."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
             self._ragged[name] = Ragged.from_segments(
@@ -259,7 +259,7 @@ class _Ranges(_StoredLayer):
         return first + int(matches[0]) if len(matches) else -1
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_] | bool:  # noqa: ARG002 -- of all kinds
-        """Say which of some rows their range alone names."""
+        """Say which of some rows are named by their range alone."""
         return True
 
     def _document(self, row: int) -> Document:

@@ -1,4 +1,4 @@
-"""What finds the rows of a generation by what they are made from, so that it can be edited."""
+"""Lookups that find the rows of a generation by their sources, so that it can be edited."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def build_lookups(
     terms: Rows,
     named: Mapping[int, int],
 ) -> dict[str, NDArray[Any]]:
-    """Return lookups of a generation, without those by key; docs/format.md says what each is.
+    """Return the lookups of a generation; docs/format.md describes each.
 
     `terms` are the generation's rows of the terms that the live counts are of. `named` says in how
     many chunks the stored entities are that are words of scripts without capitals.
@@ -120,7 +120,7 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
 
 
 def _sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
-    """Return the sum of the values in some rows for each of `size` groups."""
+    """Return the sum of values in `rows` for each of `size` groups."""
     sums = np.zeros(size, dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)

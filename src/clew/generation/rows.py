@@ -1,4 +1,4 @@
-"""Follow stored rows from the live documents downwards; number and link what is found."""
+"""Follow stored rows from the live documents downwards; number and link them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class SomeRows:
-    """The stored rows of a layer's, as an array of which those that are asked for are read."""
+    """An array of a layer's stored rows, of which only the rows in use are read."""
 
     size: int
     read: Callable[[Rows], Rows]

@@ -1,4 +1,4 @@
-"""The stored vectors of a layer's rows, of which those that are asked for are read."""
+"""The stored vectors of a layer's rows, of which only the rows in use are read."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ def _join(
 
 
 def _prefixes(weights: csr_array, least: float) -> csr_array:
-    """Return each row's first entries, up to where what follows is shorter than `least`."""
+    """Return each row's first entries; the rest of a row is shorter than `least`."""
     rows = _row_numbers(weights)
     before = np.concatenate([[0], np.cumsum(weights.data**2)])
     remaining = before[weights.indptr[1:]][rows] - before[:-1]  # from each entry to its row's end
@@ -447,5 +447,5 @@ def _can_stand_alone(key: str) -> bool:
 
 
 def _plainness(text: str) -> tuple[int, str]:
-    """Return what texts are ordered by, the shortest first, so that no other order matters."""
+    """Return the sort key of texts: shorter ones first, so that no other order matters."""
     return len(text), text

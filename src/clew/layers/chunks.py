@@ -40,7 +40,7 @@ class Chunks:
         return [(head + text, len(head)) for head, text in zip(heads, texts, strict=True)]
 
     def titled_parts(self) -> list[str]:
-        """Return what a model reads of each sub-chunk by itself: title, section and text."""
+        """Return the text of each sub-chunk as a model reads it: title, section and text."""
         texts = self.part_texts()
         places = self._part_places()
         heads = title_heads([each[0] for each in places], [each[1] for each in places], texts)
@@ -82,7 +82,7 @@ def chunk_columns(chunks: Chunks) -> Columns:
 
 
 def subchunk_columns(chunks: Chunks) -> Columns:
-    """Return the sub-chunk layer's columns, nothing where chunks are not halved."""
+    """Return the sub-chunk layer's columns, or none if chunks are not halved."""
     if chunks.parts is None:
         return {}
     owners = [c for c, parts in enumerate(chunks.parts) for _ in parts]

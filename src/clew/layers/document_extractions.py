@@ -1,4 +1,4 @@
-"""A document's extraction to its chunks: each triple goes where its ends stand."""
+"""Split a document's extraction by its chunks: each triple goes where its ends stand."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar

@@ -154,7 +154,7 @@ def _collect_described(extraction: Extraction) -> list[Described]:
 
 
 def _profile(described: Described) -> str:
-    """Return what is embedded of an entity and what a text says of it."""
+    """Return the embedded text of an entity: its name and description."""
     return f"{collapse(described.name)}: {collapse(described.description)}"
 
 

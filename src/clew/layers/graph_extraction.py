@@ -99,7 +99,7 @@ def read_graph(
 
 
 def strip_article(name: str) -> str:
-    """Return a name without "the", "a" or "an" before it."""
+    """Return a name without a leading "the", "a" or "an"."""
     return _ARTICLE.sub("", name)
 
 
@@ -127,7 +127,7 @@ class _KnownNames:
 
 
 def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
-    """Yield the values under `names` of each object in a list, empty for what is no string."""
+    """Yield the values under `names` of each object in a list, "" where one is no string."""
     rows = part.get(list_name) if isinstance(part, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, Mapping):

@@ -82,7 +82,7 @@ class Statements:
         return True
 
     def describe(self, described: Described, document_id: str) -> None:
-        """Take what is said of one entity."""
+        """Add a description of one entity."""
         key = self._key_of[self._name(described.name)]
         self._described.append((self._documents[document_id], key, described))
 
@@ -176,7 +176,7 @@ def _first_occurrences(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.int
 
 
 def _merge_described(several: Sequence[Described]) -> Described:
-    """Return what several places of a file say of one entity."""
+    """Return several descriptions of one entity as one."""
     texts = dict.fromkeys(collapse(each.description) for each in several)
     return Described(
         name=collapse(several[0].name),
@@ -305,7 +305,7 @@ class _ImportedDescriptions:
         }
 
     def profiles(self) -> list[str]:
-        """Return what is embedded of each description with a text."""
+        """Return the embedded text of each description that has a text."""
         pairs = zip(self.names, self.about, strict=True)
         return [f"{name}: {each.description}" for name, each in pairs if each and each.description]
 

@@ -51,17 +51,17 @@ def to_line(text: str) -> str:
 
 
 def number_texts(texts: Sequence[str]) -> list[Excerpt]:
-    """Return each text as one line that begins with its number, from 1, in brackets."""
+    """Return each text as one line that begins with its number in brackets."""
     return [Excerpt(f"[{number}] ", to_line(text)) for number, text in enumerate(texts, 1)]
 
 
 def shorten(text: str) -> str:
-    """Return the beginning of an entity's or triple's text, as one line of at most 40 tokens."""
+    """Return the beginning of a text as one line of at most 40 tokens."""
     return tokens.truncate(collapse(text), _SHORT_TOKENS)
 
 
 def valid_places(numbers: Iterable[float], n: int) -> list[int]:
-    """Return the places, from 0, of the numbers 1 to `n`, each once; there are no others.
+    """Return the places, from 0, of the distinct numbers from 1 to `n`.
 
     JSON may write a whole number as 2.0.
     """
@@ -74,7 +74,7 @@ def reply_schema(n_texts: int, part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def closed_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with these properties, all of them and no other."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -84,7 +84,7 @@ def closed_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split_reply(data: Any, n_texts: int) -> list[Any]:  # noqa: ANN401 -- parsed JSON
-    """Return what a reply has under the number of each text, None where it has nothing."""
+    """Return the part of a reply for each numbered text, or None."""
     if not isinstance(data, Mapping):
         return [None] * n_texts
     return [data.get(str(number)) for number in range(1, n_texts + 1)]

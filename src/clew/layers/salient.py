@@ -181,7 +181,7 @@ def find_hints(texts: Sequence[str]) -> list[list[str]]:
 
 
 def spell_terms(terms: Iterable[str], text: str) -> list[str]:
-    """Return each term as `text` first spells it; of one that cuts through a name, the name.
+    """Return each term as `text` spells it first; a term that cuts a name becomes the name.
 
     That is one that has some words with a capital and others without: "Colin Archer built". A
     term that the text does not spell in one piece is left as it is.

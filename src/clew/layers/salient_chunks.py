@@ -101,8 +101,8 @@ def arrays_from_spellings(
 ) -> dict[str, NDArray[Any]]:
     """Return the names of salient terms, by first occurrence, and the rate of each in each chunk.
 
-    (m,) `said` are the numbers of the spellings, `owners` the chunks, ascending, and `rates` what
-    they have there. `keys` are those of spellings that are known.
+    (m,) `spelling_rows` are the numbers of the spellings, `owners` the chunks, ascending, and
+    `rates` what they have there. `keys` are those of spellings that are known.
     """
     used, first, place = np.unique(spelling_rows, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -157,7 +157,7 @@ def max_matrix(
 
 
 def _known_names(arrays: Arrays) -> tuple[list[str], dict[str, str]]:
-    """Return the spellings that arrays hold, and the keys of those that have one."""
+    """Return the spellings in the arrays, and the key of each spelling that has one."""
     spellings, keys = _texts(arrays, "spellings", "spelling.bytes"), keys_of(arrays)
     pairs = zip(spellings, arrays["spelling.key"].tolist(), strict=True)
     return spellings, {spelling: keys[key] for spelling, key in pairs if key >= 0}
@@ -250,7 +250,7 @@ class _Grams:
         return _Grams(begins, *(np.concatenate(each)[places] for each in both))
 
     def differ(self, salient: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say of which chunks other n-grams are salient than were."""
+        """Say which chunks have other salient n-grams than before."""
         return _sums(salient != self.was_salient, np.diff(self.begins)) > 0
 
     def n_salient(self) -> NDArray[np.int64]:
@@ -261,7 +261,7 @@ class _Grams:
 def _rate_ngrams(
     grams: _Grams, chunks: Rows, terms: TermSettings
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the rates of all n-grams of texts, and which are salient."""
+    """Return the rate of each n-gram, and whether it is salient."""
     hashes, number = np.unique(grams.hashes, return_inverse=True)
     begins = np.append(grams.begins[chunks], len(grams.hashes))
     counts = csr_array((grams.counts, number, begins), shape=(len(chunks), len(hashes)))

@@ -42,7 +42,7 @@ def select_chunks(
     values: NDArray[np.float64] | None,
     seed: int = 0,
 ) -> NDArray[np.intp]:
-    """Return which of the rows `among` are chosen, ascending.
+    """Return which of the rows `among` to extract, ascending.
 
     `n_tokens` and `values` are (n,), of the whole corpus. The chosen chunks have at most
     ceil(`share` x tokens of `among`) tokens; a share of 0 or 1 takes none or all, whatever they

@@ -111,7 +111,7 @@ def _compute_entities(
 
 
 def terms_of(snapshot: Snapshot) -> TermSettings:
-    """Return what makes a term salient in an index: as triples were asked for, else the default."""
+    """Return the settings of salient terms in an index: those of its triples, or the defaults."""
     return TermSettings.from_recipe(snapshot.recipe) or TermSettings()
 
 
@@ -128,14 +128,14 @@ def _compute_arrays(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> 
 def _update_arrays(
     snapshot: Snapshot, earlier: EarlierArrays, *, embedder: Callable[[], Embedder]
 ) -> Arrays:
-    """The text of a chunk stays what it is, and a name has the vector of its key."""
+    """Return the cached arrays, updated from those of an earlier generation."""
     return _build_arrays(snapshot, embedder, earlier)
 
 
 def _build_arrays(
     snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return what is cached; docs/format.md has the names.
+    """Return the arrays to cache; docs/format.md has their names.
 
     From `earlier` come salient terms, vectors of names and synonyms, as far as they are the same.
     The `embedder` is called where there are names without a vector.
@@ -158,7 +158,7 @@ def _build_arrays(
 def arrays_of_terms(
     snapshot: Snapshot, salient: Arrays, embedder: Callable[[], Embedder]
 ) -> dict[str, NDArray[Any]]:
-    """Return what is cached, for salient terms that were found elsewhere: names, keys and rates."""
+    """Return the arrays to cache for given salient terms: names, keys and rates."""
     terms = terms_of(snapshot)
     arrays = _name_terms(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
     settings = np.array((terms.threshold, terms.longest), dtype=np.float64)
@@ -168,7 +168,7 @@ def arrays_of_terms(
 def _other_arrays(
     snapshot: Snapshot, embedder: Callable[[], Embedder], last: Arrays, rate: Rate, synonym: float
 ) -> dict[str, NDArray[Any]]:
-    """Return the same by other settings; `last` is what is cached of the same generation."""
+    """Return the arrays for other settings; `last` are the cached ones of this generation."""
     chunks = np.flatnonzero(snapshot.are_texts())
     texts = snapshot.titled_texts(chunks.tolist())
     n_chunks = len(snapshot.layer("chunk"))
@@ -277,7 +277,7 @@ def _is_long(key: str) -> bool:
 def _synonym_arrays(
     vectors: NDArray[np.float32], then: Then | None, synonym: float
 ) -> dict[str, NDArray[Any]]:
-    """Return the cosines of members that are synonyms, from those that there were `then`."""
+    """Return the cosines of synonyms, updated from those of `then`."""
     arrays = {"digest": digest(vectors)}
     near: csr_array | None = None
     if then is not None:
@@ -365,7 +365,7 @@ def _open_entities(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statis
 
 
 def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
-    """Return the (n_rows, n_chunks) rates of names, of which (n,) `rows` has each one's, or -1."""
+    """Return the (n_rows, n_chunks) rates of names; (n,) `rows` has the row of each name, or -1."""
     n_chunks = len(arrays["indptr"]) - 1
     chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
     row = rows[arrays["indices"]]

@@ -24,7 +24,7 @@ _STOPS = (".", "!", "?")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a graph says of one entity, as a document."""
+    """The triples and the description of one entity, as a document."""
 
     document: Document
     key: int  # of the entity, a place in the graph's `keys`

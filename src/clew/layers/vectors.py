@@ -126,7 +126,7 @@ def ragged_tokens(
 
 
 def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncoded) -> Columns:
-    """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens."""
+    """Return chunk, sentence and sub-chunk vectors, each text embedded separately."""
     texts = texts_by_column(chunks)
     return {name: _embed_texts(name, each, embedder, code) for name, each in texts.items()}
 
@@ -139,7 +139,7 @@ def _embed_texts(name: str, texts: Sequence[str], embedder: Embedder, code: Code
 
 
 def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
-    """Return the texts that are embedded by themselves, by the column of their vectors.
+    """Return the separately embedded texts by the column of their vectors.
 
     Chunks and sub-chunks are read behind their document's title.
     """
@@ -167,14 +167,14 @@ def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Colum
 
 
 def _quantize(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return (n, d) token vectors as they are stored."""
+    """Return (n, d) token vectors in int8, as they are stored."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
 def _mark_term_tokens(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
-    """Return (n,): which tokens are kept, those that some term of the text has a character of.
+    """Return (n,): whether each token has a character of some term of the text.
 
     Marks and stop words are what hardly any token of a question is nearest to.
     """

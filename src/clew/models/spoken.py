@@ -43,7 +43,7 @@ class Spoken:
             self._is_thinking = not closed
             if not closed:
                 return
-        if not self._pieces.has_told:
+        if not self._pieces.has_sent:
             self._held = self._held.lstrip()
         said = self._held.rstrip()
         self._held = self._held[len(said) :]

@@ -55,12 +55,12 @@ Value = str | QuotedBlock
 
 
 def quote_lines(pieces: Sequence[Excerpt], *, none: str = "(none)") -> QuotedBlock:
-    """Return pieces that are a line each, `none` where there are none."""
+    """Return pieces with a line each, or `none`."""
     return QuotedBlock(tuple(pieces), "\n".join(piece.line for piece in pieces) or none)
 
 
 def render_values(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
-    """Return values as a prompt has them, and what its system part says besides.
+    """Return values as a prompt has them, and an addition to its system part.
 
     A single value that imitates a prompt is a JSON string, too.
     """
@@ -83,7 +83,7 @@ def quote_json(text: str) -> str:
 
 
 def _fence(texts: Iterable[str]) -> str:
-    """Return a word that stands in no text, and is another for other texts."""
+    """Return a word that occurs in none of the texts and depends on them."""
     whole = "\n".join(texts)
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     while (fence := f"fence-{digest[:_FENCE_DIGITS]}") in whole:

@@ -112,7 +112,7 @@ def _is_zipped(target: Path) -> bool:
 
 
 def _read_list(target: Path) -> dict[str, Any] | None:
-    """Return the list of a backup that is there, None where there is none, or another file."""
+    """Return the list of the backup at `target`, or None if there is none."""
     try:
         with tarfile.open(target, "r:*") as archive:
             for member in archive:
@@ -320,7 +320,7 @@ def _unpack(source: Path, place: Path) -> Backup:
 def _extract_files(
     archive: tarfile.TarFile, place: Path
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Write the files of an archive, of known names only; return its list, and what there is."""
+    """Write the known files of an archive; return its list and the files that it has."""
     make_folder(place)
     make_inner_folder(place / "segments")
     listing: dict[str, Any] | None = None

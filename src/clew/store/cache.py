@@ -40,7 +40,7 @@ class FileCache:
         return sorted(generation for each, generation, _ in self._files() if each == name)
 
     def oldest(self, newest: int) -> int:
-        """Return the first generation of which something is cached, at most the `newest`."""
+        """Return the first generation that has cached arrays, at most `newest`."""
         return min((generation for _, generation, _ in self._files()), default=newest)
 
     def load(self, name: str, generation: int) -> Arrays | None:
@@ -108,7 +108,7 @@ _State = tuple[str, int, int, int]
 
 
 def _state(path: Path) -> _State | None:
-    """Return what is another value for another file, None where it cannot be had."""
+    """Return a value that identifies the file at a path, or None if it cannot be read."""
     with suppress(OSError):
         stat = path.stat()
         return path.name, stat.st_ino, stat.st_mtime_ns, stat.st_size

@@ -105,7 +105,7 @@ class Catalogue(ABC):
             self.set_meta("recipe", dict(recipe))
 
     def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
-        """Return the JSON value kept under `name`, None where there is none."""
+        """Return the JSON value under `name`, or None."""
         rows = self._select("SELECT value FROM meta WHERE name = ?", (name,))
         try:
             return json.loads(rows[0][0]) if rows else None
@@ -220,7 +220,7 @@ class Catalogue(ABC):
             self.set_meta("forgotten", until)
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
-        """Return those ids that a document has, or had since the last compaction."""
+        """Return the ids that a document has, or had since the last compaction."""
         return {i for (i,) in self._select_among("SELECT DISTINCT id FROM document WHERE id", ids)}
 
     def revive(self, document_id: str, content: str) -> bool:
@@ -250,7 +250,7 @@ class Catalogue(ABC):
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace what live documents say of themselves beside their texts."""
+        """Replace the metadata of live documents; their texts stay."""
         self._run_many(
             "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
             "WHERE id = ? AND live = 1",
@@ -313,7 +313,7 @@ class Catalogue(ABC):
         return [by_row[row] for row in rows]
 
     def keys_with_vectors(self, keys: Sequence[str]) -> set[str]:
-        """Return those entity keys that have a name vector."""
+        """Return the entity keys that have a name vector."""
         statement = "SELECT key FROM entity WHERE named = 1 AND key"
         return {key for (key,) in self._select_among(statement, keys)}
 
@@ -326,7 +326,7 @@ class Catalogue(ABC):
         self._run_many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
 
     def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
-        """Return the row of each key, adding those that `table` lacks, in order."""
+        """Return the row of each key, in order, and add the keys that `table` lacks."""
         row_by_key = self.rows(table, keys)
         new = [key for key in keys if key not in row_by_key]
         first = self.count(table)

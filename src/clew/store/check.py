@@ -1,4 +1,4 @@
-"""Look at every byte of an index in a folder: what is damaged, and which documents it concerns."""
+"""Read every byte of an index in a folder and list the damage, with the documents it concerns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Damage:
 
 
 def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in the index in a folder, or beside it of what was paid for.
+    """Return the damage in the index in a folder and in the paid files beside it.
 
     What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
     index, or where its database cannot be opened at all.
@@ -72,7 +72,7 @@ def _noted_files(database: Database) -> set[str]:
 
 
 def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
-    """Return what is damaged of what was paid for, beside an index, or gone though it is known."""
+    """Return the damage in the paid files beside an index, missing files included."""
     return [
         Damage(file=name, what=what, is_paid=True) for name, what in paid.find_faults(folder, known)
     ]
@@ -81,7 +81,7 @@ def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
 def find_generation_damages(
     folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
 ) -> list[Damage]:
-    """Return what is damaged in a catalogue, which is called `file`, and its segments."""
+    """Return the damage in a catalogue, which messages call `file`, and in its segments."""
     damages: list[Damage] = []
     try:
         live = {row: document_id for document_id, row in catalogue.live_documents()}
@@ -93,7 +93,7 @@ def find_generation_damages(
 
 
 def find_cache_damages(folder: Path) -> Iterator[Damage]:
-    """Yield what is damaged of what can be computed again."""
+    """Yield the damage in cached arrays, which can be computed again."""
     for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
         fault = next(_find_faults(path), None)
         if fault is not None:
@@ -146,7 +146,7 @@ def _find_segment_damages(
 
 
 def _owning_documents(path: Path) -> set[int] | None:
-    """Return the stored documents whose chunks stand in a segment; None: it cannot be told."""
+    """Return the stored documents whose chunks a segment holds, or None if that is unreadable."""
     try:
         segment = segments.open_segment(path)
         return set(segment["chunk.document"].tolist()) if "chunk.document" in segment else set()
@@ -155,7 +155,7 @@ def _owning_documents(path: Path) -> set[int] | None:
 
 
 def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield each array of a file that is damaged, or the file itself, and what is wrong.
+    """Yield each damaged array of a file, or the file itself, with the fault.
 
     A segment has to have as many rows as were committed.
     """

@@ -26,7 +26,7 @@ _FEW = 2**18  # rows: so many numbers are about the block of a segment that is c
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
-    """The columns of an index's segments end to end, of which parts are read."""
+    """The columns of all segments end to end; only the parts in use are read."""
 
     segments: Sequence[Segment]
     _found: dict[str, list[tuple[Segment, int, int]]] = field(default_factory=dict, repr=False)
@@ -90,7 +90,7 @@ class StoredColumns:
         return np.zeros(0, dtype=np.uint8) if pieces is None else pieces
 
     def below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
-        """Return the rows of a layer below some rows, and which of those each is below.
+        """Return the rows of a layer whose parents are given, and the place of each one's parent.
 
         In the order of the parents, which may not be those of another extraction. O(log n) each.
         """
@@ -129,7 +129,7 @@ class StoredColumns:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """One array of a segment, of which no more is looked at than the rows that are read."""
+    """One array of a segment; only the rows in use are read and verified."""
 
     segment: Segment
     name: str

@@ -192,7 +192,7 @@ class Database(Catalogue):
             own.replace(path)
 
     def newest_fault(self) -> str:
-        """Return what is wrong with the note beside the database, "" where nothing is."""
+        """Return the fault of the note beside the database, or ""."""
         path = self.path.with_name(NEWEST)
         if not path.exists():
             return "it is missing" if int(self.meta("generation")) else ""
@@ -259,7 +259,7 @@ class Database(Catalogue):
         return bool(self._select("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
 
     def faults(self) -> list[str]:
-        """Return what SQLite finds wrong in the file, nothing where it is sound."""
+        """Return the faults that SQLite finds in the file."""
         try:
             with self._lock, _translate_errors(self.path):
                 return sqlite.faults(self._connection)
@@ -267,7 +267,7 @@ class Database(Catalogue):
             return [str(error)]
 
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        """Return what can be read of a damaged file.
+        """Return the readable rows of a damaged file.
 
         Of what stands on a damaged page those documents count that have the hash and the id which
         were written of them.
@@ -320,7 +320,7 @@ class Database(Catalogue):
         return document
 
     def _read_decision(self, row: int) -> tuple[int, str]:
-        """Return whether a document is live, and its hash, of a damaged page; else that it is."""
+        """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
         with suppress(DamagedIndex, UnicodeDecodeError):
             for found in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
                 return tuple(found)
@@ -339,7 +339,7 @@ class Database(Catalogue):
             return list(sqlite.readable(self._connection, table, key, ("", "\U0010ffff")))
 
     def _read_notes(self) -> dict[str, Any]:
-        """Return what is noted, of which a part may be zeros."""
+        """Return the notes that can be read; a part of a note may be zeros."""
         notes = {}
         for name, value in self._read_table("meta", "name"):
             with suppress(TypeError, ValueError):
@@ -393,7 +393,7 @@ class WriterLock:
 
 
 def _pack_generation(generation: int) -> bytes:
-    """Return what is noted of a generation beside the database."""
+    """Return the bytes of the note that says the newest generation."""
     note = {"generation": generation}
     return json.dumps(note | {"crc32": crc32(json.dumps(note).encode())}).encode()
 

@@ -144,7 +144,7 @@ class EmbeddedStore(SegmentedStore[Database]):
         self._catalogue.vacuum()
 
     def stand_ins(self) -> StandIns:
-        """Return the segments with zeros in place of what is damaged, and whose rows that are."""
+        """Return the segments with zeros for damaged rows, and the documents of these rows."""
         registered = self._catalogue.segments()
         n_documents = self._catalogue.count("document")
         named = self._catalogue.rows_with_vectors()
@@ -186,7 +186,7 @@ def replace_files(folder: Path, place: Path) -> None:
 
 
 def _rename_settings(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
-    """Return a recipe with the names that it has now, and the defaults of those that came later.
+    """Return a recipe of an earlier format with today's names and defaults.
 
     What is written to an index of an earlier format has the present default of tokens' bits, unless
     it was made with others than the default of then.

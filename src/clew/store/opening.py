@@ -77,7 +77,7 @@ def describe_place(folder: Path) -> str:
 
 
 def address_of(folder: Path) -> address.IndexAddress | None:
-    """Return the address for which a folder stands, None where it stands for none."""
+    """Return the address that a folder stands for, or None."""
     name, place = _read_kind(folder)
     return address.parse_address(place) if name == _POSTGRES and place else None
 
@@ -148,7 +148,7 @@ def _write_spec(folder: Path, spec: str) -> None:
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
+    """Return the damage in an index, wherever it is; copies in `folder` are not checked.
 
     Raises NotAnIndex where there is none, InputError where another package's store keeps it.
     """
@@ -165,7 +165,7 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
 
 
 def explain_backup(folder: Path) -> str:
-    """Return how an index is backed up that is not in its folder, "" where it is."""
+    """Return how to back up an index outside its folder, or "" for one inside."""
     name, place = _read_kind(folder)
     if name == _POSTGRES:
         schema = address.parse_address(place).schema
@@ -177,7 +177,7 @@ def explain_backup(folder: Path) -> str:
 
 
 def explain_repair(folder: Path) -> str:
-    """Return how a damaged index is mended that is not in its folder."""
+    """Return how to repair a damaged index outside its folder."""
     if _read_kind(folder)[0] == _POSTGRES:
         return (
             f"{describe_place(folder)} is in PostgreSQL: restore the damaged objects from what"
@@ -216,7 +216,7 @@ def _read_kind(folder: Path) -> tuple[str, str]:
 
 
 def read_spec(folder: Path) -> str | None:
-    """Return the spec of the store that a folder names, None where it names none."""
+    """Return the spec of the store that a folder names, or None."""
     path = folder / NAMED_IN
     try:
         return path.read_text(encoding="utf-8").strip() or None

@@ -44,7 +44,7 @@ FILES = tuple(_KINDS)
 
 
 def note_files(store: Store, folder: Path) -> None:
-    """Note in an index which files there are beside it, those that there were included."""
+    """Record in an index which paid files lie beside it, earlier ones included."""
     known = noted_files(store.note(NOTE))
     there = known | {name for name in FILES if (folder / name).exists()}
     if there != known:
@@ -52,12 +52,12 @@ def note_files(store: Store, folder: Path) -> None:
 
 
 def noted_files(note: Mapping[str, Any] | None) -> set[str]:
-    """Return which files an index has, by what it keeps as its note."""
+    """Return the names of the paid files that an index has noted."""
     return {*(note or {}).get(_FILES, ())}
 
 
 def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield each file that is damaged, or is gone though it is `known`, and what is wrong."""
+    """Yield each damaged or missing paid file among `known`, with its fault."""
     for name, kind in _KINDS.items():
         faults = kind.faults(folder / name)
         if faults:
@@ -77,14 +77,14 @@ def mend(folder: Path, known: set[str]) -> list[str]:
 
 
 def forget_missing(store: Store, folder: Path) -> None:
-    """Let an index have those files that are there, and no others."""
+    """Drop missing files from the note of an index."""
     there = sorted(name for name in FILES if owner(folder / name))
     if set(there) != noted_files(store.note(NOTE)):
         store.set_note(NOTE, {_FILES: there})
 
 
 def _restore_names(folder: Path) -> None:
-    """Give two files their own names again of which each has the other's."""
+    """Swap two files back that bear each other's names."""
     owners = {name: owner(folder / name) for name in FILES}
     if [owners[name] for name in FILES] == [
         _KINDS[name].application_id for name in reversed(FILES)

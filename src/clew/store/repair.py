@@ -1,4 +1,4 @@
-"""What is left of a damaged index in a folder, so that what is sound need not be made again.
+"""Salvage a damaged index in a folder, so that its intact part is not made again.
 
 Where blocks of a segment are damaged, the rows in them are found, and the documents whose rows they
 are. Stand-ins have zeros there: once these documents are read again from their texts, their old
@@ -43,7 +43,7 @@ _DTYPES: Mapping[str, str] = {  # of columns that are no int32
 
 @dataclass(frozen=True, slots=True)
 class StandIns:
-    """The segments of an index, with zeros in place of what is damaged."""
+    """The segments of an index with zeros in place of damaged rows."""
 
     segments: Sequence[Arrays]  # and a last one, with the chunk of no document
     documents: NDArray[np.int64]  # stored rows of those that have a damaged row of their own
@@ -109,7 +109,7 @@ def stand_ins(
 def _sizes(
     parts: Sequence[_Part | None], has_chunks: Sequence[bool], n_documents: int
 ) -> list[int]:
-    """Return how many documents each segment has, of which some cannot be read.
+    """Return the number of documents of each segment, unreadable segments included.
 
     Where a segment's first chunk can be read it says how many documents there are before. Those of
     several others that stand between two such segments are all lost, and the first one has them.
@@ -163,7 +163,7 @@ def _read_part(path: Path, counts: Mapping[str, int]) -> _Part | None:
 
 
 def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
-    """Return a stand-in for a segment of which nothing can be read, with the arrays of others."""
+    """Return a stand-in for an unreadable segment, with the arrays that others have."""
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
     known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
@@ -181,7 +181,7 @@ def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arra
 
 
 class _DamagedRows:
-    """Which stored rows are damaged or hang on what is; rows count through all segments."""
+    """The stored rows that are damaged or depend on damaged rows, counted through all segments."""
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self.parts = parts
@@ -244,7 +244,7 @@ class _DamagedRows:
                 part.arrays[parent_column(_EXTRACTION)] = chunks
 
     def _forget_earlier(self) -> None:
-        """Mark the extractions before those that are damaged: they do not count again."""
+        """Mark the extractions before damaged ones, so that they do not count again."""
         _, lost = self.extractions()
         rows, chunks, kinds, _ = self._extractions
         for number, kind in enumerate(KINDS):

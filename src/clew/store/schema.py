@@ -135,7 +135,7 @@ def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
 
 
 def open_columns(segments: Sequence[Segment]) -> Mapping[str, NDArray[Any]]:
-    """Return every column of numbers, of all segments end to end, put together when asked for."""
+    """Return every column of numbers over all segments; a column is concatenated on access."""
     names = ["document.title_entity", *(name for layer in TABLES for name in number_columns(layer))]
     return _Columns(segments, dict.fromkeys(names))
 
@@ -186,7 +186,7 @@ def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -
 
 
 class CodedSegment(Mapping[str, "NDArray[Any]"]):
-    """A segment with its vectors in few bits, whoever wrote it."""
+    """A segment with its vectors in few bits, whichever version wrote it."""
 
     def __init__(self, segment: Segment, recipe: Mapping[str, Scalar]) -> None:
         self._segment = segment

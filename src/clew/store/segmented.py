@@ -80,7 +80,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @abstractmethod
     def _after_commit(self) -> None:
-        """Do what is to be done behind a commit."""
+        """Do what follows a commit."""
 
     @abstractmethod
     def _erase(self) -> None:
@@ -262,7 +262,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return self.open_view()
 
     def open_view(self, segments: Sequence[Arrays] | None = None) -> GenerationView:
-        """Return the newest generation, with its segments or with those `given`."""
+        """Return the newest generation, with its segments or with the given `segments`."""
         catalogue = self.open_frozen()
         try:
             if segments is None:

@@ -70,7 +70,7 @@ class Blocks:
 
 
 def own_name(path: Path) -> str:
-    """Return what a file says that it is: its folder's name and its own."""
+    """Return the name that a file records of itself: its folder's and its own."""
     return f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
 
 
@@ -160,7 +160,7 @@ def _checksum(header: Mapping[str, Any], *others: str) -> str:
 
 @dataclass(slots=True)
 class _Mapped:
-    """An array of a mapped file: where it is, and which blocks of it were looked at."""
+    """An array of a mapped file: its place, and which of its blocks were verified."""
 
     array: NDArray[Any]
     begin: int  # in the file
@@ -175,7 +175,7 @@ class _Mapped:
 
 
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
-    """The arrays of a file, mapped into memory; each is checked when it is first asked for.
+    """The arrays of a file, mapped into memory and verified at their first use.
 
     Raises DamagedIndex for an array whose bytes are not those that were written. What was read is
     let go of from time to time: the system keeps it as long as it has room, and it is no memory of
@@ -212,17 +212,17 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         return mapped.array
 
     def length(self, name: str) -> int:
-        """Return how many rows an array has; none of them is looked at."""
+        """Return the number of rows of an array without reading any."""
         return len(self._arrays[name].array)
 
     def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        """Return rows of an array; only the blocks that they are in are looked at."""
+        """Return some rows of an array; only their blocks are verified."""
         mapped = self._arrays[name]
         self._touch_span(name, start * mapped.width, stop * mapped.width)
         return mapped.array[start:stop]
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of which only the blocks with rows from `starts` to `stops` are sound."""
+        """Return an array of which only the rows from `starts` to `stops` are verified."""
         mapped = self._arrays[name]
         if len(starts) <= _FEW:
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
@@ -261,7 +261,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         mapped.touched[blocks] = True
 
     def let_go(self, name: str) -> None:
-        """Let go of the memory that an array takes; it is read anew when it is asked for."""
+        """Free the memory of an array; it is read again at its next use."""
         mapped = self._arrays[name]
         self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
         mapped.touched[:] = False
@@ -307,7 +307,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 since = -1
 
     def _mend_bytes(self, begin: int, end: int, checksum: int) -> bool:
-        """Say whether damaged bytes are sound once the file was written again."""
+        """Write the file again and say whether these bytes are intact then."""
         if self._mend is None or not self._mend():
             return False
         return crc32(memoryview(self._data)[begin:end]) == checksum
@@ -317,7 +317,7 @@ _FEW = 16  # ranges that are looked at one by one
 
 
 def open_segment(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
-    """Return the arrays of a segment, mapped into memory, not to be written to.
+    """Return the arrays of a segment, mapped into memory, read-only.
 
     `mend` writes the file again where an array is damaged, and says whether it could. Raises
     MissingSegment where the file is gone, DamagedIndex where it cannot be read.
@@ -422,7 +422,7 @@ def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
 
 
 def restore_names(folder: Path, names: Iterable[str]) -> None:
-    """Give files their own names again that stand under one another's, of those that have `names`.
+    """Rename files back that bear one another's names, among `names`.
 
     None takes the place of a file that is where it belongs.
     """
@@ -441,7 +441,7 @@ def restore_names(folder: Path, names: Iterable[str]) -> None:
 
 
 def _read_name(path: Path) -> str | None:
-    """Return what a file says that it is, None where that cannot be read or it does not say it."""
+    """Return the name that a file records of itself, or None."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         with path.open("rb") as file:
             size = int.from_bytes(file.read(_LENGTH), "little")
@@ -453,7 +453,7 @@ def _read_name(path: Path) -> str | None:
 
 
 def delete_others(folder: Path, keep: Iterable[str]) -> None:
-    """Delete the segments in `folder` whose names are not in `keep`."""
+    """Delete the segments in `folder` that are not in `keep`."""
     kept = {f"{name}{SUFFIX}" for name in keep}
     if folder.exists():
         for path in folder.iterdir():

@@ -23,7 +23,7 @@ def is_home(folder: Path) -> bool:
 
 
 def write_places(home: Path, places: Sequence[str]) -> None:
-    """Write into a folder what its shards are. Raises StoreError where it cannot be written."""
+    """Write the places of the shards into a folder. Raises StoreError if it cannot be written."""
     own = home / f"{SHARDS}.tmp"
     try:
         own.write_text(json.dumps({"shards": list(places)}, indent=1) + "\n", encoding="utf-8")
@@ -33,7 +33,7 @@ def write_places(home: Path, places: Sequence[str]) -> None:
 
 
 def read_places(home: Path) -> list[str]:
-    """Return the folders of shards, below or elsewhere, or addresses, that a folder names.
+    """Return the folders or addresses of the shards that a folder names.
 
     Raises InputError where there are none.
     """
@@ -65,6 +65,6 @@ def describe_shard(home: Path, name: str) -> str:
 
 
 def explain_home(home: Path) -> str:
-    """Return why a folder of shards is no index by itself."""
+    """Return why a folder of shards cannot be opened as one index."""
     first = describe_shard(home, read_places(home)[0])
     return f"{home} is an index in shards, of which this takes one: name that, such as {first}"

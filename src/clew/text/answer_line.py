@@ -81,7 +81,7 @@ class AnswerText:
             self._feed_line(text[start:end])
 
     def end(self, text: str) -> None:
-        """Tell what is left of the answer, which is `text`; empty: there is none."""
+        """Send the rest of the answer `text`; an empty text means that there is no answer."""
         self._pieces.end(text)
 
     def _begin_line(self, *, behind: bool) -> None:
@@ -95,7 +95,7 @@ class AnswerText:
             self._on_marks("", None)
 
     def _feed_line(self, new: str) -> None:
-        if not (self._line or self._answer or self._pieces.has_told):
+        if not (self._line or self._answer or self._pieces.has_sent):
             new = new.lstrip()
         new, ends, _ = new.partition("\n")
         self._is_line = not ends
@@ -118,10 +118,10 @@ class AnswerText:
 
     def _feed_words(self, answer: str) -> None:
         self._claim += answer
-        if not (self._answer or self._pieces.has_told):
+        if not (self._answer or self._pieces.has_sent):
             answer = answer.lstrip(AROUND)
         self._answer += answer
-        if self._pieces.has_told or not self._may_be_unknown():
+        if self._pieces.has_sent or not self._may_be_unknown():
             self._pieces.add(self._answer)
             self._answer = ""
 

@@ -61,7 +61,7 @@ _SHORT = 60  # characters of the lines of a list, on average
 
 
 def apparatus_kind(text: str, section: str = "") -> str:
-    """Return which of `KINDS` a piece of text in a section is, "" for none."""
+    """Return which of `KINDS` a piece of text in a section is, or ""."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
     named = kind_in_heading(section)
     if named == BIBLIOGRAPHY and _n_sources(text) >= 2:

@@ -75,7 +75,7 @@ def imitates(text: str) -> bool:
 
 
 def disarm(text: str) -> str:
-    r"""Return a text without what nobody sees and without marks of chat templates.
+    r"""Return a text without invisible characters and marks of chat templates.
 
     Numbers in brackets stand in parentheses, and headings have no colon.
 

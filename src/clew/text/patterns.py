@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 
 def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids that a pattern names: one, those of a folder, or those that are like it.
+    """Return the ids that a pattern names: one id, a folder, or a pattern with wildcards.
 
     In a pattern `*` stands for any characters, `?` for one and `[ab]` for one of these; `/` is a
     character like any other.

@@ -19,7 +19,7 @@ class Period(NamedTuple):
 
 
 def parse_period(text: str) -> Period | None:
-    """Return the period that a date names, None where the text is no date.
+    """Return the period that a date names, or None if the text is no date.
 
     A time without a zone is one of UTC, and fractions of a second are left out.
 

@@ -1,4 +1,4 @@
-"""What a question asks for, by its words alone: a number, a date, a place, a person, a name."""
+"""What a question asks for, by its words: a number, a date, a place, a person, a name."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _PRONOUN = re.compile(
 
 
 def find_question_word(question: str) -> int:
-    """Return where the word stands that asks: the first one of the last sentence with such a word.
+    """Return the place of the word that asks, in the last sentence that has one.
 
     One that opens the sentence, or stands near its end, comes before one in the middle, which may
     refer to a noun: "which city" in "The man who built her was born in which city?".
@@ -115,7 +115,7 @@ def question_kind(question: str) -> Kind:
 
 
 def comparison_kind(question: str) -> Kind | None:
-    """Return what kind of thing tells apart what a question compares, None where it does not say.
+    """Return the kind of thing that tells compared things apart, or None.
 
     >>> compared_kind("Who died later, Ada Lund or Bo Tarn?")
     'date'

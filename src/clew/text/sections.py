@@ -83,14 +83,14 @@ def join_title(title: str, section: str) -> str:
 
 
 def page_range(first: int | None, last: int | None) -> str:
-    """Return pages as they are cited: "p. 12", "pp. 12-13", or "" where there are none."""
+    """Return pages as they are cited: "p. 12", "pp. 12-13", or ""."""
     if first is None:
         return ""
     return f"p. {first}" if last in (None, first) else f"pp. {first}-{last}"
 
 
 def format_head(title: str, section: str, first: int | None, last: int | None) -> str:
-    """Return what stands above a passage: title, section and pages, those that there are."""
+    """Return the line above a passage: its title, section and pages, if any."""
     return ", ".join(filter(None, (join_title(title, section), page_range(first, last))))
 
 

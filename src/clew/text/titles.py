@@ -36,7 +36,7 @@ def _proper_name(title: str) -> str:
 
 
 def _lead_name(text: str) -> str:
-    """Return the name that `text` begins with, if its first words say what that is."""
+    """Return the name that begins `text`, if a definition follows it."""
     lead = text[:_LONGEST]
     for start, end in name_spans(lead):
         if _BEFORE.fullmatch(lead[:start]) and _BEHIND.match(lead, end):

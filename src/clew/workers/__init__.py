@@ -20,7 +20,7 @@ _RAY = re.compile(r"ray(?::(//)?[^/]+)?")
 
 
 def parse_workers(spec: int | str) -> int | str:
-    """Return a spec of workers as `open_workers` takes it. Raises InputError for what is none."""
+    """Return a checked spec for `open_workers`. Raises InputError if it is invalid."""
     if isinstance(spec, str) and spec.isdecimal():
         spec = int(spec)
     is_count = isinstance(spec, int) and not isinstance(spec, bool) and spec >= 0
@@ -33,7 +33,7 @@ def parse_workers(spec: int | str) -> int | str:
 
 
 def open_workers(spec: int | str, models: Specs) -> Workers | None:
-    """Return workers that load models by name; None where this process is to do all by itself.
+    """Return workers that load models by name, or None if this process does all the work.
 
     `spec` is a number of processes, 0 for one on each core that this process may use, or the
     address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot

@@ -63,7 +63,7 @@ class ProcessWorkers:
         self._ends = 0
 
     def restart(self, error: BrokenExecutor) -> None:
-        """Replace the processes, one of which ended, and send again what had not come back."""
+        """Replace the processes after one of them ended, and send unfinished tasks again."""
         self._ends += 1
         if self._ends == _TRIES:
             self.close()
@@ -77,7 +77,7 @@ class ProcessWorkers:
                 each.send()
 
     def close(self) -> None:
-        """End the processes, and what they have at hand."""
+        """End the processes and their tasks."""
         self._waiting.clear()
         self._ends = 0
         self._end()

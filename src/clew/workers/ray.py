@@ -83,7 +83,7 @@ class RayWorkers:
 
 @dataclass(frozen=True, slots=True)
 class _TaskError:
-    """What a task returns instead of an error: those that are raised Ray writes on stderr."""
+    """The result of a failed task, since Ray writes raised errors on stderr."""
 
     error: ClewError
 
@@ -182,7 +182,7 @@ def _address(spec: str) -> str:
 
 @contextmanager
 def _keep_handler() -> Iterator[None]:
-    """Leave SIGTERM to whoever had it before the block: Ray would end this process at once."""
+    """Keep the SIGTERM handler from before the block, since Ray's ends this process."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

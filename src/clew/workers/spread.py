@@ -31,7 +31,7 @@ def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
 
 
 def spread_extractor(inner: Extractor, by: str, workers: Workers) -> Extractor:
-    """Return an extractor by rules, those that `by` names, whose texts workers read."""
+    """Return an extractor whose rules, named by `by`, run in workers."""
     return _SpreadExtractor(inner, by, workers)
 
 

@@ -1,4 +1,4 @@
-"""What a worker does. Its models are loaded by the first task, and stay for those that follow."""
+"""The tasks of a worker, which loads its models at the first task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a generation's rows since it was put together, found from what was touched.
+"""Find the edits between a generation and its base from the documents that were touched.
 
 The rows of a later generation are those of an earlier one, but for some that went and some that
 came. Which ones follows from the documents that came and went, and from what was extracted since,

@@ -33,7 +33,7 @@ _NONE = np.iinfo(np.int64).max  # behind every chunk
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """The rows that there were, and all their occurrences by key, those of one key in order.
+    """The rows of the base, and all their occurrences by key, those of one key in order.
 
     Codes are numbers by which occurrences ascend in a chunk.
     """
@@ -131,7 +131,7 @@ class DistinctEdits:
 
     @classmethod
     def from_moves(cls, n: int, moves: Moves) -> DistinctEdits:
-        """Return the edits of `n` rows of which some moved."""
+        """Return the edits of `n` rows, some of which moved."""
         order = np.lexsort((moves.code, moves.chunk))
         before = moves.before[order]
         edits = RowEdits.from_changes(n, moves.gone, before, moves.origin[order])
@@ -152,7 +152,7 @@ def find_moves(
     *,
     always: bool = False,
 ) -> Moves:
-    """Return which rows came and went with chunks: also those that are first elsewhere now.
+    """Return the rows that came and went with chunks, or whose first occurrence moved.
 
     `gone` are the former chunks that went, and `lost` the keys of what stood first in these. Where
     `always`, every row of a key that came or was lost comes anew.

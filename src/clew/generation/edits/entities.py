@@ -34,7 +34,7 @@ _NONE = np.iinfo(np.int64).max  # behind every place
 
 @dataclass(frozen=True, slots=True)
 class EntityEdits:
-    """The entities that came: all of those that something that came or went names."""
+    """The entities that anything that came or went names."""
 
     edits: RowEdits
     stored: Rows
@@ -231,7 +231,7 @@ class _FirstPlaces:
 def _kept_occurrences(
     source: Source, mentions: MentionEdits, rows: Rows, lost: Rows
 ) -> tuple[Rows, Rows, NDArray[np.bool_]]:
-    """Return the former title and mention that each entity is first in, of those that stay.
+    """Return the first title and the first mention of each entity among those that stay.
 
     Of a former entity in `rows`, or none (-1); `lost` are those of which some occurrence went.
     And whether one that stays makes it linkable.

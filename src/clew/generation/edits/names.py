@@ -1,4 +1,4 @@
-"""Which words of scripts without capitals are names now: those that join a few chunks."""
+"""Find the words of scripts without capitals that are names now: they join a few chunks."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def insertion_places(
 
 
 def rows_below(parents: NDArray[Any], rows: NDArray[np.integer]) -> Rows:
-    """Return the places of some rows in `parents`, which ascend."""
+    """Return the places in ascending `parents` that hold some rows."""
     return expand_ranges(
         insertion_places(parents, rows), insertion_places(parents, rows, behind=True)
     )[1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""What was stored and removed since a generation, and what became of its documents and chunks."""
+"""The documents, chunks and extractions that were stored or removed since the base."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Source:
 
     @cached_property
     def changed(self) -> Rows:
-        """The former chunks that stay, of which something was extracted since, ascending."""
+        """The former chunks that stay and have a new extraction, ascending."""
         new = self.stored.tail("extraction.chunk", self._n_extractions).astype(np.int64)
         rows = np.unique(self.base.places("chunk", new))
         rows = rows[rows >= 0]
@@ -158,13 +158,13 @@ class Source:
         return live
 
     def _follow(self, live: Live, layer: str, above: Rows) -> None:
-        """Add the rows of a layer below some rows. Raises TooManyEdits for too many."""
+        """Add the rows of a layer below some rows. Raises TooManyEdits above the limit."""
         live.rows[layer], live.above[layer] = self.stored.below(layer, above)
         if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
             raise TooManyEdits
 
     def new_values(self, name: str) -> NDArray[Any]:
-        """Return a stored column of the rows that came below chunks."""
+        """Return a stored column of the rows that came with chunks."""
         return self.stored.take(name, self.live.rows[name.partition(".")[0]])
 
     def extraction_sources(self, kind: str) -> NDArray[np.uint8]:

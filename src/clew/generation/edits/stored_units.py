@@ -1,4 +1,4 @@
-"""What units are first written as: stored sentences, and statements that an LLM made.
+"""Stored sentences and LLM-made statements as one sequence of codes.
 
 Both are known by a code, by which they ascend in a chunk: `clew.generation.lookups.unit_codes`.
 """

@@ -1,4 +1,4 @@
-"""Which terms came and went, and which are common words now."""
+"""Find the terms that came and went, and those that are common words now."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
 
 
 def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
-    """Return the first row with each of some columns but for some rows, -1 for none."""
+    """Return the first row, outside `but`, that has each column, or -1."""
     number = place_by_row(columns, link.shape[1])
     entries = np.flatnonzero(number[link.indices] >= 0)
     rows = np.searchsorted(link.indptr, entries, side="right") - 1

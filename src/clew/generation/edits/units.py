@@ -53,7 +53,7 @@ class MentionEdits:
 
 
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
-    """Return which units came and went: also those that are first in another chunk now."""
+    """Return the units that came and went, or whose first chunk is another one now."""
     stored_units = StoredUnits(source.stored)
     known_rows = KnownRows.from_lookups(
         "unit", source.lookups, source.column("unit.chunk"), _former_codes(source)

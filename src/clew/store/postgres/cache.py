@@ -61,7 +61,7 @@ class SharedCache(FileCache):
             self._waits_until = time.monotonic() + _PAUSE_S
 
     def _share(self, name: str, generation: int, path: Path) -> None:
-        """Upload what is computed."""
+        """Upload computed arrays."""
         # Listed before it is there, and again in case that it was dropped meanwhile: whatever is in
         # the storage is listed.
         self._catalogue.add_cached(name, generation)
@@ -79,12 +79,12 @@ class SharedCache(FileCache):
                 self.forget(each, generation)
 
     def forget(self, name: str, generation: int) -> None:
-        """Delete what is cached, here and in the storage."""
+        """Delete cached arrays, here and in the storage."""
         self.objects.delete([self.object_of(name, generation)])
         self._catalogue.drop_cached(name, generation)
 
     def _take(self, name: str, generation: int) -> None:
-        """Have a copy here of what is listed."""
+        """Download a listed object unless there is a copy here."""
         if not self._path(name, generation).exists() and (name, generation) in self.list_objects():
             with suppress(StoreError):  # it is computed, then
                 self.objects.get(self.object_of(name, generation), waits=())
@@ -98,7 +98,7 @@ class SharedCache(FileCache):
             raise DamagedIndex(str(error)) from error
 
     def list_objects(self) -> list[tuple[str, int]]:
-        """Return the name and the generation of what is in the storage, or on its way there."""
+        """Return the name and generation of each object, uploads under way included."""
         return self._catalogue.list_cached()
 
     @staticmethod

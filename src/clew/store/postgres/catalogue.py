@@ -187,7 +187,7 @@ class PostgresCatalogue(Catalogue):
         self._frozen_at = tuple(self._connection.execute(_STATE, (_TELLING,)).fetchall())
 
     def state(self) -> dict[str, Any]:
-        """Return the generation, the numbering, and what is another for another index."""
+        """Return the generation, the numbering and the identity of the index."""
         return {name: json.loads(value) for name, value in self._select(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
@@ -263,7 +263,7 @@ class PostgresCatalogue(Catalogue):
         self.sweep_dropped()
 
     def sweep_dropped(self) -> None:
-        """Delete the tables of indexes that were dropped, but for those that somebody reads."""
+        """Delete the tables of dropped indexes that nobody reads."""
         dropped = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, ?)"
         for (name,) in self._select(dropped, (_DROPPED,)):
             with suppress(StoreError), self.transaction():
@@ -305,7 +305,7 @@ def object_of(segment: str) -> str:
 
 
 def lock_for_making(address: IndexAddress) -> tuple[str, tuple[int]]:
-    """Return what lets one process at a time make tables of an index, in a transaction."""
+    """Return the statement that lets one process at a time make an index's tables."""
     return "SELECT pg_advisory_xact_lock(?)", (_key(address, "make"),)
 
 

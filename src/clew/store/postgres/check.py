@@ -21,7 +21,7 @@ _DATABASE = "database"  # what a damage calls it
 
 
 def find_postgres_damages(store: PostgresStore, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in the database or the object storage, not in copies here.
+    """Return the damage in the database and the object storage, not in copies here.
 
     Every object that the database names is downloaded. What can be computed again is deleted if it
     is damaged.

@@ -50,7 +50,7 @@ _ESCAPED = re.compile(f"{_MARK}.")
 
 
 class QueryResult:
-    """What a statement gave, asked for as APSW's cursors are."""
+    """The rows that a statement gave, with the methods of APSW's cursors."""
 
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -63,7 +63,7 @@ class QueryResult:
 
     @property
     def get(self) -> Any:  # noqa: ANN401 -- as a column is
-        """The first value, None where there is none."""
+        """The first value, or None."""
         return self._rows[0][0] if self._rows else None
 
 
@@ -173,7 +173,7 @@ class Connection:
 
 
 def lock_number(use: str) -> int:
-    """Return the number of a lock of the database, of 64 bits with a sign, by what it is for."""
+    """Return the signed 64-bit number of an advisory lock for some use."""
     return int.from_bytes(sha256(use.encode()).digest()[:8], signed=True)
 
 
@@ -184,7 +184,7 @@ def _convert_statement(statement: str) -> bytes:
 
 
 def convert_table(definition: str) -> str:
-    """Return the definition of a table, as SQLite has it, for PostgreSQL."""
+    """Return a SQLite table definition in PostgreSQL's form."""
     native = definition.replace("WITHOUT ROWID", "").replace("BLOB", "BYTEA")
     native = native.replace("key TEXT NOT NULL UNIQUE", "key TEXT NOT NULL")  # see `_BY_HASH`
     native = native.replace("text TEXT NOT NULL UNIQUE", "text TEXT NOT NULL")
@@ -196,7 +196,7 @@ def convert_table(definition: str) -> str:
 
 
 def to_database(value: Any) -> Any:  # noqa: ANN401 -- as a column is
-    """Return a value as PostgreSQL can keep it."""
+    """Return a value in the form that PostgreSQL stores."""
     if isinstance(value, list):
         return [to_database(each) for each in value]
     if isinstance(value, str) and (_MARK in value or "\0" in value):
@@ -205,7 +205,7 @@ def to_database(value: Any) -> Any:  # noqa: ANN401 -- as a column is
 
 
 def from_database(value: Any) -> Any:  # noqa: ANN401 -- as a column is
-    """Return the value that was kept."""
+    """Return the value that `to_database` stored."""
     if isinstance(value, Decimal):  # a sum of integers
         return int(value)
     if isinstance(value, str) and _MARK in value:

@@ -1,4 +1,4 @@
-"""Immutable files in object storage, of which copies are kept on this disk, up to a bound."""
+"""Immutable files in object storage, with copies on this disk up to a limit of bytes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Objects:
         raise AssertionError
 
     def _download(self, name: str, target: Path) -> None:
-        """Download a file in pieces, each of which has its own time."""
+        """Download a file in pieces, each with a timeout of its own."""
         start, size = 0, 1
         try:
             make_inner_folder(target.parent)

@@ -95,7 +95,7 @@ class PostgresFile:
         return bool(database.execute(there, (self.address.schema, names)).get == len(names))
 
     def _prepare(self, database: Connection) -> None:
-        """Make the tables, whoever of several processes finds first that they are not there."""
+        """Make the tables; the first of several processes does it."""
         if not self._are_made(database):
             with database.transaction():
                 database.execute(*lock_for_making(self.address))
@@ -151,7 +151,7 @@ def _open_session(address: IndexAddress, patience: float) -> Connection:
 
 
 def _take_idle(idle: deque[Connection]) -> Connection | None:
-    """Return an idle session that did not end meanwhile, None where there is none."""
+    """Return an idle session that is still connected, or None."""
     while True:
         try:
             connection = idle.pop()
