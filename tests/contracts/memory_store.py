@@ -185,7 +185,7 @@ class MemoryStore:
         self.lock()
         state = self._kept.state
         arrays = {
-            name: array.whole() if isinstance(array, Blocks) else array
+            name: array.to_array() if isinstance(array, Blocks) else array
             for name, array in live.arrays.items()
         }
         place = {old: new for new, old in enumerate(live.chunks.tolist())}

@@ -320,7 +320,7 @@ class _Bubbles:
                 else:
                     met[node] = tips = (*met[node], state)
                     if len(pieces) < budget or len(tips) == n_groups:
-                        self._meet(tips)
+                        self._add_meeting(tips)
                 if node < n_entities:
                     near = touched[group].pop(node, ())
                     if len(near) > 1:  # one would be the state before
@@ -360,7 +360,7 @@ class _Bubbles:
         cost_of = dict(zip(ends.tolist(), prices.tolist(), strict=True))
         return {node: [(end, cost_of[end]) for end in ends] for node, ends in ends_of.items()}
 
-    def _meet(self, tips: tuple[int, ...]) -> None:
+    def _add_meeting(self, tips: tuple[int, ...]) -> None:
         """Add the piece of all bubbles that have come to a node, if it is a new one.
 
         What the paths share at the node's end is a dead end, unless an anchor stands there. Without

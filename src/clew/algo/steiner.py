@@ -102,7 +102,7 @@ class _Regions:
     def grow(self, limit: int | None) -> bool:
         """Settle nodes until the tree is certain; return whether `limit` came before."""
         while self.heap:
-            self._connect(self._bound(self.heap[0][0]))
+            self._connect(self._lower_bound(self.heap[0][0]))
             all_connected = len(self.chosen) + 1 == len(self.terminals)
             if (all_connected or 0 in self.open) and self._is_certain():
                 break
@@ -139,7 +139,7 @@ class _Regions:
         edges = tuple(sorted(price))
         return Tree(tuple(sorted(nodes)), edges, cost, len(self.region), joined, stopped)
 
-    def _bound(self, cost: int) -> int:
+    def _lower_bound(self, cost: int) -> int:
         """Return the least length of a bridge not seen yet, if `cost` is that of the next node."""
         if not self.passages:
             return 2 * cost

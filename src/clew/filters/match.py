@@ -59,7 +59,7 @@ def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
         if _match_name(chosen.field, field_names(snapshot)):
             return chosen
         every = Comparison("id", "like", "*")
-        return every if _holds_for(None, chosen) ^ (chosen.operator == "!=") else Not(every)
+        return every if _fulfils(None, chosen) ^ (chosen.operator == "!=") else Not(every)
     if isinstance(chosen, Not):
         return Not(resolve_known_fields(snapshot, chosen.part))
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
@@ -123,7 +123,7 @@ class _Fields:
 
     def compare(self, chosen: Comparison) -> NDArray[np.bool_]:
         places, values = self._column(self.resolve(chosen.field))
-        holds = [_holds_for(value, chosen) for value in values]
+        holds = [_fulfils(value, chosen) for value in values]
         return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
 
     def resolve(self, name: str) -> str:
@@ -153,7 +153,7 @@ def _fields(snapshot: Snapshot) -> _Fields:
 _FIELDS = Derived("the fields of documents", _fields)
 
 
-def _holds_for(value: Value, chosen: Comparison) -> bool:
+def _fulfils(value: Value, chosen: Comparison) -> bool:
     """Say whether a comparison holds for what a document has; for a list, if it does for any."""
     each = value if isinstance(value, tuple) else (value,)
     if chosen.operator == "has" and isinstance(value, str):

@@ -75,7 +75,7 @@ class Cutter:
         """Return the rows of a layer below live rows, and the place of each one's parent."""
         above = live.rows[schema.TABLES[layer].above]
         if layer != "extraction":
-            return self._stored.below(layer, above)
+            return self._stored.rows_below(layer, above)
         order, sorted_chunks = self._extractions  # which are not in the order of the chunks
         firsts, lasts = (np.searchsorted(sorted_chunks, above, side) for side in ("left", "right"))
         owners = np.repeat(np.arange(len(above)), lasts - firsts)
@@ -177,7 +177,7 @@ class Cutter:
     def count_written(self) -> NDArray[np.int64]:
         """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
         counts = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
-        rows, _ = self._stored.below("count", np.sort(self.assembly.stored["chunk"]))
+        rows, _ = self._stored.rows_below("count", np.sort(self.assembly.stored["chunk"]))
         terms = self.assembly.places("term", self._take("count.term", rows).astype(np.int64))
         for total, name in zip(counts, ("n", "n_lower"), strict=True):
             np.add.at(total, terms, self._take(f"count.{name}", rows))

@@ -128,13 +128,13 @@ class GenerationEdits:
     @cached_property
     def assembly(self) -> Assembly:
         """The generation."""
-        stored = {name: partial(self._stored, name) for name in self.base.stored}
+        stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
         sizes = {name: self.rows(name).size for name in self.base.stored}
         return EditedAssembly(Lazily(stored), Lazily(columns), Lazily(links), sizes, of=self)
 
-    def _stored(self, name: str) -> NDArray[Any]:
+    def _stored_rows(self, name: str) -> NDArray[Any]:
         return self.rows(name).apply(self.base.stored[name], self.arrays[f"came.stored.{name}"])
 
     def _column(self, name: str) -> NDArray[Any]:

@@ -118,7 +118,7 @@ class Parts:
 
     def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         """Return the stored token vectors of a stored chunk or statement."""
-        ragged = self.ragged(layer, "n_stored")
+        ragged = self.open_ragged(layer, "n_stored")
         array = ragged.row(row)
         if array is None:
             raise MissingLayer("this index was built without token vectors")
@@ -130,10 +130,10 @@ class Parts:
 
     def text(self, layer: str, count: str, row: int) -> str:
         """Return a text that is kept with a stored row; `count` names the column of its length."""
-        array = self.ragged(layer, count).row(row)
+        array = self.open_ragged(layer, count).row(row)
         return "" if array is None else array.tobytes().decode()
 
-    def ragged(self, layer: str, count: str) -> Ragged:
+    def open_ragged(self, layer: str, count: str) -> Ragged:
         """Return the ragged array of a layer: each stored row has a range of it."""
         name = f"{layer}.{count}"
         if name not in self._ragged:

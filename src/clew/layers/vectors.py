@@ -30,7 +30,7 @@ def keep_uncoded(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
-class _Rows:
+class _CodedRows:
     """Rows that come some at a time, end to end, coded; nothing holds all of them twice.
 
     They wait until there are some hundred: to code one alone takes as long as to code fifty.
@@ -61,7 +61,7 @@ class _Rows:
         self._array[self._n : end] = rows
         self._n = end
 
-    def whole(self) -> NDArray[Any]:
+    def to_array(self) -> NDArray[Any]:
         self._code_waiting()
         self._array.resize((self._n, self._array.shape[1]), refcheck=False)
         return self._array
@@ -74,9 +74,9 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
     d = embedder.dimension
     names = ("chunk.vectors", "sentence.vectors", "subchunk.vectors")
     chunk_vectors, sentence_vectors, part_vectors = (
-        _Rows(name, d, np.float32, code) for name in names
+        _CodedRows(name, d, np.float32, code) for name in names
     )
-    stored, counts = _Rows("token.vectors", d, np.int8, code), []
+    stored, counts = _CodedRows("token.vectors", d, np.int8, code), []
     ranges: list[tuple[int, int]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
@@ -96,15 +96,15 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
             stored.add(_quantize(tokens.vectors[is_term]))
             counts.append(n_before[-1])
     columns: Columns = {
-        "chunk.vectors": chunk_vectors.whole(),
+        "chunk.vectors": chunk_vectors.to_array(),
         "chunk.n_stored": np.asarray(counts, dtype=np.int32),
-        "token.vectors": stored.whole(),
-        "sentence.vectors": sentence_vectors.whole(),
+        "token.vectors": stored.to_array(),
+        "sentence.vectors": sentence_vectors.to_array(),
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
     }
     if chunks.parts is not None:
-        columns["subchunk.vectors"] = part_vectors.whole()
+        columns["subchunk.vectors"] = part_vectors.to_array()
     return columns
 
 
@@ -112,8 +112,8 @@ def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored = _Rows("statement_token.vectors", embedder.dimension, np.int8, keep_uncoded)
-    pooled = _Rows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
+    stored = _CodedRows("statement_token.vectors", embedder.dimension, np.int8, keep_uncoded)
+    pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
         block = texts[begin : begin + _AT_ONCE]
@@ -122,7 +122,7 @@ def ragged_tokens(
             stored.add(_quantize(tokens.vectors[is_term]))
             pooled.add(tokens.pooled[None])
             counts.append(int(is_term.sum()))
-    return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
+    return stored.to_array(), np.asarray(counts, dtype=np.int32), pooled.to_array()
 
 
 def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncoded) -> Columns:
@@ -132,10 +132,10 @@ def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncod
 
 
 def _embed_texts(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
-    rows = _Rows(name, embedder.dimension, np.float32, code)
+    rows = _CodedRows(name, embedder.dimension, np.float32, code)
     for begin in range(0, len(texts), _TEXTS_AT_ONCE):
         rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
-    return rows.whole()
+    return rows.to_array()
 
 
 def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:

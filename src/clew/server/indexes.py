@@ -127,7 +127,7 @@ class Indexes:
         if embedder is not None:
             specs = replace(specs, embedder=embedder)
         address = opening.address_of(self._settings.home)
-        written = f"indexes/{name}.clew" if address is None else address.beside(name)
+        written = f"indexes/{name}.clew" if address is None else address.address_beside(name)
         with self._lock:
             if name in self.folders():
                 raise AlreadyExists(f"there is an index {name!r} already: take another name")

@@ -79,7 +79,9 @@ class CorpusTotals:
         parts = [each.entities for each in counts]
         if aliases:
             pairs = _known_pairs(parts, aliases)
-            parts = [Counted(hashes=_joined(p.hashes, *pairs), numbers=p.numbers) for p in parts]
+            parts = [
+                Counted(hashes=_resolve_hashes(p.hashes, *pairs), numbers=p.numbers) for p in parts
+            ]
         titled = [part.hashes[part.numbers[1] > 0] for part in parts]
         n_chunks = sum(each.n_chunks for each in counts)
         return cls(
@@ -106,7 +108,7 @@ def _known_pairs(parts: Sequence[Counted], aliases: Mapping[str, str]) -> tuple[
     return own[both], target[both]
 
 
-def _joined(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
+def _resolve_hashes(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
     """Return the hashes of entities, those of aliases as what they stand for."""
     found = hashes.copy()
     for a, b in zip(own, target, strict=True):

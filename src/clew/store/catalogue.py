@@ -185,7 +185,7 @@ class Catalogue(ABC):
         noted = [(generation, row) for row in rows]
         self._run_many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
 
-    def touched(self, since: int, first: int) -> list[Touched] | None:
+    def touched_documents(self, since: int, first: int) -> list[Touched] | None:
         """Return what was removed since a generation; then what came, came back or moved, by id.
 
         What was added stands in the rows from the `first` on. None where that is not known, or

@@ -89,7 +89,7 @@ class StoredColumns:
                 pieces[mine] = values
         return np.zeros(0, dtype=np.uint8) if pieces is None else pieces
 
-    def below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
+    def rows_below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
         """Return the rows of a layer whose parents are given, and the place of each one's parent.
 
         In the order of the parents, which may not be those of another extraction. O(log n) each.

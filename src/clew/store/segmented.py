@@ -315,7 +315,7 @@ class GenerationView:
         return self._catalogue.aliases()
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        return self._catalogue.touched(since, first)
+        return self._catalogue.touched_documents(since, first)
 
     def close(self) -> None:
         self._catalogue.close()

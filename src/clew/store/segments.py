@@ -63,7 +63,7 @@ class Blocks:
     def nbytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
-    def whole(self) -> NDArray[Any]:
+    def to_array(self) -> NDArray[Any]:
         """Return the array in memory, for a store that writes no pieces."""
         pieces = [np.zeros((0, *self.shape[1:]), self.dtype), *self.pieces]
         return np.concatenate(pieces).astype(self.dtype, copy=False)

@@ -99,7 +99,7 @@ class Source:
         """What came, in order: the stored chunk, its present document, before what, and origin."""
         document = self.column("chunk.document")
         came = np.array([each.row for each in self._new_documents], dtype=np.int64)
-        new, owner = self.stored.below("chunk", came)
+        new, owner = self.stored.rows_below("chunk", came)
         if len(new) + len(self.changed) > MOST_ROWS:
             raise TooManyEdits
         stays = self.documents.to_present(document[self.changed])
@@ -159,7 +159,7 @@ class Source:
 
     def _follow(self, live: Live, layer: str, above: Rows) -> None:
         """Add the rows of a layer below some rows. Raises TooManyEdits above the limit."""
-        live.rows[layer], live.above[layer] = self.stored.below(layer, above)
+        live.rows[layer], live.above[layer] = self.stored.rows_below(layer, above)
         if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
             raise TooManyEdits
 

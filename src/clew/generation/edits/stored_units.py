@@ -63,7 +63,7 @@ class StoredUnits:
         statements = np.flatnonzero(self.are_statements(codes))
         rows = codes[statements] - FIRST_STATEMENT
         extractions = self.stored.take("statement.extraction", rows).astype(np.int64)
-        beside, owner = self.stored.below("statement", extractions)
+        beside, owner = self.stored.rows_below("statement", extractions)
         first = np.zeros(len(statements), dtype=np.int64)
         first[owner[::-1]] = beside[::-1]
         places[statements] = rows - first
@@ -73,8 +73,8 @@ class StoredUnits:
         """Return the mentions in some of these, in their order, and in which of them each is."""
         is_statement = self.are_statements(codes)
         own, other = np.flatnonzero(~is_statement), np.flatnonzero(is_statement)
-        rows, in_own = self.stored.below("mention", codes[own])
-        more, in_other = self.stored.below("statement_mention", codes[other] - FIRST_STATEMENT)
+        rows, in_own = self.stored.rows_below("mention", codes[own])
+        more, in_other = self.stored.rows_below("statement_mention", codes[other] - FIRST_STATEMENT)
         place = np.concatenate([own[in_own], other[in_other]])
         order = np.argsort(place, kind="stable")
         columns = {}

@@ -48,7 +48,7 @@ def find_terms(source: Source) -> TermEdits:
     mine = np.flatnonzero(are_in(source.live.above["count"], new))
     rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
     came = source.new_values("count.term")[mine].astype(np.int64)
-    lost, _ = source.stored.below("count", source.base.stored["chunk"][source.removed])
+    lost, _ = source.stored.rows_below("count", source.base.stored["chunk"][source.removed])
     went = source.stored.take("count.term", lost).astype(np.int64)
     touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
     in_came, in_went = place[: len(came)], place[len(came) :]
@@ -102,7 +102,7 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
         link = source.base.links["chunk", "term"].whole
         chunk[went] = _first_rows(link, rows[known[went]], source.removed)
         stays = went[chunk[went] >= 0]
-        below, owner = source.stored.below("count", source.base.stored["chunk"][chunk[stays]])
+        below, owner = source.stored.rows_below("count", source.base.stored["chunk"][chunk[stays]])
         same = source.stored.take("count.term", below) == terms[known[stays]][owner]
         count[stays[owner[same]]] = below[same]
     left = chunk >= 0

@@ -35,7 +35,7 @@ class IndexAddress:
         """The schema of the database that holds the tables of the index."""
         return f"clew_{self.index}"
 
-    def beside(self, name: str) -> str:
+    def address_beside(self, name: str) -> str:
         """Return the address of an index of a server's home, which has this address itself.
 
         It has no password: PGPASSWORD or a file of passwords is to have it on every machine.
