@@ -128,7 +128,7 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
     arrays |= {f"column.{name}": narrow(column) for name, column in assembly.columns.items()}
-    arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
+    arrays |= {f"lookup.{name}": array for name, array in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), link in assembly.links.items():
@@ -161,9 +161,9 @@ def _widen_reader(read_narrow: Callable[[], NDArray[Any]]) -> Callable[[], NDArr
     """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
 
     def wide() -> NDArray[Any]:
-        found = widen(read_narrow())
-        found.flags.writeable = False
-        return found
+        wide_column = widen(read_narrow())
+        wide_column.flags.writeable = False
+        return wide_column
 
     return wide
 
@@ -265,11 +265,11 @@ def assemble(
         "profile": live.rows["profile"],
         "occurrence": occurrences,
     }
-    columns_found: Columns = {}
+    all_lookups: Columns = {}
     if editable and not aliases:
-        columns_found = build_lookups(table, live, columns, stored, terms, named)
+        all_lookups = build_lookups(table, live, columns, stored, terms, named)
         for name, each in _collect_occurrences(table, live, units, stored, columns).items():
-            columns_found |= each.to_lookups(name)
+            all_lookups |= each.to_lookups(name)
     if not halved:
         del live.rows["count"], live.above["count"], terms
     postings = Postings.from_table(table, live, term_rows)
@@ -284,7 +284,7 @@ def assemble(
         },
         columns={name: column for part in parts for name, column in part.columns.items()},
         links={pair: one for part in parts for pair, one in part.links.items()},
-        lookups=columns_found,
+        lookups=all_lookups,
     )
 
 

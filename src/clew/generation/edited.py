@@ -61,12 +61,12 @@ class EditedAssembly(Assembly):
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         def former(rows: Rows) -> NDArray[Any]:
-            found = self.of.base.values(name, rows)
+            base_values = self.of.base.values(name, rows)
             owners = _ROWS_OF.get(name)
             return (
-                found
+                base_values
                 if owners is None
-                else self.of.rows(owners).to_present(found).astype(found.dtype)
+                else self.of.rows(owners).to_present(base_values).astype(base_values.dtype)
             )
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)

@@ -96,8 +96,8 @@ class Postings:
         pairs, below = expand_ranges(firsts, lasts)
         inside, own_terms = self._locate(subchunks)
         rows = np.concatenate([inside, below])
-        found = np.concatenate([own_terms, terms[titled][pairs]])
-        return build_link(rows, found, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
+        term_rows = np.concatenate([own_terms, terms[titled][pairs]])
+        return build_link(rows, term_rows, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
 
     def _locate(self, ranges: Ranges) -> tuple[Rows, NDArray[np.integer]]:
         """Return the place of a range and the term, of each posting that starts in the range."""

@@ -48,8 +48,8 @@ class SomeRows:
         chosen = np.asarray(rows)
         if chosen.dtype == bool:
             return self.read(np.flatnonzero(chosen))
-        rows_read = self.read(chosen.reshape(-1).astype(np.int64))
-        return rows_read if chosen.ndim else rows_read[0]
+        stored_rows = self.read(chosen.reshape(-1).astype(np.int64))
+        return stored_rows if chosen.ndim else stored_rows[0]
 
 
 def live_rows(

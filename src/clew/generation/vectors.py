@@ -79,7 +79,7 @@ class StoredVectors:
         shares = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         with ThreadPoolExecutor(n_threads) as pool:
             return np.concatenate(
-                [found for share in pool.map(multiply, shares) for found in share]
+                [product for share in pool.map(multiply, shares) for product in share]
             )
 
     def _multiply_blocks(

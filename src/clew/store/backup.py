@@ -333,8 +333,8 @@ def _extract_files(
                 f"{archive.name!s} is no backup of an index: it has {member.name!r:.100}"
             )
         if member.name == _LIST:
-            content_listing = json.loads(content.read(_LIST_BYTES))
-            listing = content_listing if isinstance(content_listing, dict) else {}
+            read_listing = json.loads(content.read(_LIST_BYTES))
+            listing = read_listing if isinstance(read_listing, dict) else {}
             continue
         hashing = _HashingFile(content)  # type: ignore[arg-type]
         with open_file(place / member.name) as file:

@@ -134,13 +134,13 @@ def _find_segment_damages(
     if not broken:
         return
     n_documents, named = catalogue.count("document"), catalogue.rows_with_vectors()
-    segments_found = stand_ins(folder / "segments", registered, n_documents, named)
-    lost = {*segments_found.documents.tolist()}
+    replacements = stand_ins(folder / "segments", registered, n_documents, named)
+    lost = {*replacements.documents.tolist()}
     for path, rows, faults in broken:
         for array, what in faults:
             concerned = live.keys() - sound if rows is None else live.keys() & rows & lost
             if array.startswith(_OF_EXTRACTIONS):
-                concerned = live.keys() & segments_found.extracted
+                concerned = live.keys() & replacements.extracted
             documents = tuple(live[row] for row in sorted(concerned))
             yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
 

@@ -29,7 +29,9 @@ class StoredColumns:
     """The columns of all segments end to end; only the parts in use are read."""
 
     segments: Sequence[Segment]
-    _found: dict[str, list[tuple[Segment, int, int]]] = field(default_factory=dict, repr=False)
+    _places_by_name: dict[str, list[tuple[Segment, int, int]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
@@ -116,15 +118,15 @@ class StoredColumns:
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
         """Return the segments that have a column, with the rows where it begins and ends there."""
-        if name not in self._found:
+        if name not in self._places_by_name:
             places, begin = [], 0
             for segment in self.segments:
                 if name in segment:
                     end = begin + _count_rows(segment, name)
                     places.append((segment, begin, end))
                     begin = end
-            self._found[name] = places
-        return self._found[name]
+            self._places_by_name[name] = places
+        return self._places_by_name[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,8 +322,8 @@ class Database(Catalogue):
     def _read_decision(self, row: int) -> tuple[int, str]:
         """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
         with suppress(DamagedIndex, UnicodeDecodeError):
-            for found in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
-                return tuple(found)
+            for decision in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
+                return tuple(decision)
         return 1, ""
 
     def _read_names(self) -> dict[int, str]:

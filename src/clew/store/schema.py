@@ -221,7 +221,7 @@ def place_batch(
     documents, how many rows there were before, none where it says nothing. Vectors are coded as the
     `recipe` says.
     """
-    rows = {table: np.asarray(found, np.int32) for table, found in keys.items()}
+    rows = {table: np.asarray(numbers, np.int32) for table, numbers in keys.items()}
     arrays: dict[str, NDArray[Any]] = {}
     for name, column in batch.columns.items():
         layer = REFERENCES.get(name)
@@ -229,12 +229,12 @@ def place_batch(
             layer = "chunk"
         if layer in rows:
             local = column.astype(np.int64)
-            found = np.where(local >= 0, _take_or_any(rows[layer], local), -1).astype(np.int32)
+            stored = np.where(local >= 0, _take_or_any(rows[layer], local), -1).astype(np.int32)
         elif layer is not None:
-            found = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
+            stored = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
         else:
-            found = encode_array(name, column, recipe)
-        arrays[name] = narrow(found)
+            stored = encode_array(name, column, recipe)
+        arrays[name] = narrow(stored)
     return arrays
 
 

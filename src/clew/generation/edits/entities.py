@@ -248,10 +248,10 @@ def _kept_occurrences(
         number = place_by_row(rows[is_lost], len(source.base.stored["entity"]))
         number[number >= 0] = np.flatnonzero(is_lost)[number[number >= 0]]
         owner = number[source.column("mention.entity")]
-        found = np.flatnonzero(owner >= 0)
-        found = found[~are_in(found, mentions.edits.gone)]
-        mention[owner[found][::-1]] = found[::-1]
-        linkable[owner[found[source.column("mention.label")[found] != DATE]]] = True
+        staying = np.flatnonzero(owner >= 0)
+        staying = staying[~are_in(staying, mentions.edits.gone)]
+        mention[owner[staying][::-1]] = staying[::-1]
+        linkable[owner[staying[source.column("mention.label")[staying] != DATE]]] = True
         titles = source.column("document.title_entity")
         titled = np.flatnonzero(titles >= 0)
         titled = titled[~are_in(titled, source.documents.gone)]

@@ -88,7 +88,7 @@ class StoredUnits:
 
     def mentions_with(self, column: str, values: Rows) -> tuple[Rows, Rows]:
         """Return in what each stored mention is that has one of some values, and the value."""
-        codes, values_found = [], []
+        codes, matched_values = [], []
         for layer, above in (("mention", "sentence"), ("statement_mention", "statement")):
             stored_values = self.stored.tail(f"{layer}.{column}", 0)
             is_wanted = np.zeros(
@@ -100,8 +100,8 @@ class StoredUnits:
             none = np.full(len(rows), -1)
             pair = (parents, none) if layer == "mention" else (none, parents)
             codes.append(unit_codes(*pair))
-            values_found.append(stored_values[rows].astype(np.int64))
-        return np.concatenate(codes), np.concatenate(values_found)
+            matched_values.append(stored_values[rows].astype(np.int64))
+        return np.concatenate(codes), np.concatenate(matched_values)
 
     def _take_both(
         self, of_sentences: str, of_statements: str, codes: NDArray[Any]
