@@ -35,7 +35,7 @@ class _Posting:
     def gains(
         self, places: NDArray[np.intp] | slice, lengths: Lengths, k1: float, b: float
     ) -> NDArray[np.float64]:
-        """Return what the term adds to the scores of the chunks in some places."""
+        """Return the score that the term adds to the chunks in some places."""
         tf = self.counts[places].astype(np.float64)
         length = lengths.of_chunks[self.chunks[places]] / (lengths.mean or 1.0)
         return np.asarray(self.most * tf / (tf + k1 * (1 - b + b * length)))

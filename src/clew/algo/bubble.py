@@ -152,7 +152,7 @@ for a triple that an entity leads to its row in the table of `_SortedTriples`, o
 
 
 class _SortedTriples:
-    """The triples of entities, cheapest first, with costs asked for in blocks, once for all groups.
+    """The triples of entities by cost, sorted in blocks and shared by all groups.
 
     They are rows of a table. Those of an entity follow each other; then comes a row that has no
     triple, -1, the entity for its end, and for its cost the row where they go on, or 0. The columns

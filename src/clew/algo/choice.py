@@ -35,7 +35,7 @@ class QueryTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceWeights:
-    """What counts beside a row's prior, whose weight is 1."""
+    """The weights of what is counted beside a row's prior, whose weight is 1."""
 
     gain: float = 2.5  # of the query's tokens that no chosen row met so well
     residual: float = 0.3  # nearness to what the chosen rows leave of the query

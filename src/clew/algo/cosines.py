@@ -28,7 +28,7 @@ _MANY = 64  # pairs of a row
 
 
 def quantize(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return vectors of a length below 2 in numbers whose products add up exactly."""
+    """Return vectors, shorter than 2, rounded so that their products add up exactly."""
     return np.asarray(np.rint(vectors.astype(np.float64) / _STEP) * _STEP)
 
 
@@ -45,7 +45,7 @@ def pair_cosines(vectors: Vectors, a: Rows, b: Rows) -> NDArray[np.int32]:
 def indexed_pair_cosines(
     vectors: Vectors, rows: Rows, places: Rows, columns: Rows
 ) -> NDArray[np.int32]:
-    """Return what `pair_cosines` does of rows[places] with `columns`; for many, one product."""
+    """Return `pair_cosines` of rows[places] with `columns`, by one product if there are many."""
     if len(places) <= _MANY * len(rows):
         return pair_cosines(vectors, rows[places], columns)
     some, place = np.unique(columns, return_inverse=True)

@@ -43,7 +43,7 @@ class FreshRows:
         return ascending.match_sorted(self.rows, rows)
 
     def get_entries(self, row: int) -> _Row | None:
-        """Return the columns and weights of a row, None where it is not among these."""
+        """Return the columns and weights of a row, or None if it is not fresh."""
         place = int(np.searchsorted(self.rows, row))
         if place == len(self.rows) or self.rows[place] != row:
             return None

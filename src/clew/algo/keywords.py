@@ -43,7 +43,7 @@ def update_lengths(
     *,
     block: int = _BLOCK_BYTES,
 ) -> NDArray[np.float32]:
-    """Return what `keyword_lengths` does, bit for bit; a term whose sentences stayed has its own.
+    """Return `keyword_lengths`, bit for bit, recomputed only for terms whose sentences changed.
 
     `lengths` and `n_sentences` are of the earlier terms: their lengths, and how many sentences each
     had. `earlier_sentences` and `earlier_terms` say for each present row and column which one it

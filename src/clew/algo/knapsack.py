@@ -19,7 +19,7 @@ TOLERANCE = 1e-12  # of the whole value: a gain below it is rounding
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was taken, and whether nothing better fits."""
+    """The chosen items, and whether the choice is known to be optimal."""
 
     rows: NDArray[np.intp]  # (k,) ascending
     exact: bool  # if not, it is worth at least what taking the densest that fit would be

@@ -35,7 +35,7 @@ _MOST_ASKED = 16
 
 @dataclass(frozen=True, slots=True)
 class ChosenNeighbours:
-    """What each of n chunks chose: by shared terms, and by cosine among the others."""
+    """The neighbours that each of n chunks chose: by shared terms, and by cosine."""
 
     lexical: Choices
     semantic: Choices
@@ -197,7 +197,7 @@ def find_overlaps(
 
 
 def _are_among(rows: NDArray[np.integer], others: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Say of each of (n, h) rows whether it is one of (n, m) others in the same line."""
+    """Say for each of (n, h) rows whether it is among the (n, m) others in its line."""
     is_among = (rows[:, :, None] == others[:, None, :]).any(axis=2)
     return np.asarray(is_among & (rows >= 0))
 

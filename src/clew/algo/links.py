@@ -209,7 +209,7 @@ def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
 
 
 def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
-    """Return what gives an array; where the mapping can, only ranges that are read are checked."""
+    """Return a function that gives an array; only the ranges to be read are verified, if it can."""
     verify = getattr(arrays, "verify_ranges", None)
     if verify is None:
         return lambda *_: arrays[name]

@@ -153,7 +153,7 @@ def _candidates(
 def _lowest_ratios(
     nodes: NDArray[np.intp], ratios: NDArray[np.float64], n: int
 ) -> NDArray[np.intp]:
-    """Return the places of the least ratios: of `n` nodes at least, if there are so many."""
+    """Return the places of the lowest ratios, of at least `n` nodes if there are as many."""
     size = 2 * n
     while size < len(nodes):
         places = np.flatnonzero(ratios <= np.partition(ratios, size)[size])
@@ -164,7 +164,7 @@ def _lowest_ratios(
 
 
 def _limit_term(rule: Rule, cost: float, score: float) -> float:
-    """Return what an edge adds to the limit; `score` is that of its ends together."""
+    """Return the term that an edge adds to the limit; `score` is the sum over its ends."""
     if rule == "released":
         return cost * score / 2
     return cost / score if score else math.inf

@@ -17,7 +17,7 @@ _NARROW = (np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
 
 def narrow_type(low: int, high: int) -> np.dtype[Any]:
-    """Return the type in which a column of int32 is kept whose numbers lie from `low` to `high`."""
+    """Return the narrowest type of a column of int32 with numbers from `low` to `high`."""
     for kind in _NARROW:
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
             return kind

@@ -39,7 +39,7 @@ _FEW = 16  # vectors that are compared with all as these are stored; for more, a
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What each of n rows chose among the others, best first; of equal ones the first."""
+    """The rows that each of n rows chose among the others, best first, lower rows first on ties."""
 
     rows: NDArray[np.int32]  # (n, h), -1 where there is none
     scores: NDArray[np.int32]  # (n, h), 0 where there is none
@@ -92,7 +92,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class ChoosingRows:
-    """Which of n rows choose anew among all, and which pairs may not be chosen."""
+    """The rows that choose anew among all, and the pairs that may not be chosen."""
 
     rows: Rows  # that choose anew, ascending
     new: NDArray[np.bool_]  # (n,), those of these which all other rows may choose as well
@@ -216,7 +216,7 @@ def highest_columns(
 
 
 def iterate_cells(vectors: Vectors) -> Visits:
-    """Yield rows and the columns to compare them with, ascending: those of a cell near them all.
+    """Yield the rows of each cell, and the ascending columns near it to compare them with.
 
     Each row comes with each of its cells once.
     """

@@ -52,14 +52,14 @@ class RowEdits:
 
     @classmethod
     def from_changes(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
-        """Return the edits that put rows `before` some of the `n`, which ascend; n is the end."""
+        """Return the edits that insert rows before ascending rows of `n`; n is the end."""
         at = before - np.searchsorted(gone, before) + np.arange(len(before))
         new = np.full(len(at), -1, dtype=np.int64) if origin is None else origin
         return cls(n, gone, at, new)
 
     @property
     def size(self) -> int:
-        """How many rows there are now."""
+        """The number of present rows."""
         return self.n - len(self.gone) + len(self.at)
 
     @cached_property
@@ -115,7 +115,7 @@ class RowEdits:
 
     @cached_property
     def _n_gone_before(self) -> Rows:
-        """How many kept rows there are before each row that went."""
+        """The number of kept rows before each row that went."""
         return self.gone - np.arange(len(self.gone))
 
     @cached_property
@@ -128,7 +128,7 @@ class RowEdits:
 
     @cached_property
     def _kept_present_rows(self) -> Rows:
-        """What `now` returns of all former rows and of -1, not followed."""
+        """The result of `to_present`, not followed, for all former rows and -1."""
         present = np.full(self.n + 1, -1, dtype=np.int64)
         is_kept = np.ones(self.n + 1, dtype=bool)
         is_kept[self.gone], is_kept[-1] = False, False

@@ -73,7 +73,7 @@ def _number_ngrams(
     joins: NDArray[np.bool_],
     longest: int,
 ) -> tuple[NDArray[np.int32], int]:
-    """Return (n, longest) numbers of the n-grams that begin with each word, and how many there are.
+    """Return (n, longest) numbers of the n-grams that begin with each word, and their count.
 
     Column i is for those of i + 1 words; -1 stands where the run ends before.
     """
@@ -152,7 +152,7 @@ def entity_rates(
 
 
 def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
-    """Say which entries of `rates` are above `threshold` [τ], to six decimals: salient ones."""
+    """Say which entries of `rates` exceed `threshold` [τ], to six decimals."""
     return np.asarray(np.round(rates.data, DECIMALS) > threshold)
 
 

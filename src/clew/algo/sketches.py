@@ -44,7 +44,7 @@ class Sketches:
     edits: RowEdits | None = None
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the rows whose sketches stand in some places, -1 for one that is gone."""
+        """Return the rows of the sketches in some places, or -1 for rows that are gone."""
         if self.edits is None:
             return places
         former = self.codes.shape[1]
@@ -80,7 +80,7 @@ def search_sketches(
     only: NDArray[np.bool_] | None = None,
     candidates: int = CANDIDATES,
 ) -> list[Found]:
-    """Return what `search_exactly` does among the `candidates` of each query, at least `k`.
+    """Return `search_exactly` among the `candidates` of each query, at least `k`.
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
@@ -121,7 +121,7 @@ def _nearest_places(
 
 
 def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Return how many bits of each sketch are not those of the query."""
+    """Return the number of bits in which each sketch differs from the query's."""
     [own] = _pack_bits(query[None] > 0)
     parts = [sketches.codes] if sketches.came is None else [sketches.codes, sketches.came]
     return np.concatenate([_count_differing_bits(part, own) for part in parts])
@@ -157,7 +157,7 @@ def _lowest_places(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
 def _rank_by_products(
     sketches: Sketches, query: NDArray[np.float32], places: NDArray[np.intp], n: int
 ) -> NDArray[np.intp]:
-    """Return those `n` of some places whose signs have the highest products with the query."""
+    """Return the `n` places whose signs have the highest products with the query."""
     if len(places) <= n:
         return places
     former = sketches.codes.shape[1]

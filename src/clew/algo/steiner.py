@@ -34,7 +34,7 @@ _JOINT = sys.maxsize  # stands for a node of a bridge, after all others
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What connects the terminals: a tree, or several where not all could be connected."""
+    """A tree that connects the terminals, or several if not all could be connected."""
 
     nodes: tuple[int, ...]  # ascending
     edges: tuple[tuple[int, int], ...]  # the lower node first, ascending

@@ -39,7 +39,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Filter):
-    """One field beside one value, or beside several for `in`."""
+    """The comparison of a field with one value, or with several for `in`."""
 
     field: str
     operator: str  # =, !=, <, <=, >, >=, has, like or in
@@ -142,7 +142,7 @@ class field:  # noqa: N801 -- read as a function: field("date") >= 2024
 
 
 def to_literal(value: object) -> Scalar:
-    """Return what a field is compared with. Raises InputError for what it cannot be."""
+    """Return the value that a field is compared with. Raises InputError for other types."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):

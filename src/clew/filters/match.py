@@ -1,4 +1,4 @@
-"""Which documents fulfil a filter."""
+"""Find the documents that fulfil a filter."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _holds(chosen: Filter, fields: _Fields) -> NDArray[np.bool_]:
 
 
 class _Fields:
-    """What each document has in each field: a place in the field's distinct values."""
+    """The value of each document in each field, as a place in the field's distinct values."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
@@ -154,7 +154,7 @@ _FIELDS = Derived("the fields of documents", _fields)
 
 
 def _fulfils(value: Value, chosen: Comparison) -> bool:
-    """Say whether a comparison holds for what a document has; for a list, if it does for any."""
+    """Say whether a value fulfils a comparison; a list does if any of its values does."""
     each = value if isinstance(value, tuple) else (value,)
     if chosen.operator == "has" and isinstance(value, str):
         return str(chosen.value) in value
@@ -170,7 +170,7 @@ def _are_equal(value: Scalar, other: Any) -> bool:  # noqa: ANN401 -- as are all
 
 
 def _compare_values(value: Scalar, other: Scalar) -> int | None:
-    """Say whether a value stands before another (-1), at it (0) or behind it (1), else None.
+    """Return -1, 0 or 1 as a value is less, equal or greater than another, else None.
 
     A number stands beside a text that is one, and a moment at every period that it is in.
     """

@@ -129,7 +129,7 @@ def _cached_edits(
 def _find_and_cache_edits(
     store: Store, view: View, base: Assembly, of: int
 ) -> dict[str, NDArray[Any]]:
-    """Find edits and cache them. Raises TooManyEdits where there are too many."""
+    """Find edits and cache them. Raises TooManyEdits."""
     touched = view.touched(of, int(base.lookups["sizes"][0]))
     if touched is None or len(touched) > _max_edited(base):
         raise TooManyEdits
@@ -157,7 +157,7 @@ def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.i
 
 
 def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:
-    """Return the aliases both of whose names stand in some documents: no others are known there."""
+    """Return the aliases both of whose names stand in the given documents."""
     aliases = resolve_aliases(view.aliases())
     if not aliases:
         return aliases
@@ -228,7 +228,7 @@ def wasted_share(store: Store) -> float:
 
 
 def _dead_extraction_share(segments: Sequence[Segment], documents: NDArray[np.int64]) -> float:
-    """Return the share of extractions that a newer one replaced, or whose chunk is gone."""
+    """Return the share of extractions that are replaced or whose chunk is gone."""
     names = (
         "document.title_entity",
         *schema.number_columns("chunk")[:1],

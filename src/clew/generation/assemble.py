@@ -158,7 +158,7 @@ def select_prefix(arrays: Table, prefix: str) -> Table:
 
 
 def _widen_reader(read_narrow: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
-    """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
+    """Return a function that reads a column in its full type, read-only as a mapped one is."""
 
     def wide() -> NDArray[Any]:
         wide_column = widen(read_narrow())
@@ -389,7 +389,7 @@ def _units(table: Table, live: Live) -> _Units:
 
 
 def _sources(table: Table, live: Live, kind: str) -> NDArray[np.uint8]:
-    """Return what made each live chunk's extraction of a kind, 0 where there is none."""
+    """Return the source of each live chunk's extraction of a kind, or 0."""
     rows = live.rows["extraction"]
     mine = table["extraction.kind"][rows] == KINDS.index(kind)
     made_by = np.zeros(len(live.rows["chunk"]), dtype=np.uint8)
@@ -589,7 +589,7 @@ def _mention_columns(table: Table, mentions: Columns) -> Columns:
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
-    """Return the columns of descriptions, and of the profiles that some of them have."""
+    """Return the columns of descriptions, and of profiles: descriptions with a text."""
     entity = entities.astype(np.int32)
     chunk = live.chunks_of("description").astype(np.int32)
     profiled = live.above["profile"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cutter:
-    """What cuts a generation; what it looks things up by is made once."""
+    """Cuts chunks out of a generation; its lookups are made once."""
 
     view: View
     assembly: Assembly
@@ -134,7 +134,7 @@ class Cutter:
         return {}
 
     def _renumber(self, columns: Columns, layer: str) -> Rows:
-        """Let columns that point to a layer of keys do so by places; return the stored rows."""
+        """Replace stored rows of a layer of keys by places in columns; return the stored rows."""
         names = [name for name in columns if REFERENCES.get(name) == layer]
         rows = np.unique(np.concatenate([columns[name] for name in names]))
         rows = rows[rows >= 0].astype(np.int64)

@@ -89,7 +89,7 @@ class Parts:
         return self.view.documents([self.stored_row("document", row)])[0]
 
     def document_rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each document id, -1 where there is none."""
+        """Return the row of each document id, or -1."""
         stored = self.view.rows("document", list(dict.fromkeys(ids)))
         places = self.assembly.places("document", np.fromiter(stored.values(), np.int64))
         rows = dict(zip(stored, places.tolist(), strict=True))
@@ -162,7 +162,7 @@ class Ragged:
         return cls(wide, parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
 
     def row(self, stored: int) -> NDArray[Any] | None:
-        """Return the range of a stored row, None where no segment has such an array."""
+        """Return the range of a stored row, or None if no segment has such an array."""
         i = int(np.searchsorted(self.ends, stored, side="right"))
         if i >= len(self.parts):
             return None
@@ -175,7 +175,7 @@ class Ragged:
 
 
 class _StoredLayer:
-    """What every layer has: a size, columns, and vectors that are read once."""
+    """The common part of layers: a size, columns, and vectors that are opened once."""
 
     def __init__(self, parts: Parts, name: str, size: int) -> None:
         self._parts = parts
@@ -431,7 +431,7 @@ class _Triples(_StoredLayer):
         return [self._find(triple_id) for triple_id in ids]
 
     def _find(self, triple_id: str) -> int:
-        """Return the first row of an id, whose keys may have the mark in them that joins them."""
+        """Return the first row of an id; its keys may contain the mark that joins them."""
         words = triple_id.split("|")
         order, begins = self._by_subject
         for i, j in combinations(range(1, len(words)), 2):

@@ -69,7 +69,7 @@ class OccurrenceTable:
     codes: Rows  # by which those of one chunk ascend
 
     def to_lookups(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return them as lookups, those of one key together."""
+        """Return the occurrences as lookups, grouped by key."""
         order = np.argsort(self.keys, kind="stable")
         codes = self.codes[order]
         small = np.int32 if codes.max(initial=0) < FIRST_STATEMENT else np.int64

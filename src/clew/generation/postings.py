@@ -35,7 +35,7 @@ class Ranges:
         return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
 
     def part(self, begin: int, end: int) -> Ranges:
-        """Return some of them."""
+        """Return a part of the ranges."""
         return Ranges(self.chunk[begin:end], self.start[begin:end], self.end[begin:end])
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Which entity keys may name one thing: safe rules to merge by, and proposals for people to judge.
+"""Find entity keys that may name one thing: safe merges by rules, and proposals to judge.
 
 Similar spellings are found by an exact similarity join over trigrams of characters with prefix
 filtering (Bayardo, Ma, Srikant 2007, "Scaling up all pairs similarity search"): common trigrams
@@ -429,7 +429,7 @@ def _propose_short_forms(
 
 
 def _shorten(words: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield what a name holds, and whether that may stand for it: "amundsen", "george bush"."""
+    """Yield shorter forms of a name, and whether each may stand for it: "amundsen"."""
     n = len(words)
     for start in range(n):
         for stop in range(start + 1, n + (start > 0)):

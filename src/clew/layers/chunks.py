@@ -30,7 +30,7 @@ class Chunks:
         return [self.documents[d].text[w.start : w.end] for d, w in pairs]
 
     def titled_texts(self) -> list[tuple[str, int]]:
-        """Return what a model reads of each chunk, and where the chunk begins in it.
+        """Return the text of each chunk as a model reads it, and where the chunk begins in it.
 
         That is the document's title and the chunk's section, a line break and the chunk's text.
         """

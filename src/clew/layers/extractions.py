@@ -1,4 +1,4 @@
-"""What was extracted from chunks to rows: statements with their mentions, triples, descriptions.
+"""Extractions to rows: statements with their mentions, triples, descriptions.
 
 Both builders give a batch without documents: its rows belong to chunks that the index has.
 """
@@ -43,7 +43,7 @@ Unnamed = Callable[[Sequence[str]], list[int]]  # which of these entity keys nee
 
 @dataclass(frozen=True, slots=True)
 class ChunkExtraction(Generic[Made_co]):
-    """What came out of one chunk; `chunk` is the store's own number of it."""
+    """The content of one chunk's extraction; `chunk` is the store's number of it."""
 
     chunk: int
     source: str  # one of SOURCES

@@ -82,7 +82,7 @@ def read_graph(
     texts: Sequence[str],
     hints: Sequence[Sequence[str]] = (),
 ) -> list[Extraction | None]:
-    """Return the graph of each text in a reply; None where it has nothing for a text.
+    """Return the graph of each text in a reply, or None where the reply has none.
 
     A name must stand in its text or among its `hints`, whatever its case and punctuation, and
     neither pronouns nor clauses are names. Rows of one name, or of one triple, become one.
@@ -110,7 +110,7 @@ def shorten_predicate(predicate: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _KnownNames:
-    """What names of one text can be made of."""
+    """The names that an extraction of one text may use."""
 
     words: str  # the text's, as in keys, with a space before each and behind the last
     hints: frozenset[str]  # keys

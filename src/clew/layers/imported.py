@@ -128,7 +128,7 @@ class Statements:
             yield document_id, Extraction(entities=named, triples=tuple(triples))
 
     def to_graph(self, without: Sequence[str] = ()) -> SubjectGraph:
-        """Return what names none of the documents in `without`, equal triples once."""
+        """Return the triples and descriptions of no document in `without`, equal triples once."""
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
         columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}

@@ -34,7 +34,7 @@ _RATIO = 1.0  # completion tokens for each token of a text: a guess, no model wa
 
 @dataclass(frozen=True, slots=True)
 class TermSettings:
-    """What makes an n-gram of a text a statistical entity of it; see `salient_rates`."""
+    """The settings by which n-grams are statistical entities; see `salient_rates`."""
 
     threshold: float = THRESHOLD  # that its rate exceeds, from 0 to below 1 [τ]
     longest: int = LONGEST  # words [b]
@@ -55,7 +55,7 @@ class TermSettings:
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> TermSettings | None:
-        """Return what a recipe has; None where the LLM named the entities, or none was asked."""
+        """Return the settings in a recipe, or None if no terms were given to an LLM."""
         if "entity_threshold" not in recipe:
             return None
         return cls(recipe["entity_threshold"], recipe["entity_words"])
@@ -137,5 +137,5 @@ def _triples(part: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Triple,
 
 
 def _resolve_name(name: str, names: Mapping[str, str]) -> str:
-    """Return the listed name that is meant, empty where there is none."""
+    """Return the listed name with the key of `name`, or ""."""
     return names.get(entity_key(name)) or names.get(entity_key(strip_article(name)), "")

@@ -182,7 +182,7 @@ def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _ReadChunks:
-    """Chunks whose texts are read."""
+    """Chunks whose n-grams were read from their texts."""
 
     rows: Rows
     texts: Sequence[str]

@@ -25,7 +25,7 @@ Value = Literal["bleu", "cos", "random"]
 def chunk_values(
     texts: Sequence[str], vectors: NDArray[np.float32], value: Value
 ) -> NDArray[np.float64] | None:
-    """Return the (n,) worth of each chunk beside all the others, None for "random".
+    """Return the (n,) value of each chunk among all the others, or None for "random".
 
     `texts` (n,) and their `vectors` (n, d) are those of the whole corpus; callers give texts behind
     their titles, while the tokens that `select_chunks` weighs are those without.

@@ -116,7 +116,7 @@ def terms_of(snapshot: Snapshot) -> TermSettings:
 
 
 def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
-    """Return what makes those terms salient that arrays hold."""
+    """Return the settings of the salient terms in the arrays."""
     threshold, longest = arrays["settings"].tolist()
     return "normalised", threshold, int(longest), False
 
@@ -296,7 +296,7 @@ def _synonym_arrays(
 
 
 def _mark_grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
-    """Say of each triple-chunk pair whether both ends stand in the chunk or are salient there.
+    """Say for each triple-chunk pair whether the chunk has both ends, in text or as salient.
 
     `salient` are the (n_entities, n_chunks) rates. An imported chunk has all ends of its triples.
     """
@@ -314,7 +314,7 @@ def _mark_grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
 
 
 def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
-    """Say of pairs, in the order of their chunks, whether the chunk has the entity's key."""
+    """Say for each pair, in order of chunks, whether the chunk has the entity's key."""
     distinct, begins = np.unique(chunks, return_index=True)
     rows, place = np.unique(entities, return_inverse=True)
     keys = snapshot.layer("entity").ids(rows.tolist())
@@ -329,7 +329,7 @@ def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[n
 
 
 def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
-    """Say of pairs whether a sentence of the chunk mentions the entity, by any of its names."""
+    """Say for each pair whether a sentence of the chunk mentions the entity by any name."""
     rows, place = np.unique(chunks, return_inverse=True)
     units = csr_array(snapshot.link("chunk", "unit")[rows])
     is_sentence = snapshot.layer("unit").columns["source"] != LLM_MADE
@@ -338,7 +338,7 @@ def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray
 
 
 def _has_entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
-    """Say of places of a matrix whether it has an entry there."""
+    """Say for each place of a matrix whether it has an entry."""
     stored = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     size = np.int64(matrix.shape[1])
     return np.isin(rows * size + columns, stored * size + matrix.indices)

@@ -1,4 +1,4 @@
-"""What others wrote, in a prompt: as it is, or as JSON strings between two lines of a fence.
+"""Texts of others in a prompt: as they are, or as JSON strings between the lines of a fence.
 
 Nearly every text is ordinary, and a prompt has it as it is. Where a piece imitates parts of a
 prompt (`clew.text.imitations`), all pieces are guarded: each is a JSON string behind the mark that

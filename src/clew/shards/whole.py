@@ -1,4 +1,4 @@
-"""How often all shards together have what several of them have."""
+"""Count the keys that several shards have over all of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SharedKeys:
 
     @classmethod
     def from_parts(cls, parts: Sequence[Counted]) -> SharedKeys:
-        """Return what some shards have in common."""
+        """Return the keys that several of the shards have."""
         hashes = np.concatenate([each.hashes for each in parts])
         numbers = np.concatenate([each.numbers for each in parts], axis=1)
         order = np.argsort(hashes, kind="stable")
@@ -65,7 +65,7 @@ class SharedKeys:
 
 @dataclass(frozen=True, slots=True)
 class CorpusTotals:
-    """What all shards have together."""
+    """The counts of all shards together."""
 
     n_chunks: int
     n_titles: int
@@ -75,7 +75,7 @@ class CorpusTotals:
 
     @classmethod
     def from_counts(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> CorpusTotals:
-        """Return it from the numbers of each shard; `aliases` are those of all of them."""
+        """Return the totals of the shards' counts; `aliases` are those of all shards."""
         parts = [each.entities for each in counts]
         if aliases:
             pairs = _known_pairs(parts, aliases)
@@ -109,7 +109,7 @@ def _known_pairs(parts: Sequence[Counted], aliases: Mapping[str, str]) -> tuple[
 
 
 def _resolve_hashes(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
-    """Return the hashes of entities, those of aliases as what they stand for."""
+    """Return the hashes of entities, with aliases resolved."""
     found = hashes.copy()
     for a, b in zip(own, target, strict=True):
         found[found == a] = b

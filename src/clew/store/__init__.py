@@ -106,7 +106,7 @@ class Cache(Protocol):
         ...
 
     def save(self, name: str, generation: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Cache arrays in place of those of earlier generations; nothing where it cannot be."""
+        """Cache arrays in place of those of earlier generations, if the cache can be written."""
         ...
 
     def drop(self, before: int) -> None:
@@ -119,7 +119,7 @@ class Store(Protocol):
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
-        """What the index was built with: chunking, models, versions."""
+        """The settings that the index was built with: chunking, models, versions."""
         ...
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
@@ -185,11 +185,11 @@ class Store(Protocol):
         ...
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
-        """Let keys stand for others (None: for themselves again); return the new generation."""
+        """Make keys aliases of others, or of nothing (None); return the new generation."""
         ...
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
-        """Bring removed documents back whose id and hash match; return their ids."""
+        """Restore removed documents whose id and hash match; return their ids."""
         ...
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
@@ -235,5 +235,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and locks."""
+        """Release files and locks."""
         ...

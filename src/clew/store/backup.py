@@ -138,7 +138,7 @@ def _check_target(folder: Path, target: Path) -> None:
 
 @contextmanager
 def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
-    """Give a database whose read transaction is open, and its segments, open, too.
+    """Yield a database in a read transaction, and its open segments.
 
     So both stay readable, whoever replaces them.
     """
@@ -268,7 +268,7 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
 
 
 def _are_same(one: Path, other: Path) -> bool:
-    """Say whether two folders have the same index; what was paid for beside it does not matter."""
+    """Say whether two folders have the same index, whatever their paid files are."""
     try:
         with closing(Database(one)) as first, closing(Database(other)) as second:
             files = [each.name for each in first.segments()]

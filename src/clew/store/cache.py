@@ -56,7 +56,7 @@ class FileCache:
         return None
 
     def let_go(self) -> None:
-        """Let go of the files that were loaded."""
+        """Close the loaded files."""
         self._held.clear()
 
     def newest(self, name: str) -> Arrays | None:

@@ -73,7 +73,7 @@ class Catalogue(ABC):
         """Run a statement once for each row of values."""
 
     def _select_among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
-        """Yield what a statement gives whose last column is to have one of many values."""
+        """Yield the rows of a statement whose last column has one of many values."""
         for part in _parts(list(values)):
             yield from self._select(f"{statement} IN ({placeholders(part)})", part)
 
@@ -96,7 +96,7 @@ class Catalogue(ABC):
 
     @abstractmethod
     def _has_touched(self) -> bool:
-        """Say whether there is that table."""
+        """Say whether the table of touched documents exists."""
 
     def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""
@@ -186,7 +186,7 @@ class Catalogue(ABC):
         self._run_many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
 
     def touched_documents(self, since: int, first: int) -> list[Touched] | None:
-        """Return what was removed since a generation; then what came, came back or moved, by id.
+        """Return the documents removed since a generation, then those added or moved, by id.
 
         What was added stands in the rows from the `first` on. None where that is not known, or
         something else changed.
@@ -224,7 +224,7 @@ class Catalogue(ABC):
         return {i for (i,) in self._select_among("SELECT DISTINCT id FROM document WHERE id", ids)}
 
     def revive(self, document_id: str, content: str) -> bool:
-        """Bring the removed document of this id and hash back, if there is one."""
+        """Restore the removed document of this id and hash, if there is one."""
         rows = self._select(
             "SELECT row, live FROM document WHERE id = ? AND hash = ? ORDER BY live DESC, row DESC",
             (document_id, content),
@@ -359,7 +359,7 @@ class Catalogue(ABC):
         return dict(self._select("SELECT key, target FROM alias ORDER BY key"))
 
     def set_alias(self, key: str, target: str | None) -> None:
-        """Let `key` stand for `target`, or for itself again."""
+        """Make `key` an alias of `target`, or of nothing."""
         if target is None:
             self._select("DELETE FROM alias WHERE key = ?", (key,))
         else:
@@ -386,7 +386,7 @@ class Catalogue(ABC):
             self._select("DROP TABLE place")
 
     def replace_work(self, chunks: Sequence[int]) -> None:
-        """Let the work go on with chunks numbered anew, and forget that of chunks that are gone."""
+        """Renumber the chunks of pending work, and drop those that are gone."""
         self._number_rows(chunks)
         self._select("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
         self._select("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
@@ -429,12 +429,12 @@ def _check_table(table: str) -> str:
 
 
 def _replacing(key: str, column: str) -> str:
-    """Return what lets a new row take the place of the one with its key."""
+    """Return the SQL clause by which a new row replaces the one with its key."""
     return f"ON CONFLICT ({key}) DO UPDATE SET {column} = excluded.{column}"
 
 
 def placeholders(values: Sequence[Any]) -> str:
-    """Return as many question marks as there are values."""
+    """Return a question mark for each value."""
     return ", ".join("?" * len(values))
 
 

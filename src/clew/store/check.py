@@ -103,7 +103,7 @@ def find_cache_damages(folder: Path) -> Iterator[Damage]:
 def _find_text_damages(
     catalogue: Catalogue, live: dict[int, str], file: str, hash_of: Callable[[Document], str]
 ) -> Iterator[Damage]:
-    """Yield the documents that are not those whose hash was written beside them."""
+    """Yield the documents whose text does not match its stored hash."""
     hashes = catalogue.hashes()
     for row, document_id in live.items():
         try:
@@ -120,7 +120,7 @@ def _find_text_damages(
 def _find_segment_damages(
     folder: Path, catalogue: Catalogue, live: dict[int, str]
 ) -> Iterator[Damage]:
-    """Yield the arrays that are damaged, with the documents whose rows are."""
+    """Yield the damaged arrays, with the documents of the damaged rows."""
     sound: set[int] = set()
     broken = []
     registered = catalogue.segments()

@@ -40,7 +40,7 @@ _AGAIN_S = 1.0  # between two tries to get readers out of the log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SalvagedRows:
-    """What can be read of a damaged database."""
+    """The readable rows of a damaged database."""
 
     documents: Sequence[tuple[Document, str]]  # the live ones, with their hashes
     rows: Sequence[int]  # the stored row of each of these
@@ -182,7 +182,7 @@ class Database(Catalogue):
             yield
 
     def tell_generation(self) -> None:
-        """Note beside the database which generation was committed, so that a loss is seen."""
+        """Note the committed generation beside the database, so that a loss is detected."""
         note = _pack_generation(int(self.meta("generation")))
         path = self.path.with_name(NEWEST)
         own = path.with_name(f"{NEWEST}.tmp")
@@ -312,7 +312,7 @@ class Database(Catalogue):
         )
 
     def _read_sound(self, row: int) -> Document | None:
-        """Return a document, None where its row or its text is damaged."""
+        """Return a document, or None if its row or its text is damaged."""
         try:
             [document] = self.documents([row])
         except (DamagedIndex, UnicodeDecodeError):  # the latter of a page that is not checked
@@ -399,7 +399,7 @@ def _pack_generation(generation: int) -> bytes:
 
 
 def _read_generation(folder: Path) -> int:
-    """Return the generation that was noted beside the database, -1 where that is not known."""
+    """Return the generation noted beside the database, or -1 if it is unknown."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((folder / NEWEST).read_text(encoding="utf-8"))
         checksum = note.pop("crc32")

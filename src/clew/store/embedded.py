@@ -82,7 +82,7 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @classmethod
     def open_damaged(cls, folder: Path) -> Self:
-        """Open an index whose database is damaged, for `salvage` to read what can be read of it.
+        """Open an index whose database is damaged, so that `salvage` can read the rest.
 
         Raises DamagedIndex where not even the settings of the index can be.
         """
@@ -156,7 +156,7 @@ class EmbeddedStore(SegmentedStore[Database]):
         segments.restore_names(self._folder / _SEGMENTS, names)
 
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        """Return what can be read of a damaged database."""
+        """Return the readable rows of a damaged database."""
         return self._catalogue.salvage(hash_of)
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def _rename_settings(recipe: Mapping[str, Scalar], version: int) -> dict[str, Sc
 
 
 def has_foreign_files(folder: Path) -> bool:
-    """Say whether a folder has files that are none of an index."""
+    """Say whether a folder has files that do not belong to an index."""
     folders = {_SEGMENTS, _CACHED, _FORMER}
     ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, *folders}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

@@ -34,7 +34,7 @@ _POSTGRES = "postgres"
 
 
 class StoreKind(Protocol):
-    """What a package registers under `clew.stores`; `place` is what stands behind NAME: in a spec.
+    """A store that a package registers under `clew.stores`; a spec is NAME:PLACE.
 
     Where nothing does it is the folder of the index.
     """
@@ -71,7 +71,7 @@ def folder_of(place: str | Path) -> Path:
 
 
 def describe_place(folder: Path) -> str:
-    """Return what an index is called in messages: its folder, or its address without a password."""
+    """Return the name of an index in messages: its folder, or its address without a password."""
     index_address = address_of(folder)
     return str(folder) if index_address is None else index_address.shown
 
@@ -104,7 +104,7 @@ def erase(folder: Path) -> None:
 
 
 def place_of(folder: Path) -> str:
-    """Return what names an index on any machine: its address, with a password, else its folder."""
+    """Return the place of an index from any machine: its address, password included, or folder."""
     name, place = _read_kind(folder)
     return place if name == _POSTGRES and place else str(folder.absolute())
 
@@ -210,7 +210,7 @@ def _kind(spec: str, folder: Path) -> tuple[StoreKind, str]:
 
 
 def _read_kind(folder: Path) -> tuple[str, str]:
-    """Return the name of the store that a folder names, "" for none, and the place there."""
+    """Return the name of the store that a folder names, or "", and the place in it."""
     name, _, place = (read_spec(folder) or "").partition(":")
     return name, place
 

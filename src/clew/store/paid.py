@@ -1,4 +1,4 @@
-"""What was paid for, beside an index in a folder: an LLM's replies and an embedder's vectors.
+"""The paid files beside an index in a folder: an LLM's replies and an embedder's vectors.
 
 An index keeps a note of which of these files it has, so that one that is gone is missed, and one
 that never was is not.
@@ -23,7 +23,7 @@ _FILES = "files"
 
 
 class _Kind(NamedTuple):
-    """What a file is for, and what looks at it and mends it."""
+    """The purpose of a paid file, and the functions that check and mend it."""
 
     holds: str
     application_id: int

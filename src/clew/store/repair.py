@@ -138,7 +138,7 @@ def _sizes(
 
 
 def _first_document(part: _Part) -> int | None:
-    """Return the stored row of a segment's first document, None where that cannot be read."""
+    """Return the stored row of a segment's first document, or None if it is unreadable."""
     owners = part.arrays.get(_DOCUMENT, np.zeros(0, np.int32))
     if not len(owners) or any(start == 0 for start, _ in part.damaged.get(_DOCUMENT, ())):
         return None
@@ -146,7 +146,7 @@ def _first_document(part: _Part) -> int | None:
 
 
 def _read_part(path: Path, counts: Mapping[str, int]) -> _Part | None:
-    """Return what can be read of a segment, None where nothing can, or it is another one."""
+    """Return the readable rows of a segment, or None if it is unreadable or another one."""
     try:
         mapped = segments.open_segment(path)
     except DamagedIndex:
@@ -282,7 +282,7 @@ class _DamagedRows:
             self.rows[layer][first + start : first + stop] = True
 
     def _mend_parents(self, layer: str, i: int) -> None:
-        """Let damaged rows hang on rows that are marked: on their neighbours', and those between.
+        """Attach damaged rows to marked neighbours, and all rows between them.
 
         Rows of a segment stand in the order of the rows above them, all in the same segment.
         """
@@ -304,7 +304,7 @@ def _rows_of(layer: str) -> str:
 
 
 def _mend_counts(part: _Part, count: str, wide: str) -> Spans:
-    """Let the counts add up again, and return the rows whose range of `wide` is not known."""
+    """Make the counts add up again; return the rows whose range of `wide` is unknown."""
     if wide not in part.arrays:
         return ()
     counts, n = part.arrays[count], len(part.arrays[wide])
@@ -323,7 +323,7 @@ def _mend_counts(part: _Part, count: str, wide: str) -> Spans:
 
 
 def _drop_names(part: _Part) -> None:
-    """Leave out the names whose row or vector is damaged; they are embedded again."""
+    """Drop the names whose row or vector is damaged; they are embedded again."""
     spans = [span for name in _NAMES for span in part.damaged.get(name, ())]
     if spans:
         sound = np.ones(len(part.arrays["name.entity"]), dtype=bool)

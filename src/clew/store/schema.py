@@ -114,7 +114,7 @@ def number_columns(layer: str) -> tuple[str, ...]:
 
 
 def count_rows(arrays: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many rows of each layer a segment's arrays hold, where there are any."""
+    """Return the number of rows of each layer in a segment, without empty layers."""
     parents = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
     return {k: int(v.shape[0]) for k, v in parents.items() if v is not None and v.shape[0]}
 
@@ -196,7 +196,7 @@ class CodedSegment(Mapping[str, "NDArray[Any]"]):
         return encode_array(name, self._segment[name], self._recipe)
 
     def let_go(self, name: str) -> None:
-        """Let go of the memory that an array takes, where it is mapped."""
+        """Free the memory of a mapped array."""
         let_go(self._segment, name)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What stores have in common that keep rows in a catalogue and arrays in immutable segments.
+"""The common part of stores with rows in a catalogue and arrays in immutable segments.
 
 A transaction of the catalogue is the commit point. The segments of a commit are durable before it;
 every eight of a size become one.
@@ -147,7 +147,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._catalogue.set_format(self._recipe)
 
     def _merge(self) -> None:
-        """Put the newest segments end to end while there are many of one size.
+        """Join the newest segments while many are of one size.
 
         So an index of n commits has O(log n) segments: few files to open, however long a run is.
         No row changes its number, and so no generation begins.

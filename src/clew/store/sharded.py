@@ -58,7 +58,7 @@ def read_places(home: Path) -> list[str]:
 
 
 def describe_shard(home: Path, name: str) -> str:
-    """Return what a shard is called in messages: its folder, or an address without a password."""
+    """Return the name of a shard in messages: its folder, or an address without a password."""
     if address.is_address(name):
         return address.parse_address(name).shown
     return name if "://" in name else str(home / name)

@@ -44,7 +44,7 @@ def strip_marks(line: str) -> str:
 
 
 class AnswerText:
-    """Tells of the answer in a reply that comes piece by piece.
+    """Sends the answer of a reply that arrives piece by piece.
 
     Nobody is told of what stands before a marker; what may be part of a citation, or of the word
     `unknown` for no answer, waits for what follows. Another marker begins the answer anew. In the

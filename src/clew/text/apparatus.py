@@ -1,4 +1,4 @@
-"""Tell contents pages, indexes and bibliographies from the text that they lead to.
+"""Recognise contents pages, indexes and bibliographies.
 
 They have the words of every question and answer none. A text is one where its lines say so,
 
@@ -90,7 +90,7 @@ def asks_for(query: str, kind: str) -> bool:
 
 
 def kind_in_heading(section: str) -> str:
-    """Return the kind whose name the last heading of a section has.
+    """Return the kind that the last heading of a section names, or "".
 
     That is the one above it where the last one is a letter, as in an index.
     """

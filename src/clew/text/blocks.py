@@ -1,4 +1,4 @@
-"""Write a context out of blocks whose tokens add up: passages, and the lines of tables.
+"""Format a context from blocks whose tokens add up: passages, and the lines of tables.
 
 A block begins with a character that is no white space and ends with a line break. The splitter of
 cl100k_base cuts there whatever stands on either side, and it merges nothing across a cut. So a
@@ -24,7 +24,7 @@ def format_passage(number: int, head: str, text: str) -> str:
 
 
 def count_passage_tokens(head: str, text: str) -> int:
-    """Return how many tokens a passage has, whose number may be any from 1 to 999."""
+    """Return the tokens of a passage, whatever its number from 1 to 999."""
     return tokens.count(format_passage(1, head, text))
 
 
@@ -57,7 +57,7 @@ def truncate_passage(head: str, text: str, limit: int) -> tuple[str, str]:
 
 
 def format_table_head(name: str, columns: Sequence[str]) -> str:
-    """Return what stands above the rows of a table: its name and its columns, a line each."""
+    """Return the head of a table: its name and its columns, a line each."""
     return f"{collapse(f'Table: {name}')}\n{format_row(columns)}"
 
 

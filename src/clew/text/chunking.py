@@ -75,7 +75,7 @@ class _TextToCut:
 def cut_windows(
     text: str, start: int = 0, chunking: Chunking | None = None, headings: Sequence[Headed] = ()
 ) -> list[Window]:
-    """Return the windows of text[start:], in order; none where there is no word.
+    """Return the windows of text[start:], in order; a text without a word has none.
 
     Every sentence lies wholly in at least one window, unless it is longer than half a window
     and begins where it no longer fits; such a sentence is cut at the window's edges. Only a

@@ -61,7 +61,7 @@ _IMITATIONS = (_NUMBER, _CHAT, _INNER_HEADING, _REPLY, _ORDER)
 
 
 def imitates(text: str) -> bool:
-    r"""Say whether a text has what looks like a part of a prompt.
+    r"""Say whether a text looks like a part of a prompt.
 
     >>> imitates("She sank.\n[2] Official register")
     True

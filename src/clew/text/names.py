@@ -74,7 +74,7 @@ def date_spans(text: str) -> Iterator[Span]:
 
 
 def quoted_spans(text: str) -> Iterator[Span]:
-    """Yield what stands between quotation marks, up to 80 characters, without end marks."""
+    """Yield quotations of up to 80 characters, without their marks and end marks."""
     for match in _QUOTED.finditer(text):
         start, end = match.span(match.lastindex or 0)
         while end > start and text[end - 1] in ",.;:!? ":
@@ -187,7 +187,7 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
 
 
 def _tight_groups(parts: list[list[_Word]], loose: list[int]) -> Iterator[list[_Word]]:
-    """Yield what stands between loose connectors: both sides of "Duke of York and Albany"."""
+    """Yield the groups between loose connectors: both sides of "Duke of York and Albany"."""
     if not loose:
         return
     edges = [0, *loose, len(parts)]

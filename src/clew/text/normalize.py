@@ -60,7 +60,7 @@ def _is_name_character(character: str) -> bool:
 
 
 def title_head(title: str, text: str, section: str = "") -> str:
-    """Return what models read in front of a chunk's text: title and section on a line of its own.
+    """Return the line above a chunk as models read it: its title and section.
 
     Nothing where there is neither, or where the text is in no section and begins with the title.
     """

@@ -49,7 +49,7 @@ def _touches(span: Span, taken: Sequence[Span]) -> bool:
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Say whether two spans have a character in common."""
+    """Say whether two spans share a character."""
     return one[0] < other[1] and other[0] < one[1]
 
 
@@ -65,7 +65,7 @@ def span_to_nearest(phrase: Span, names: Sequence[Span]) -> Span:
 
 
 def query_type(query: str, names: Sequence[Span]) -> str:
-    """Return what the words of a question plainly show: "comparison", "or", "and", or "default".
+    """Return the type that a question's words show: "comparison", "or", "and", or "default".
 
     `names` are where its names stand, in order.
     """

@@ -1,4 +1,4 @@
-"""Say how many there are of something."""
+"""Write quantities with their nouns."""
 
 
 def format_count(n: int, what: str) -> str:

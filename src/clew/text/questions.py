@@ -99,7 +99,7 @@ def find_question_word(question: str) -> int:
 
 
 def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
-    """Return how near each span is to the word that asks: 1 beside it, less with each word between.
+    """Return the nearness of each span to the word that asks, 1 beside it, less further off.
 
     What a question asks for stands beside that word; what it knows about it, further off.
     """
@@ -109,7 +109,7 @@ def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
 
 
 def question_kind(question: str) -> Kind:
-    """Return what kind of thing a question asks for; "name" where its words do not say."""
+    """Return the kind of thing that a question asks for, "name" if its words do not say."""
     asking = find_question_word(question)
     return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
 

@@ -32,7 +32,7 @@ class Headed(Protocol):
 
 
 def section_at(headings: Sequence[Headed], place: int, title: str = "") -> str:
-    """Return the section that a character is in, the widest heading first, "" for none.
+    """Return the section of a character, the widest heading first, or "".
 
     Each heading is of a lower level than the one behind it. One that repeats the document's title
     is left out, and so are those beyond the twelve that stand nearest above the place.
@@ -73,7 +73,7 @@ def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title
 
 
 def page_at(pages: Sequence[int], place: int) -> int | None:
-    """Return the page that a character is on, from 1; None where there are no pages."""
+    """Return the page of a character, from 1, or None if there are no pages."""
     return max(bisect_right(pages, place), 1) if pages else None
 
 

@@ -30,7 +30,7 @@ def _encoding() -> "tiktoken.Encoding":
 
 
 def count(text: str) -> int:
-    """Return how many tokens `text` has. Markers such as <|endoftext|> are plain text."""
+    """Return the number of tokens of `text`. Markers such as <|endoftext|> are plain text."""
     encode = _encoding().encode
     return sum(len(encode(part, disallowed_special=())) for part in _parts(text))
 

@@ -1,4 +1,4 @@
-"""Models whose work is done by workers, in parts of the texts that they are given."""
+"""Models whose work is done by workers, each on a part of the texts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _SpreadExtractor:
 def _run_parts(
     workers: Workers, task: str, arguments: tuple[Any, ...], texts: Sequence[str]
 ) -> list[Any]:
-    """Return what workers make of the texts, a part for each, in order."""
+    """Return the workers' results for the texts, a part for each worker, in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]
     pending = [workers.submit(task, *arguments, part) for part in parts]

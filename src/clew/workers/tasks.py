@@ -43,7 +43,7 @@ def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _triples(models: Models, by: str, texts: Sequence[str]) -> list[Extraction]:
-    """Return what rules extract from each text."""
+    """Return the extraction of each text by rules."""
     extractor = load_extractor(by, models.tagger)
     assert extractor is not None  # noqa: S101 -- nobody asks for triples by an LLM here
     return extractor.extract(texts)

@@ -60,7 +60,7 @@ def find_edits(
     stored: StoredColumns,
     touched: Sequence[Touched],
 ) -> Arrays:
-    """Return what makes `base` a later generation, as `GenerationEdits` reads it.
+    """Return the edits that make `base` a later generation, as `GenerationEdits` reads them.
 
     `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits
     where the generation is to be put together anew.

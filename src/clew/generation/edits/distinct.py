@@ -1,4 +1,4 @@
-"""Which distinct rows came and went, each standing where the first of several equal ones does.
+"""Find the distinct rows that came and went; each stands at its first occurrence.
 
 Units, sentences and triples are such rows: a chunk has occurrences, and equal ones are one row.
 """
@@ -65,7 +65,7 @@ class KnownRows:
         return at.astype(np.int64), owner
 
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
-        """Return the rows whose first occurrences have some codes and their keys, -1 for none."""
+        """Return the rows whose first occurrences have these keys and codes, or -1."""
         first = insertion_places(self.keys, keys)
         matches = np.flatnonzero(first < len(self.keys))
         at = first[matches]

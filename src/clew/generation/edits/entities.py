@@ -1,4 +1,4 @@
-"""Which entities came and went."""
+"""Find the entities that came and went."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def _kept_occurrences(
 
 
 def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the former descriptions that stay of some former entities, and whose each is."""
+    """Return the descriptions of some former entities that stay, and the place of each entity."""
     known = np.flatnonzero(rows >= 0)
     chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[known]).indices)
     chunks = chunks[~are_in(chunks, source.chunks.gone)]

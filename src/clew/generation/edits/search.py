@@ -43,14 +43,14 @@ def places_inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values
 
 
 def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
-    """Say which values are among others, which ascend."""
+    """Say which values are among `among`, which ascends."""
     is_in = np.zeros(len(values), dtype=bool)
     is_in[match_sorted(among, values)[0]] = True
     return is_in
 
 
 def take_or_default(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:
-    """Return table[rows], and `other` where there is no such place."""
+    """Return table[rows], with `other` for a row that is no place of it."""
     values = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
     inside = (rows >= 0) & (rows < len(table))
     values[inside] = table[rows[inside]]

@@ -33,7 +33,7 @@ class TooManyEdits(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """What edits are found from, and the edits of documents and chunks.
+    """The material that edits are found from, and the edits of documents and chunks.
 
     A chunk of which something was extracted since is one that went, and came in its own place.
     """
@@ -168,7 +168,7 @@ class Source:
         return self.stored.take(name, self.live.rows[name.partition(".")[0]])
 
     def extraction_sources(self, kind: str) -> NDArray[np.uint8]:
-        """Return what made the extraction of a kind of each chunk that came, 0 for none."""
+        """Return the source of the extraction of a kind of each chunk that came, or 0."""
         mine = self.new_values("extraction.kind") == KINDS.index(kind)
         sources = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
         sources[self.live.above["extraction"][mine]] = self.new_values("extraction.source")[mine]

@@ -1,4 +1,4 @@
-"""Which triples came and went, and their occurrences in chunks."""
+"""Find the triples that came and went, and their occurrences in chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which units and mentions came and went."""
+"""Find the units and mentions that came and went."""
 
 from __future__ import annotations
 

@@ -52,12 +52,12 @@ class IndexAddress:
 
 
 def is_address(text: str) -> bool:
-    """Say whether a text is to name an index in PostgreSQL."""
+    """Say whether a text is meant as an address of PostgreSQL."""
     return text.startswith(SCHEMES)
 
 
 def parse_address(text: str) -> IndexAddress:
-    """Return what an address names. Raises InputError for another form."""
+    """Return the parts of an address. Raises InputError for another form."""
     try:
         text.encode()  # no half of a surrogate pair
         parts = urlsplit(text, allow_fragments=False)

@@ -82,7 +82,7 @@ class PostgresCatalogue(Catalogue):
         return cls.open(address)
 
     def is_made(self) -> bool:
-        """Say whether there is an index."""
+        """Say whether the index exists."""
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
         return bool(self._select(there, (self.address.schema,)))
 
@@ -210,14 +210,14 @@ class PostgresCatalogue(Catalogue):
             raise
 
     def give_lease(self) -> None:
-        """Let others write."""
+        """Release the writer's lease."""
         self.is_writer = False
         with suppress(StoreError):  # with its session it ends, too
             self._connection.execute("SELECT pg_advisory_unlock_all()")
 
     @property
     def epoch(self) -> int:
-        """How many writers there were. Names of objects begin with it, so that none come twice."""
+        """The number of writers so far; names of objects begin with it, so that each is unique."""
         return int(self.meta("epoch") or 0)
 
     def note_unused(self, names: Iterable[str], seconds: int = 0) -> None:
@@ -253,7 +253,7 @@ class PostgresCatalogue(Catalogue):
         super().replace_all(documents, entities, terms)
 
     def vacuum(self) -> None:
-        """Let PostgreSQL use the room of deleted rows again, and so overwrite their texts."""
+        """Free the space of deleted rows, so that PostgreSQL overwrites their texts."""
         self._select("VACUUM document, entity, term")
 
     def drop(self) -> None:

@@ -115,7 +115,7 @@ class Objects:
         return True
 
     def get(self, name: str, waits: Sequence[float] | None = None) -> Path:
-        """Return the copy of a file, downloaded where there is none.
+        """Return the copy of a file; it is downloaded if it is missing.
 
         `waits` are seconds for one that is not to be seen yet, some by default. Raises
         MissingSegment where there is no such file, StoreError where it cannot be had.
@@ -176,7 +176,7 @@ class Objects:
         return piece, size
 
     def size(self, name: str) -> int:
-        """Return how many bytes a file has, 0 where there is none."""
+        """Return the bytes of a file, or 0 if it does not exist."""
         try:
             return int(obstore.head(self._store, self._key(name))["size"])
         except FileNotFoundError:
@@ -185,7 +185,7 @@ class Objects:
             raise self._to_store_error("cannot be read", error) from error
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files, and their copies here; one that is not there is none to delete."""
+        """Delete files and their copies here; missing files are ignored."""
         for name in names:
             try:
                 obstore.delete(self._store, self._key(name))
@@ -226,12 +226,12 @@ def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for e
 
 
 def _reason(error: Exception) -> str:
-    """Return what obstore says, without where in its code that was."""
+    """Return obstore's message without the place in its code."""
     return " ".join(str(error).partition("\n\nDebug source")[0].split())
 
 
 def trim(keep: Path) -> None:
-    """Delete the copies of all indexes that were used longest ago, while there are too many.
+    """Delete the least recently used copies of all indexes above the limit.
 
     What is open stays readable, and what is asked for again is downloaded again.
     """
@@ -255,7 +255,7 @@ def trim(keep: Path) -> None:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a name beside a path that no other thread or process takes."""
+    """Return a unique path beside another one."""
     return path.with_name(f"{secrets.token_hex(8)}{_UNFINISHED}")
 
 

@@ -1,4 +1,4 @@
-"""What was paid for, in PostgreSQL: the tables of an index's ledger and of its cached vectors."""
+"""The paid files in PostgreSQL: tables of an index's ledger and of its cached vectors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _idle: dict[tuple[int, IndexAddress], deque[Connection]] = {}
 
 @atexit.register
 def _close_idle() -> None:
-    """Tell the server that this process needs its idle sessions no more."""
+    """Close the idle sessions of this process."""
     for (process, _), idle in _idle.items():
         if process == os.getpid():
             for connection in idle:
@@ -50,7 +50,7 @@ class PostgresFile:
         return Path(self.address.shown)
 
     def exists(self) -> bool:
-        """Say whether the tables were made."""
+        """Say whether the tables exist."""
         with _session(self.address) as database:
             return self._are_made(database)
 
@@ -80,7 +80,7 @@ class PostgresFile:
                 yield cast("sqlite.Connection", database)
 
     def has(self, database: sqlite.Connection | Connection, table: str) -> bool:
-        """Say whether there is a table."""
+        """Say whether a table exists."""
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?"
         return bool(database.execute(there, (self.address.schema, table)).fetchall())
 
@@ -117,7 +117,7 @@ class PostgresFile:
         """Do nothing: PostgreSQL is mended by who runs it."""
 
     def is_blank(self) -> bool:
-        """Say whether the tables were not made yet."""
+        """Say whether the tables do not exist yet."""
         return not self.exists()
 
     def faults(self) -> list[str]:

@@ -162,7 +162,7 @@ def _place(address: IndexAddress, place: str) -> str:
 
 
 class PostgresKind:
-    """What opens indexes by their addresses."""
+    """The store of indexes whose place is an address of PostgreSQL."""
 
     def exists(self, place: str) -> bool:
         """Say whether an index is there. Raises StoreError where the database does not answer."""
@@ -181,7 +181,7 @@ class PostgresKind:
         return PostgresStore(parse_address(place))
 
     def damages(self, place: str, hash_of: Callable[[Document], str]) -> list[Damage]:
-        """Return what is damaged in the index there. Raises NotAnIndex where there is none."""
+        """Return the damage in the index there. Raises NotAnIndex if there is none."""
         with self.open(place) as store:
             return find_postgres_damages(store, hash_of)
 
