@@ -14,10 +14,10 @@ from clew.derived import CachedArrays, Derived
 from clew.display.shown import Shown, paragraph, table
 from clew.errors import MissingLayer
 from clew.runtime.once import Once
-from clew.text.apparatus import kind_of, named_in
+from clew.text.apparatus import apparatus_kind, kind_in_heading
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
-from clew.text.sections import head, page_at, page_range, section_at, sections_at
+from clew.text.sections import format_head, page_at, page_range, section_at, sections_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.algo.coding import Vectors
     from clew.algo.links import Link
     from clew.algo.row_edits import RowEdits
-    from clew.derived import Arrays, Earlier
+    from clew.derived import Arrays, EarlierArrays
 
 T = TypeVar("T")
 
@@ -88,8 +88,8 @@ class Document(Shown):
         known = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
         if known and 2 * max(known) >= end - start:
             kind = self.apparatus[known.index(max(known))].kind
-            return named_in(self.section_at(start)) or kind
-        return kind_of(self.text[start:end], self.section_at(start))
+            return kind_in_heading(self.section_at(start)) or kind
+        return apparatus_kind(self.text[start:end], self.section_at(start))
 
     def title_head(self, place: int, text: str) -> str:
         """Return what models read in front of `text`, which begins at a character."""
@@ -353,12 +353,12 @@ class ChunkCutter(Protocol):
         """
         ...
 
-    def written(self) -> NDArray[np.int64]:
+    def count_written(self) -> NDArray[np.int64]:
         """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
         ...
 
 
-class FormerGeneration(Protocol):
+class SnapshotBase(Protocol):
     """An earlier generation: what was cached of it, and how its rows became those of now."""
 
     def arrays(self, what: CachedArrays) -> Arrays:
@@ -374,7 +374,7 @@ class FormerGeneration(Protocol):
         """The chunks that came or have a unit that came, by their present rows."""
         ...
 
-    def turned(self, stored: Link, a: str, b: str) -> Link:
+    def transpose(self, stored: Link, a: str, b: str) -> Link:
         """Return the present link from b to a; `stored` is the former one."""
         ...
 
@@ -397,7 +397,7 @@ class Snapshot:
     # What the index has in all, where this snapshot holds a part of it; None: it holds all.
     totals: Totals | None = None
     # The generation that this one is the edits of, None where it was put together by itself.
-    former: FormerGeneration | None = None
+    base: SnapshotBase | None = None
     exact: bool = False  # what is nearest is looked for among all rows, however many there are
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
@@ -419,7 +419,7 @@ class Snapshot:
         if (a, b) in self.links:
             return self.links[a, b]
         if (b, a) in self.links:
-            return self.get(_TURNED, a, b)
+            return self.get(_TRANSPOSED, a, b)
         have = ", ".join("-".join(pair) for pair in self.links)
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
 
@@ -464,12 +464,12 @@ class Snapshot:
         object.__setattr__(found, "_derived", self._derived)  # which does not depend on it
         return found
 
-    def former_arrays(self, what: CachedArrays) -> Arrays | None:
+    def base_arrays(self, what: CachedArrays) -> Arrays | None:
         """Return the arrays of the generation that this one is the edits of, None for no such one.
 
         For arrays that are `edited` by who reads them.
         """
-        return None if self.former is None else self.former.arrays(what)
+        return None if self.base is None else self.base.arrays(what)
 
     def _computed(
         self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
@@ -483,35 +483,35 @@ def _cached_link(a: str, b: str) -> CachedArrays:
     """Return the declaration of a link that is kept the other way."""
 
     def compute(snapshot: Snapshot) -> Arrays:
-        from clew.algo.links import as_arrays
+        from clew.algo.links import link_to_arrays
 
-        return as_arrays(snapshot.links[b, a].whole.transpose().tocsr())
+        return link_to_arrays(snapshot.links[b, a].whole.transpose().tocsr())
 
-    def update(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+    def update(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
         return compute(snapshot)
 
     return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
 
 
 # Links that are kept the other way, and that questions go along.
-TURNED_LINKS = {
+TRANSPOSED_LINKS = {
     pair: _cached_link(*pair) for pair in (("entity", "unit"), ("unit", "chunk"), ("term", "chunk"))
 }
 
 
-def _turned(snapshot: Snapshot, a: str, b: str) -> Link:
-    from clew.algo.links import StoredLink, as_link
+def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
+    from clew.algo.links import StoredLink, link_from_arrays
 
-    if (a, b) in TURNED_LINKS:
-        what = TURNED_LINKS[a, b]
-        found = snapshot.former_arrays(what)
-        if found is not None and snapshot.former is not None:
-            return snapshot.former.turned(as_link(found), b, a)
-        return as_link(snapshot.get(what))
-    return StoredLink.of(snapshot.links[b, a].whole.transpose().tocsr())
+    if (a, b) in TRANSPOSED_LINKS:
+        what = TRANSPOSED_LINKS[a, b]
+        found = snapshot.base_arrays(what)
+        if found is not None and snapshot.base is not None:
+            return snapshot.base.transpose(link_from_arrays(found), b, a)
+        return link_from_arrays(snapshot.get(what))
+    return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
 
 
-_TURNED = Derived("a link the other way", _turned)
+_TRANSPOSED = Derived("a link the other way", _transpose_link)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -582,7 +582,7 @@ class Hit(Shown):
     @property
     def head(self) -> str:
         """Title, section and pages."""
-        return head(self.title, self.section, self.page, self.last_page)
+        return format_head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -829,7 +829,7 @@ class Passage(Shown):
     @property
     def head(self) -> str:
         """Title, section and pages, as they stand above the passage in a context."""
-        return head(self.title, self.section, self.page, self.last_page)
+        return format_head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from clew.layers.chunks import cut
+from clew.layers.chunks import cut_chunks
 from clew.readers import read
 from clew.readers.gitignore import Ignored, Pattern
-from clew.text.apparatus import kind_of
+from clew.text.apparatus import apparatus_kind
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
 from tests.readers.test_real_files import paragraph, run, word
@@ -50,7 +50,7 @@ def cpu_seconds(write, name, size):
     for _ in range(3):
         began = time.process_time()
         documents = [each for each in read([path]) if isinstance(each, Document)]
-        cut(documents, Chunking()).titled_texts()
+        cut_chunks(documents, Chunking()).titled_texts()
         taken.append(time.process_time() - began)
         if taken[-1] < LEAST:
             break
@@ -170,9 +170,9 @@ def test_names_that_are_ignored_are_looked_up(write, tmp_path):
 def test_a_line_of_dots_is_told_in_a_moment():
     """A leader is looked for at the end of a line."""
     began = time.process_time()
-    assert kind_of(("." * 50_000 + "z\n") * 2) == ""
+    assert apparatus_kind(("." * 50_000 + "z\n") * 2) == ""
     assert time.process_time() - began < 5
-    assert kind_of("Larvik ........ 3\nOslo ........ 9\nTromsø ........ 12") == "contents"
+    assert apparatus_kind("Larvik ........ 3\nOslo ........ 9\nTromsø ........ 12") == "contents"
 
 
 def test_a_long_header_keeps_its_addresses(write):

@@ -23,7 +23,7 @@ from clew.cli.options import (
     paid_options,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.index.plan import CostEstimate, EmbeddingEstimate, Plan
@@ -93,7 +93,7 @@ def plan(  # noqa: PLR0913 -- one argument for each group of options
 
 def _lines(found: Plan) -> Iterator[str]:
     counts = {"document": found.n_documents, "chunk": found.n_chunks, "token": found.n_tokens}
-    about = ", ".join(counted(n, what) for what, n in counts.items())
+    about = ", ".join(format_count(n, what) for what, n in counts.items())
     yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
     yield from _table([_head(), *map(_cells, found.estimates)])
@@ -140,7 +140,7 @@ def _vectors(found: EmbeddingEstimate) -> str:
     price = "at a price that is not known: give it with --price MODEL=IN,0"
     if found.cost_usd is not None:
         price = f"for ~{found.cost_usd:,.4f} dollars"
-    texts = counted(found.n_texts - found.n_known, "text")
+    texts = format_count(found.n_texts - found.n_known, "text")
     known = f"; {found.n_known:,} others cost nothing" if found.n_known else ""
     return (
         f"Vectors by {one_line(found.model)} of chunks, sentences and names come on top:"

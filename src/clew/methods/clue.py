@@ -20,7 +20,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.errors import InputError
 from clew.steps.choosing import CANDIDATES, as_set
-from clew.types import TURNED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
+from clew.types import TRANSPOSED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,8 +43,8 @@ class Clue:
         *steps.LEXICAL,
         steps.SKETCHES["chunk"],
         *steps.MENTIONS,
-        TURNED_LINKS["entity", "unit"],
-        TURNED_LINKS["unit", "chunk"],
+        TRANSPOSED_LINKS["entity", "unit"],
+        TRANSPOSED_LINKS["unit", "chunk"],
     )
 
     chunks: int = 10  # chunks returned [N]

@@ -25,7 +25,7 @@ from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken
 from clew.models.waiting import STEP_S, done_without
 from clew.text import tokens
-from clew.text.pieces import OnPiece, Pieces
+from clew.text.pieces import OnPiece, PieceStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -319,7 +319,7 @@ def _embedded(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa:
     usage = usage if isinstance(usage, dict) else {}
     counts = (_count(usage.get(name)) for name in ("prompt_tokens", "total_tokens"))
     stated = max((count for count in counts if count is not None), default=None)
-    count = tokens.count if exact or stated is None else tokens.at_least
+    count = tokens.count if exact or stated is None else tokens.count_at_least
     return max(stated or 0, sum(map(count, batch)))
 
 
@@ -340,7 +340,7 @@ class _Watched:
         if len(self._text) < self._looked + self._most:  # so it is counted some times in all
             return
         self._looked = len(self._text)
-        if tokens.at_least(self._text) > self._most:
+        if tokens.count_at_least(self._text) > self._most:
             raise TooMuch(f"a reply of more than {self._most:,} tokens, which was cut off")
 
 
@@ -348,7 +348,7 @@ class _Heard:
     """Tells of a reply's text while it streams."""
 
     def __init__(self, on_text: OnPiece) -> None:
-        self._pieces = Pieces(on_text)
+        self._pieces = PieceStream(on_text)
         self._spoken = Spoken(self._pieces)
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt

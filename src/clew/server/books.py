@@ -106,11 +106,11 @@ class Books:
 
     def _asked(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
         """Return what PostgreSQL finds, by a new session where the one before had ended."""
-        from clew.store.postgres.connection import Lost
+        from clew.store.postgres.connection import ConnectionLost
 
         try:
             return sqlite.rows(self._connection, question, values)
-        except Lost:
+        except ConnectionLost:
             self._connection.close()
             self._connection = self._opened()
         return sqlite.rows(self._connection, question, values)

@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew.errors import InputError
-from clew.filters import as_filter
-from clew.filters.match import fields_of
+from clew.filters import to_filter
+from clew.filters.match import collect_fields
 from clew.server.errors import Refusal
 from clew.server.scoped import ScopedIndex
 from clew.server.views import IndexView, no_document
@@ -56,9 +56,9 @@ class ScopedShards(ScopedIndex):
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
         if self.is_bound:
             raise in_shards(self.name)
-        wanted = as_filter(asked)
+        wanted = to_filter(asked)
         if wanted is not None:
-            self.check_fields({each.casefold() for each in fields_of(wanted)})
+            self.check_fields({each.casefold() for each in collect_fields(wanted)})
         return wanted
 
     def check_where(self, asked: str | None) -> None:

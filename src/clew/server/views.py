@@ -18,7 +18,7 @@ from clew.derived import Derived
 from clew.errors import InputError
 from clew.server.errors import not_found
 from clew.text.keys import name_key
-from clew.text.patterns import matching
+from clew.text.patterns import match_ids
 from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def documents(
     chosen: list[int] = rows.tolist()
     if pattern:
         ids = [headers[row].id for row in chosen]
-        named = set(matching(pattern, ids))
+        named = set(match_ids(pattern, ids))
         chosen = [row for row, each in zip(chosen, ids, strict=True) if each in named]
     name = sort.removeprefix("-")
     if name in {"", "id"}:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from clew.models import Models
     from clew.shards.exchange import Hashes, Reply, Request
-    from clew.shards.whole import Whole
+    from clew.shards.whole import CorpusTotals
     from clew.types import Scalar, Snapshot, UnitsSought
 
     Seeker = Callable[[str, Snapshot, Models], UnitsSought]
@@ -61,7 +61,7 @@ class Together:
 
     shards: Sequence[int]  # the numbers of those that have chunks
     generations: Sequence[int]  # of these
-    whole: Whole
+    whole: CorpusTotals
     recipe: Mapping[str, Scalar]
     aliases: Mapping[str, str]
     where: str = ""

@@ -10,7 +10,7 @@ import pytest
 import clew
 from clew.errors import DamagedIndex, InputError
 from clew.generation import compact
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from clew.store.postgres.store import PostgresStore
 from clew.store.segments import SUFFIX
 from clew.testing import models
@@ -21,7 +21,7 @@ from tests.store.postgres import writers
 
 
 def opened(address):
-    return PostgresStore.create(parse(address), RECIPE)
+    return PostgresStore.create(parse_address(address), RECIPE)
 
 
 def commit(store, first, n=4):
@@ -30,7 +30,7 @@ def commit(store, first, n=4):
 
 def copies(address):
     """Return the copies of an index, by their names."""
-    found = parse(address).folder.glob(f"*/*/*{SUFFIX}")
+    found = parse_address(address).folder.glob(f"*/*/*{SUFFIX}")
     return {f"{path.parent.name}/{path.name}": path for path in sorted(found)}
 
 
@@ -116,7 +116,7 @@ def test_copies_are_bounded(large):
         assert index.search("Who crossed Bakken?").hits
     found = copies(large).values()
     assert size(found) <= (1 << 20) + max(path.stat().st_size for path in found)
-    with PostgresStore(parse(large)) as store:
+    with PostgresStore(parse_address(large)) as store:
         compact(store)
     writers.check_objects(large)
 

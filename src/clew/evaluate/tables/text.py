@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clew.evaluate.tables import cells
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.evaluate.report import Report
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def render(report: Report) -> str:
     """Return the report as text; every score is between 0 and 1."""
     dataset, summaries, headline = report.dataset, report.summaries, report.headline
-    questions = counted(dataset.n_questions, "question")
-    documents = counted(dataset.n_documents, "document")
+    questions = format_count(dataset.n_questions, "question")
+    documents = format_count(dataset.n_documents, "document")
     blocks = [
         [f"{dataset.name}: {questions}, {documents}"],
         _aligned(cells.means(report, "ranking", cells.ranking_metrics(report))),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.evaluate import Scoring, Setting
 from clew.evaluate.measure import Protocol, measure
-from clew.filters import as_filter
+from clew.filters import to_filter
 from clew.server.errors import without_addresses
 from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
 
@@ -32,7 +32,7 @@ def protocol(options: EvaluateOptions) -> Protocol:
             seed=options.seed,
         ),
         answers=options.answers,
-        where=as_filter(options.where),
+        where=to_filter(options.where),
     )
 
 
