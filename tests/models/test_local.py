@@ -1,6 +1,7 @@
 """The local model: one file out of many parts, and a chat like any other."""
 
 import hashlib
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from clew.errors import InputError, MissingExtra, ModelError
 from clew.models import Prompt, PromptRefused
 from clew.models.conversation import Conversation
 from clew.models.local import DEFAULT_MODEL, LocalChat, cache_folder, default_file, join
+from clew.store.postgres.address import cache_root
 from clew.testing import ChatContract
 
 SHIPS = {
@@ -58,18 +60,15 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
 def test_the_cache_is_where_the_system_keeps_such_files(monkeypatch, tmp_path):
-    """A user who moved his cache is obeyed."""
-    monkeypatch.setattr("sys.platform", "linux")
+    """A user who moved his cache is obeyed, and all that Clew caches is in one folder."""
+    monkeypatch.delenv("CLEW_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "clew"
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "other"))
+    assert cache_folder() == cache_root() == tmp_path / "clew"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == Path.home() / ".cache" / "clew"
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert cache_folder() == Path.home() / "Library/Caches/clew"
-    monkeypatch.setattr("sys.platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    assert cache_folder() == tmp_path / "clew" / "cache"
+    assert cache_folder() == cache_root() == Path.home() / ".cache" / "clew"
 
 
 def test_files_of_one_name_are_told_apart(tmp_path):

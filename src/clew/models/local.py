@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -19,6 +18,8 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from platformdirs import user_cache_path
 
 from clew.errors import InputError, MissingExtra, ModelError
 from clew.models import OnLost, Prompt, Turn
@@ -129,11 +130,7 @@ class LocalChat:
 
 def cache_folder() -> Path:
     """Return the folder of this user for files that can be made again."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "clew/cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/clew"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
+    return user_cache_path("clew", appauthor=False)
 
 
 def default_file(cache: Path | None = None) -> Path:

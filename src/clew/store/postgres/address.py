@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from platformdirs import user_cache_path
+
 from clew.errors import InputError
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -111,8 +113,7 @@ def cache_root() -> Path:
     chosen = os.environ.get("CLEW_CACHE")
     if chosen:
         return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "clew"
+    return user_cache_path("clew", appauthor=False)
 
 
 def _other_form(text: str) -> InputError:
