@@ -19,8 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_cache_path
-
 from clew.errors import InputError, MissingExtra, ModelError
 from clew.models import OnLost, Prompt, Turn
 from clew.models.prices import FREE, Price
@@ -130,6 +128,8 @@ class LocalChat:
 
 def cache_folder() -> Path:
     """Return the folder of this user for files that can be made again."""
+    from platformdirs import user_cache_path
+
     return user_cache_path("clew", appauthor=False)
 
 

@@ -11,10 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableSource
 from clew.readers import front_matter
@@ -23,6 +20,10 @@ from clew.readers.degenerate import without_data
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
 from clew.types import Document, Heading
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
@@ -119,10 +120,12 @@ def _headings(text: str, start: int) -> Iterator[tuple[Heading, int]]:
 
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-class _HeadingTokens(list[Token]):
+class _HeadingTokens(list["Token"]):
     """The opening and the content of each heading outside of lists and quotations, no other tokens.
 
     Those of a whole text would take some hundred times its memory.

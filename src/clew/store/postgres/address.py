@@ -9,8 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from platformdirs import user_cache_path
-
 from clew.errors import InputError
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -113,6 +111,8 @@ def cache_root() -> Path:
     chosen = os.environ.get("CLEW_CACHE")
     if chosen:
         return Path(chosen).absolute()
+    from platformdirs import user_cache_path
+
     return user_cache_path("clew", appauthor=False)
 
 
