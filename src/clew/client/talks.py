@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.api import check_query
 from clew.asking.classify import Classified
+from clew.asking.question import OPTIONS, Question, as_question, default_of, plain_options
 from clew.client.uploads import Upload, upload_of
 from clew.client.wire import ClientRequest, Pause, error_of, reading
 from clew.errors import InputError
@@ -30,7 +30,7 @@ from clew.server.replies import (
     SpentLine,
 )
 from clew.server.views import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
-from clew.types import Answer, Document, Evidence, Exchange, Scalar
+from clew.types import Answer, Document, Evidence, Scalar
 
 T = TypeVar("T")
 
@@ -185,62 +185,51 @@ def costs(at: str, /) -> Talk[list[CostLine]]:
     return _listed(f"{at}/spend", CostLine)
 
 
-def search(  # noqa: PLR0913 -- one argument for each option
-    at: str,
-    /,
-    query: str,
-    *,
-    method: str | None = None,
-    context_tokens: int | None = None,
-    where: str | Filter | None = None,
-    history: Sequence[Exchange] = (),
-    exact: bool = False,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    **parameters: Scalar,
-) -> Talk[Evidence]:
-    """Return the chunks that a method finds for `query`, and why, as `Index.search` does."""
-    check_query(query)
-    body = {
-        "query": query,
-        "history": [each.to_dict() for each in history],
-        "exact": exact,
-        **_asked(method, context_tokens, where, budget_tokens, budget_usd, parameters),
-    }
+def search(at: str, /, query: str | Question, **options: Any) -> Talk[Evidence]:  # noqa: ANN401 -- as `_question`
+    """Return the chunks that a method finds for `query`, and why, as `Index.search` does.
+
+    Options are those of `Index.search`, and `budget_tokens` and `budget_usd` for its budget.
+    """
+    body = _question(query, **options)
+    body["query"] = body.pop("question")
     return _sent("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
 
 
-def ask(at: str, /, question: str, **given: Any) -> Talk[Answer]:  # noqa: ANN401 -- as `_question`
-    """Answer `question` from what a method finds, with citations, as `Index.ask` does."""
-    return _sent("POST", f"{at}/ask", Answer, body=_question(question, **given))
+def ask(at: str, /, question: str | Question, **options: Any) -> Talk[Answer]:  # noqa: ANN401 -- as `_question`
+    """Answer `question` from what a method finds, with citations, as `Index.ask` does.
+
+    Options are those of `Index.ask`, and `budget_tokens` and `budget_usd` for its budget.
+    """
+    return _sent("POST", f"{at}/ask", Answer, body=_question(question, **options))
 
 
-def answer_stream(at: str, /, question: str, **given: Any) -> ClientRequest:  # noqa: ANN401 -- as `_question`
+def answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_question`
     """Return the request for an answer as it comes, whose events the clients read."""
-    body = {**_question(question, **given), "stream": True}
+    body = {**_question(question, **options), "stream": True}
     return ClientRequest(verb="POST", path=f"{at}/ask", read=_nothing, body=body)
 
 
-def _question(  # noqa: PLR0913 -- one argument for each option
-    question: str,
+def _question(
+    text: str | Question,
     *,
-    method: str | None = None,
-    context_tokens: int | None = None,
-    where: str | Filter | None = None,
-    history: Sequence[Exchange] = (),
-    exact: bool = False,
-    min_support: float | None = None,
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
-    **parameters: Scalar,
+    **options: Any,  # noqa: ANN401 -- fields of `Question`, and parameters of the method
 ) -> dict[str, Any]:
-    check_query(question)
+    """Return the body of a question: what differs from the defaults, which are the server's."""
+    named = {name: options.pop(name) for name in OPTIONS if name in options}
+    if not isinstance(text, Question):
+        named["parameters"] = options
+        options = {}
+    question = as_question(text, **named, **options)
+    plain = {name: getattr(question, name) for name in plain_options("answer")}
+    if question.budget is not None:
+        budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
-        "question": question,
-        "history": [each.to_dict() for each in history],
-        "exact": exact,
-        **_given({"min_support": min_support}),
-        **_asked(method, context_tokens, where, budget_tokens, budget_usd, parameters),
+        "question": question.text,
+        "history": [each.to_dict() for each in question.history],
+        **{name: value for name, value in plain.items() if value != default_of(name)},
+        **_asked(question.method, question.where, budget_tokens, budget_usd, question.parameters),
     }
 
 
@@ -262,7 +251,7 @@ def classify(
         "text": text,
         "label": label,
         **_given({"name_weight": name_weight}),
-        **_asked(method, None, where, budget_tokens, budget_usd, parameters),
+        **_asked(method, where, budget_tokens, budget_usd, parameters),
     }
     return _sent("POST", f"{at}/classify", Classified, body=body)
 
@@ -278,8 +267,7 @@ def plan(
 
 
 def _asked(
-    method: str | None,
-    context_tokens: int | None,
+    method: object,
     where: str | Filter | None,
     budget_tokens: int | None,
     budget_usd: float | None,
@@ -289,7 +277,6 @@ def _asked(
         raise InputError(f"a server takes a method by its name, not {method!r:.60}")
     options = {
         "method": method,
-        "context_tokens": context_tokens,
         "where": None if where is None else str(where),
         "budget_tokens": budget_tokens,
         "budget_usd": budget_usd,
@@ -458,15 +445,12 @@ def graph(at: str, /, *, limit: int = 1_000) -> Talk[DrawnIndex]:
 def question_graph(
     at: str,
     /,
-    query: str,
-    *,
-    method: str | None = None,
-    where: str | Filter | None = None,
-    **parameters: Scalar,
+    query: str | Question,
+    **options: Any,  # noqa: ANN401 -- as `_question`
 ) -> Talk[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    check_query(query)
-    body = {"query": query, **_asked(method, None, where, None, None, parameters)}
+    body = _question(query, **options)
+    body["query"] = body.pop("question")
     path = f"{at}/graph"
     return _sent("POST", path, DrawnThread, body=body, is_repeatable=True)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import StreamingResponse
 
+from clew.asking.pipeline import Listeners
 from clew.errors import ClewError, InputError
 from clew.server import across
 from clew.server.addresses import base_of
@@ -176,17 +177,17 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         return
     options = asked.options
     ask = _ask_of(call, index, options)
-    given = {**options.given(), "history": asked.history}
-    if method is not None:
-        given["method"] = method
+    own = {} if method is None else {"method": method}
+    question = options.as_question(asked.question, history=asked.history, **own)
 
     def work(tell: Callable[[str, object], None]) -> None:
         answer = ask(
-            asked.question,
-            on_evidence=partial(tell, "evidence"),
-            on_text=partial(tell, "text"),
-            on_citation=partial(tell, "citation"),
-            **given,
+            question,
+            Listeners(
+                on_evidence=partial(tell, "evidence"),
+                on_text=partial(tell, "text"),
+                on_citation=partial(tell, "citation"),
+            ),
         )
         tell("answer", answer)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.server.bodies import Body, Part, QueryParameters, Whole
+from clew.server.bodies import Body, Part, QueryParameters, Whole, exchanges_of
 from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.replies import AliasView, ProposedAlias
@@ -52,7 +52,8 @@ async def question_graph(call: Call) -> DrawnThread:
     """Return what a method finds for a question as a graph, with reasons and places."""
     body = await call.body(SearchBody)
     index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
-    return evidence_graph(await call.run(index.search, body.query, **body.given()))
+    question = body.as_question(body.query, history=exchanges_of(body.history))
+    return evidence_graph(await call.run(index.search, question))
 
 
 async def entities(call: Call) -> Listed[EntityLine]:
