@@ -33,3 +33,11 @@ def test_start_loads_nothing_but_click(module):
     assert result.returncode == 0, result.stderr
     loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert loaded - sys.stdlib_module_names <= {"clew", "click", "colorama"}
+
+
+def test_an_index_loads_what_few_need_when_it_is_needed():
+    """Libraries for one format, one reply or one price wait until there is one."""
+    result = run("-c", "import sys, clew.api, clew.models.openai; print(*sys.modules)")
+    assert result.returncode == 0, result.stderr
+    late = {"genai_prices", "json_repair", "markdown_it", "msgspec", "platformdirs", "rich"}
+    assert late.isdisjoint(result.stdout.split())

@@ -36,6 +36,8 @@ KINDS = {
     "verbatim.tex": lambda n: "".join(f"\\begin{{verbatim}}{i}\n" for i in range(n // 21)),
     "names.rs": lambda n: "fn " + "a" * n + ";\n",
     "headings.md": lambda n: "".join(f"## Ship {i}\n\nIt sank.\n\n" for i in range(n // 25)),
+    "lists.md": lambda n: "".join(f"- {i}\n" for i in range(n // 8)),
+    "comments.md": lambda n: "".join(f"<!-- {i}\n\n" for i in range(n // 12)),
     "cells.rtf": lambda n: RTF + "a|" * (n // 2) + " sank}",
     "spaces.rtf": lambda n: RTF + " " * n + " sank}",
     "parameters.eml": lambda n: f"From: a\nContent-Type: text/plain; {'a=b; ' * (n // 5)}\n\nShip",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from clew.cli.options import (
     paid_options,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
+from clew.display.columns import align
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def _lines(found: Plan) -> Iterator[str]:
     about = ", ".join(format_count(n, what) for what, n in counts.items())
     yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
-    yield from _table([_head(), *map(_cells, found.estimates)])
+    rows = align([_head(), *map(_cells, found.estimates)], left=2)
+    yield from (f"  {row}".rstrip() for row in rows)
     yield ""
     whole = found.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
@@ -171,14 +173,3 @@ def _time(seconds: float) -> str:
     if seconds >= _HOUR:
         return f"{seconds / _HOUR:.1f} h"
     return f"{seconds / _MINUTE:.1f} min" if seconds >= _MINUTE else f"{seconds:.0f} s"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield rows as columns: words to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  " + "  ".join(cells).rstrip()

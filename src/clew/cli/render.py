@@ -9,6 +9,7 @@ import click
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
 from clew.cli.preview import preview, rarities
 from clew.cli.talk import is_quiet
+from clew.display.columns import fit, width_of
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
 from clew.types import (
@@ -102,7 +103,7 @@ def _same(found: Hit) -> Iterator[str]:
 def table(found: Table) -> str:
     """Return the first rows of a table below its name, a line each, with long cells cut."""
     rows = [tuple(map(one_line, row)) for row in (found.columns, *found.rows[:_MOST_ROWS])]
-    widths = _widths([max(map(len, cells)) for cells in zip(*rows, strict=True)])
+    widths = _widths([max(map(width_of, cells)) for cells in zip(*rows, strict=True)])
     lines = ["".join(map(_cell, row, widths)).rstrip() for row in rows]
     below = and_more(len(found.rows) - _MOST_ROWS)
     return "\n".join([heading(one_line(found.name)), *lines, *below])
@@ -250,7 +251,7 @@ def _stop(step: Step, mark: str) -> str:
     if not where:
         return lines
     last = lines.rpartition("\n")[2]
-    fits = layer != "unit" and len(last) + len(where) + 2 <= columns()
+    fits = layer != "unit" and width_of(last) + width_of(where) + 2 <= columns()
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
@@ -351,8 +352,9 @@ def _widths(wanted: Sequence[int]) -> list[int]:
 
 
 def _cell(text: str, width: int) -> str:
-    cut = text if len(text) <= width else f"{text[: width - 1]}…"
-    return f"  {cut:<{width}}"
+    if width_of(text) > width:
+        return f"  {fit(text, width - 1)}…"
+    return f"  {fit(text, width)}"
 
 
 def _notes(evidence: Evidence) -> Iterator[str]:

@@ -20,7 +20,7 @@ from clew.errors import BadReply, EndpointError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
 from clew.models.budget import Budget, Purchase, bill
 from clew.models.paying import Payer, payer
-from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
+from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken
 from clew.models.waiting import STEP_S, done_without
@@ -40,6 +40,7 @@ _MOST_TOKENS = 1 << 32  # of a request: a larger number is no count
 _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
+_OPENAI_HOST = "api.openai.com"
 _V1 = re.compile(r"/v1/?\Z")
 
 
@@ -174,7 +175,7 @@ class OpenAIChat:
 
     @cached_property
     def _is_llama(self) -> bool:
-        if urlsplit(self.base_url).hostname == OPENAI_HOST:
+        if urlsplit(self.base_url).hostname == _OPENAI_HOST:
             return False
         props = self._at_root("props").look()
         return isinstance(props, dict) and "default_generation_settings" in props
@@ -262,7 +263,8 @@ class OpenAIEmbeddings:
     @property
     def _is_counted(self) -> bool:
         """Say whether the model's tokens are known exactly: OpenAI's are `cl100k_base`."""
-        return list_price(self.model, self.base_url) is not None
+        at_openai = urlsplit(self.base_url).hostname == _OPENAI_HOST
+        return at_openai and self.model.startswith("text-embedding-")
 
     def _bought(self, post: Post, batch: Sequence[str], who: Payer | None) -> Any:  # noqa: ANN401
         """Return the parsed reply to a request, paid for by whoever asks."""

@@ -1,6 +1,7 @@
 """Copies of objects on this disk: bounded, mended, and never what an index depends on."""
 
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import clew
 from clew.errors import DamagedIndex, InputError
 from clew.generation import compact
-from clew.store.postgres.address import parse_address
+from clew.store.postgres.address import cache_root, parse_address
 from clew.store.postgres.store import PostgresStore
 from clew.store.segments import SUFFIX
 from clew.testing import models
@@ -153,3 +154,16 @@ def test_what_is_computed_is_shared(address, monkeypatch, tmp_path):
         assert {name for name in copies(address) if name.startswith("cached/")} <= shared
     with clew.open(address, models=models()) as index:
         assert index.check() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+def test_copies_are_where_the_system_keeps_such_files(monkeypatch, tmp_path):
+    """A user who moved the cache is obeyed, and no variable of another system counts."""
+    monkeypatch.delenv("CLEW_CACHE", raising=False)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "other"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_root() == tmp_path / "clew"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_root() == Path.home() / ".cache" / "clew"
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "chosen"))
+    assert cache_root() == tmp_path / "chosen"

@@ -111,8 +111,9 @@ def cache_root() -> Path:
     chosen = os.environ.get("CLEW_CACHE")
     if chosen:
         return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "clew"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("clew", appauthor=False)
 
 
 def _wrong_form(text: str) -> InputError:
