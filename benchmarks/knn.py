@@ -6,7 +6,7 @@ The chunks are made with a fixed seed: about 60 words that rank by Zipf's law wi
 if stop words were gone, a third of them by the law of one of many topics, and vectors of 384
 numbers around the topic's. With an index they are its own, as many as it has for every size.
 
-`exact` and `approximate` are the time and the peak memory of `knn_graph`, `renewed` the CPU seconds
+`exact` and `approximate` are the time and the peak memory of `choose`, `renewed` the CPU seconds
 of one more chunk where the choices of all others are known, `recall` the share of
 the neighbours of all pairs that the approximate way finds, and in parentheses how near those are
 that it finds: shared terms, or cosines, by those of all pairs. `keywords` are 300,000 sentences:
@@ -31,7 +31,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from clew.algo.keywords import keyword_lengths, updated_lengths
-from clew.algo.knn import choose, knn_graph, overlapping, renewed
+from clew.algo.knn import choose, overlapping, renewed
 from clew.algo.links import StoredLink
 from clew.algo.nearest import nearest
 from clew.algo.sharing import sharing_most
@@ -84,7 +84,7 @@ def graph(options: argparse.Namespace) -> str:
     seconds = []
     for _ in range(3 if len(vectors) <= REPEATED_UP_TO else 1):
         started = time.perf_counter()
-        made = knn_graph(terms, vectors, 2, excluded=excluded, exact=options.part == "exact")
+        made = choose(terms, vectors, 2, excluded=excluded, exact=options.part == "exact").graph()
         seconds.append(time.perf_counter() - started)
     return f"{len(vectors):>8}{statistics.median(seconds):>10.2f} s  {made.nnz // 2:,} edges"
 

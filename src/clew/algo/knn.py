@@ -55,21 +55,6 @@ class ChosenNeighbours:
         )
 
 
-def knn_graph(
-    terms: csr_array,
-    vectors: Vectors,
-    k: int,
-    *,
-    excluded: NDArray[np.integer] | None = None,
-    exact: bool | None = None,
-) -> csr_array:
-    """Return the (n, n) adjacency of n chunks: symmetric, weights 1, zero diagonal.
-
-    It is that of what `choose` gives, with the same arguments and errors.
-    """
-    return choose(terms, vectors, k, excluded=excluded, exact=exact).graph()
-
-
 def choose(
     terms: csr_array,
     vectors: Vectors,

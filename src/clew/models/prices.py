@@ -12,8 +12,7 @@ Price = tuple[float, float]  # dollars per million tokens of prompts, of complet
 FREE: Price = (0.0, 0.0)
 OPENAI_HOST = "api.openai.com"
 
-KNOWN_ON = "2025-06-01"
-# The list prices of OpenAI's own API, without batch or cache discounts, as known on `KNOWN_ON`.
+# The list prices of OpenAI's own API, without batch or cache discounts, as known on 2025-06-01.
 LIST_PRICES: Mapping[str, Price] = {
     "gpt-4.1": (2.00, 8.00),
     "gpt-4.1-mini": (0.40, 1.60),
