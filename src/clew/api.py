@@ -136,7 +136,6 @@ def open_index(
     specs: loading.Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
-    store: str = "",
 ) -> Index:
     """Return the index in `folder`; it is made there by the first `add`.
 
@@ -148,11 +147,8 @@ def open_index(
     defaults, which need no key and no download. `settings` decide how a new index is built.
     `prices` are dollars per million tokens, of prompts and of completions, by the LLM's name.
     Every reply of the LLM is recorded in the folder, and none is paid for twice.
-
-    A new index is kept in the folder itself, or by the `store` of another package, NAME or
-    NAME:PLACE, which the folder then names (docs/public.md).
     """
-    return Index(opening.folder_of(folder), models, specs, settings, prices, store)
+    return Index(opening.folder_of(folder), models, specs, settings, prices)
 
 
 def _one_at_a_time(
@@ -202,10 +198,8 @@ class Index(Closing):
         chosen: loading.Specs | None = None,
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
-        store: str = "",
     ) -> None:
         self.folder = folder
-        self._kept_by = store
         self._prices = prices
         self._given = models
         self._specs = chosen or loading.Specs()
@@ -1099,7 +1093,7 @@ class Index(Closing):
 
         found = [each for each in self.check() if not each.is_cached]
         files = {each.file for each in found if not each.is_paid}
-        if FILE in files and opening.named_in(self.folder) is None:
+        if FILE in files and opening.address_of(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
         store, meter = self._existing(), Meter(budget=budget)
@@ -1381,7 +1375,7 @@ class Index(Closing):
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
                 recipe["tagger_spec"] = self._specs.tagger or "rules"
-            self._store = opening.create(self.folder, recipe, self._kept_by)
+            self._store = opening.create(self.folder, recipe)
         store = self._existing()
         if self._settings is not None:
             index.check_recipe(store.recipe, self._settings.recipe(models))

@@ -23,6 +23,7 @@ from clew.errors import (
 from clew.generation import compact, open_snapshot, wasted
 from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
+from tests import snapshots
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
 
 DOCUMENTS = testing.small_documents()
@@ -223,7 +224,7 @@ def use_everything(folder):
         store.hashes()
         snapshot = open_snapshot(store)
         try:
-            testing.contents(snapshot)
+            snapshots.contents(snapshot)
         finally:
             snapshot.close()
         add(store, [DOCUMENTS[0], *DOCUMENTS[9:]])

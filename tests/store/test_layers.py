@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew import index, testing
+from clew import index
 from clew.generation import compact, open_snapshot
 from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.store.embedded import EmbeddedStore
@@ -14,6 +14,7 @@ from clew.text.chunking import Chunking
 from clew.text.normalize import title_head
 from clew.text.subchunks import halves
 from clew.types import Described, Extraction, Triple
+from tests import snapshots
 from tests.index.build import (
     MODELS,
     add,
@@ -334,7 +335,7 @@ def test_generations_side_by_side(store):
     store.remove(["b"])
     compact(store)
     open_snapshot(store).close()
-    held = testing.contents(snapshot)
+    held = snapshots.contents(snapshot)
     assert {name: held[name] for name in LAYERS} == before
     assert contents(store)["sentence"]["texts"][0] == "Whales came."
     snapshot.close()

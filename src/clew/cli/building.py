@@ -31,7 +31,6 @@ from clew.cli.options import (
     listed,
     open_any,
     paid_options,
-    store_option,
     where_option,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line
@@ -121,7 +120,6 @@ extraction_options = gathered(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("Folder of the index; made if it is not there.", into=True)
 @build_options
-@store_option
 @file_options
 @extraction_options
 @paid_options
@@ -157,7 +155,6 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     paths: tuple[str, ...],
     folder: Path,
     build: Build,
-    store: str,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
     paid: Paid,
@@ -190,7 +187,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         _make_shards(folder, shards)
     specs = replace(build.specs, llm=paid.llm)
     with open_any(
-        opener, folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
+        opener, folder, specs=specs, settings=build.settings, prices=paid.prices
     ) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
@@ -291,7 +288,6 @@ def _watch(
 @index_option("Folder of the index; made if it is not there.", into=True)
 @limit_option
 @build_options
-@store_option
 @json_option
 @click.pass_obj
 def import_graph(
@@ -301,7 +297,6 @@ def import_graph(
     folder: Path,
     limits: Sequence[str],
     build: Build,
-    store: str,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
@@ -317,7 +312,7 @@ def import_graph(
     from clew.limits import parse
 
     with (
-        opener(folder, specs=build.specs, settings=build.settings, store=store) as opened,
+        opener(folder, specs=build.specs, settings=build.settings) as opened,
         documents_done() as (on_progress, _),
     ):
         done = opened.import_graph(file, limits=parse(limits), on_progress=on_progress)
