@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.algo.coding import Vectors
     from clew.algo.links import Link
 
-# From here on the other way is the faster one, on two cores (benchmarks/knn.py).
+# From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 # √n chunks that look at all others: 32 of 2 √n cells for each are no fewer comparisons.
 _MOST_ASKED = 16
