@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,9 +212,8 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         with told(opened):
             added = add()
         asked = to_ask("ask", opened=opened, folder=folder) if added.n_documents else ""
-        bare = _is_new(added) and not any(
-            len(each.snapshot().layer("triple")) for each in each_of(opened)
-        )
+        is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
+        bare = is_new and not any(len(i.snapshot().layer("triple")) for i in each_of(opened))
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": called(folder), **added.to_dict()})
@@ -535,19 +534,11 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
 def to_ask(*words: str, opened: Index | Shards, folder: Path) -> str:
     """Return a line with a command that asks an index about what one of its first titles names."""
     layers = (index.snapshot().document_layer for index in each_of(opened))
-    first = (document for layer in layers for document in layer.documents(_first_rows(layer)))
-    fitting = (d.title for d in first if len(d.title) <= _LONGEST_TITLE and _has_letter(d.title))
+    first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
+    fitting = (t for t in first if len(t) <= _LONGEST_TITLE and any(map(str.isalpha, t)))
     about = next(fitting, "")
     question = f"What is known about {about}?" if about else "What is this about?"
     return f"Ask it:  {command_line(*words, question, folder=folder)}"
-
-
-def _first_rows(layer: Sized) -> range:
-    return range(min(len(layer), _MOST_TITLES))
-
-
-def _has_letter(title: str) -> bool:
-    return any(map(str.isalpha, title))
 
 
 def _summary(added: Added, folder: Path) -> list[str]:
@@ -573,11 +564,6 @@ def _gone(report: AddReport) -> str:
     there = "no longer there or left out" if report.left_out else "no longer there"
     done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
     return f"{counted(n, 'document')} {there}: {done}"
-
-
-def _is_new(added: Added) -> bool:
-    """Say whether all documents of the index came in this run."""
-    return added.n_documents == len(added.report.added) > 0
 
 
 def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.index.plan import CostEstimate, EmbeddingEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
+_HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
 
 
 _planned_for = gathered(
@@ -96,7 +97,7 @@ def _lines(found: Plan) -> Iterator[str]:
     about = ", ".join(counted(n, what) for what, n in counts.items())
     yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
-    yield from _table([_head(), *map(_cells, found.estimates)])
+    yield from _table([_HEAD, *map(_cells, found.estimates)])
     yield ""
     whole = found.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
@@ -147,10 +148,6 @@ def _vectors(found: EmbeddingEstimate) -> str:
         f" ~{found.tokens:,} tokens of {texts} {price}{known}. Vectors of what an LLM will find"
         f" are not in this."
     )
-
-
-def _head() -> tuple[str, ...]:
-    return "setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time"
 
 
 def _cells(estimate: CostEstimate) -> tuple[str, ...]:
