@@ -40,7 +40,6 @@ checked = arguments.checked(
         ),
         "name": arguments.TEXT,
         "into": arguments.TEXT,
-        "store": arguments.TEXT,
         "spec": arguments.TEXT,
         "label": arguments.TEXT,
         "query": arguments.TEXT,
