@@ -12,7 +12,6 @@ from clew import methods, steps
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.asking.context import build_context
-from clew.errors import InputError
 from clew.generation import open_snapshot
 from clew.index import Settings, add
 from clew.index.choose import Wanted
@@ -369,26 +368,6 @@ def test_common_keywords_may_be_left_out(index):
     """With a share no word is rare enough for, no keyword leads anywhere."""
     assert ask(index, methods.load("keyword_rag")(common=0.0)).hits == ()
     assert ask(index, methods.load("keyword_rag")(common=1.0)).hits != ()
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("core", "best"),
-        ("order", "graph"),
-        ("rest", "all"),
-        ("graph_share", 1.5),
-        ("core_share", -0.1),
-        ("tokens", 0),
-        ("seed_entities", 0),
-        ("k", 3),
-        ("k", 0),
-    ],
-)
-def test_bad_settings_are_refused(parameter, value):
-    """The message names the parameter and what it may be."""
-    with pytest.raises(InputError, match=parameter):
-        Ket(**{parameter: value})
 
 
 @pytest.mark.parametrize("name", sorted(VARIANTS))
