@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import index, testing
@@ -326,7 +326,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=80)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=3),
     size=st.integers(1, 40),

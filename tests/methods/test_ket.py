@@ -194,7 +194,7 @@ def test_a_text_that_does_not_fit_is_cut(index):
     halves=st.booleans(),
     question=st.sampled_from([QUESTION, "Who opened the factory?", "sled dogs", "?"]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_budget_is_exceeded(index, halved, name, n_tokens, share, halves, question):
     """Whatever the budget: the context has all that was found, once, and no token more."""
     given_share = {} if share is None else {"graph_share": share}
@@ -211,7 +211,7 @@ def test_no_budget_is_exceeded(index, halved, name, n_tokens, share, halves, que
 
 
 @given(n_tokens=st.integers(20, 900), share=st.floats(0.01, 1))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_tables_and_texts_take_half_of_the_graphs_tokens_each(index, n_tokens, share):
     """Neither is above half of θλ, heads and rules counted."""
     found = ask(index, Ket(tokens=n_tokens, graph_share=share))

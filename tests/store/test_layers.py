@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import index
@@ -187,7 +187,6 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
 
 
-@settings(max_examples=60)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=3),
     size=st.integers(4, 30),

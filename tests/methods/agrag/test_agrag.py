@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
@@ -278,7 +278,6 @@ def check_threads(found, steps_of):
     ),
     question=st.sampled_from([QUESTION, "Who sells apples?", "oxygen", "Urine of the farm"]),
 )
-@settings(max_examples=80, deadline=None)
 def test_evidence_is_well_formed_whatever_the_settings(
     snapshot, drawn, counted, parameters, question
 ):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.algo.bubble import Piece, Ranked
@@ -361,7 +361,6 @@ def searches(draw, graph):
 
 
 @given(data=st.data(), limit=st.integers(0, 9))
-@settings(max_examples=150, deadline=None)
 def test_never_more_distinct_chunks_than_allowed(graph, data, limit):
     """Shown ones and hits together; hits are distinct and in order.
 
