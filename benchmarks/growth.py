@@ -17,14 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from common import in_process, peak_mb
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 METHODS = ("dense", "hybrid", "pagerank", "walk", "clue", "auto")
@@ -56,11 +55,8 @@ def main() -> None:
 
 
 def _run(step: str, folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--step", step, "--index", str(folder)]
-    command += ["--sizes", str(size), "--for", options.made_for]
-    command += ["--triples"] if options.triples else []
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    how = ("--step", step, "--index", folder, "--sizes", size, "--for", options.made_for)
+    found: dict[str, Any] = in_process(__file__, *how, *["--triples"] * options.triples)
     return found
 
 
@@ -77,7 +73,7 @@ def _build(folder: Path, size: int, options: argparse.Namespace) -> dict[str, An
     size_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return {
         "index_ms_a_chunk": round(spent / size * 1000, 3),
-        "index_peak_mb": _peak(),
+        "index_peak_mb": peak_mb(),
         "disk_bytes_a_chunk": round(size_bytes / size),
     }
 
@@ -119,7 +115,7 @@ def _ask(folder: Path, size: int, _options: argparse.Namespace) -> dict[str, Any
             figures[f"{method}_first_s"] = round(first, 2)
             figures[f"{method}_p50_ms"] = round(statistics.median(spent) * 1000, 1)
             began = time.perf_counter()
-    return figures | {"ask_peak_mb": _peak(), "ask_own_mb": _own()}
+    return figures | {"ask_peak_mb": peak_mb(), "ask_own_mb": _own()}
 
 
 _STEPS = {"build": _build, "ask": _ask, "more": _more}
@@ -135,10 +131,6 @@ def _models() -> Any:  # noqa: ANN401 -- clew.models.Models
     from run import _hashed
 
     return _hashed()
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
 def _written() -> int:
