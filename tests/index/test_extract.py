@@ -44,10 +44,6 @@ def store():
         yield opened
 
 
-def snapshot_of(store):
-    return open_snapshot(store)
-
-
 def run(store, wanted=BOTH, llm=None, **given):
     return extract.extract(store, models(llm), wanted, **given)
 
