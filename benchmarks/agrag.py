@@ -11,13 +11,13 @@ makes all of it longer: compare within a run.
 
 from __future__ import annotations
 
-import resource
 import statistics
 import time
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from common import cuts_ms, peak_mb
 from graph_scale import each_size, opened, written
 
 from clew.methods import agrag
@@ -62,18 +62,17 @@ def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
         for times in spent.values():
             times.clear()
         found = [index.search(question, method="agrag") for question in questions[1:]]
-    times = [1000 * each.usage.seconds["search"] for each in found]
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    p50, p95 = cuts_ms([each.usage.seconds["search"] for each in found])
     subgraphs = [each.graph.subgraph for each in found if each.graph and each.graph.subgraph]
     return {
         "n_edges": graphs[0].n_edges,
         "open": first,
-        "p50": cuts[49],
-        "p95": cuts[94],
+        "p50": p50,
+        "p95": p95,
         "stages": {stage: 1000 * statistics.median(times or [0]) for stage, times in spent.items()},
         "nodes": statistics.median(len(each.nodes) for each in subgraphs),
         "edges": statistics.median(len(each.edges) for each in subgraphs),
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+        "peak": peak_mb(),
     }
 
 

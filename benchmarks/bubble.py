@@ -1,6 +1,6 @@
 """Measure the search for pieces that connect anchor groups: time, states, memory, nearness to best.
 
-    python benchmarks/bubble.py [--sizes 10000,100000,1000000] [--queries N] [--plot FILE]
+    python benchmarks/bubble.py [--sizes 10000,100000,1000000] [--queries N]
 
 Graphs, vectors and anchors are made with a fixed seed, one entity for two triples. In `attached`
 graphs each new triple goes to an end of an earlier one, drawn at random, so that degrees follow a
@@ -22,17 +22,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
-import subprocess
-import sys
 import time
 import tracemalloc
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from common import cuts_ms, in_process, peak_mb, unit
 
 from clew.algo.bubble import Piece, expand_groups
 from clew.algo.subdivided import Subdivided, subdivide
@@ -58,24 +55,19 @@ def main() -> None:
     print(f"{'graph':<10}{'triples':>9}  groups{'p50':>12}{'p95':>9}{'states':>9}    most     MB")
     for kind in KINDS:
         for size in options.sizes.split(","):
-            command = [sys.executable, __file__, "--kind", kind, "--size", size]
-            command += ["--queries", str(options.queries)]
-            run = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-            figures = json.loads(run.stdout)
+            how = ("--kind", kind, "--size", size, "--queries", options.queries)
+            figures = in_process(__file__, *how)
             rows += figures["rows"]
             print(_table(figures), flush=True)
     print(_growth(rows))
     for m in (2, 3, 4):
         print(steiner(m), flush=True)
-    if options.plot:
-        plot(rows, options.plot)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure the search of BubbleRAG.")
     parser.add_argument("--sizes", default="10000,100000,1000000", help="triples, with commas")
     parser.add_argument("--queries", type=int, default=100, help="for each figure")
-    parser.add_argument("--plot", type=Path, help="file for a plot; needs matplotlib")
     parser.add_argument("--kind", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -86,14 +78,14 @@ def measure(kind: str, n_triples: int, n_queries: int) -> dict[str, Any]:
     rng = np.random.default_rng(7)
     graph = made(kind, n_triples, rng)
     n_nodes = graph.n_entities + n_triples
-    vectors = _unit(rng.standard_normal((n_nodes, DIMENSIONS), dtype=np.float32))
+    vectors = unit(rng.standard_normal((n_nodes, DIMENSIONS), dtype=np.float32))
     rows = []
     for place in PLACES:
         for m in (2, 3):
             seconds, states = [], []
             for _ in range(n_queries):
                 groups = [_group(graph, place, rng) for _ in range(m)]
-                query = _unit(rng.standard_normal(DIMENSIONS, dtype=np.float32))
+                query = unit(rng.standard_normal(DIMENSIONS, dtype=np.float32))
                 costs = partial(_costs, vectors, query)
                 started = time.process_time()
                 states.append(expand_groups(graph, costs, groups).settled)
@@ -102,22 +94,22 @@ def measure(kind: str, n_triples: int, n_queries: int) -> dict[str, Any]:
             expand_groups(graph, costs, groups)
             held = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            cuts = statistics.quantiles(seconds, n=100, method="inclusive")
+            p50, p95 = cuts_ms(seconds)
             rows.append(
                 {
                     "kind": kind,
                     "triples": n_triples,
                     "place": place,
                     "m": m,
-                    "p50": round(cuts[49] * 1000, 2),
-                    "p95": round(cuts[94] * 1000, 2),
+                    "p50": p50,
+                    "p95": p95,
                     "states": round(statistics.median(states)),
                     "most": max(states),
                     "held": round(held / 1e6, 1),
                 }
             )
     degree = int(np.diff(graph.begins).max())
-    return {"rows": rows, "degree": degree, "peak": _peak_mb()}
+    return {"rows": rows, "degree": degree, "peak": peak_mb()}
 
 
 def made(kind: str, n_triples: int, rng: np.random.Generator) -> Subdivided:
@@ -156,10 +148,6 @@ def _costs(
 ) -> NDArray[np.float64]:
     cosines = np.round((vectors[nodes] @ query).astype(np.float64), 6)
     return np.maximum(0.0, 1.0 - cosines)
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def steiner(m: int) -> str:
@@ -241,32 +229,6 @@ def _growth(rows: Sequence[dict[str, Any]]) -> str:
         times = mine[-1]["triples"] / mine[0]["triples"]
         lines.append(f"growth, {kind}: {times:.0f} times the triples, {last / first:.1f} the time")
     return "\n".join(lines)
-
-
-def plot(rows: Sequence[dict[str, Any]], file: Path) -> None:
-    """Draw milliseconds and states against triples, both on logarithmic axes."""
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for panel, column, label in zip(
-        panels, ("p50", "states"), ("milliseconds, p50", "states settled, p50"), strict=True
-    ):
-        for kind in KINDS:
-            for place in PLACES:
-                for m, line in ((2, "--"), (3, "-")):
-                    key = (kind, place, m)
-                    mine = [r for r in rows if (r["kind"], r["place"], r["m"]) == key]
-                    triples, values = [r["triples"] for r in mine], [r[column] for r in mine]
-                    name = f"{kind}, {m} {place} groups"
-                    panel.loglog(triples, values, line, marker="o", label=name)
-        panel.set(xlabel="triples", ylabel=label)
-        panel.grid(visible=True, which="both", alpha=0.3)
-    panels[0].legend(fontsize="small")
-    figure.savefig(file)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

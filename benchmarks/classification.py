@@ -15,7 +15,6 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,12 @@ from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import top_k
 from clew.asking import classify
 from clew.evaluate.metrics import accuracy, macro_recall
+from clew.models.remembered import remembered
 from clew.types import Document
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.models import Kind, TokenEmbedder
-    from clew.types import TokenVectors
 
 CUT = 5
 
@@ -95,10 +93,10 @@ def _ranked(
     Also the weight that the index gives to names, and the seconds for a text by the last rule.
     """
     snapshot = index.snapshot()
-    models = replace(index.models, embedder=_Remembering(index.models.embedder))  # type: ignore[arg-type]
+    given = index.models
     known = classify.labels(snapshot, "label")
     of_chunk = known.of_document[snapshot.layer("chunk").columns["document"]]
-    names = models.embedder.embed(known.names, kind="document")
+    names = given.embedder.embed(known.names, kind="document")
     hybrid = methods.load("hybrid")()
     ranked: dict[str, list[list[str]]] = {}
     seconds, weight = 0.0, 0.0
@@ -109,6 +107,7 @@ def _ranked(
         return scores
 
     for text in texts:
+        models = remembered(given)  # a text is read once for all rules
         query = steps.read_query(models, text)
         chunks = np.arange(len(of_chunk))
         relevance = steps.Relevance(snapshot, models, query).of_chunks(chunks.tolist())
@@ -142,35 +141,7 @@ def _ranked(
             ranked.setdefault(rule, []).append([label for label, _ in fixed_found.candidates])
         last = [label for label, _ in found.candidates]
         ranked.setdefault("hits and names, reciprocal ranks (default)", []).append(last)
-        models.embedder.forget()
     return ranked, weight, seconds / len(texts)
-
-
-class _Remembering:
-    """An embedder that reads a text once for all rules."""
-
-    def __init__(self, embedder: TokenEmbedder) -> None:
-        self._embedder = embedder
-        self._read: dict[str, TokenVectors] = {}
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        return self._embedder.dimension
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
-        return self._embedder.embed(texts, kind=kind)
-
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        new = [text for text in texts if text not in self._read]
-        self._read.update(zip(new, self._embedder.embed_tokens(new), strict=True))
-        return [self._read[text] for text in texts]
-
-    def forget(self) -> None:
-        self._read.clear()
 
 
 if __name__ == "__main__":

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bubble import made
+from common import cuts_ms, in_process, peak_mb
 
 import clew
 from clew.testing import HashEmbedder, models
@@ -66,10 +64,8 @@ def each_size(
     with tempfile.TemporaryDirectory() as folder:
         keep = options.keep or Path(folder)
         for size in options.sizes.split(","):
-            command = [sys.executable, script, "--size", size, "--keep", str(keep)]
-            command += ["--questions", str(options.questions)]
-            run = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-            print(row(json.loads(run.stdout)), flush=True)
+            how = ("--size", size, "--keep", keep, "--questions", options.questions)
+            print(row(in_process(script, *how)), flush=True)
 
 
 def _row(found: dict[str, Any]) -> str:
@@ -89,17 +85,16 @@ def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
         index.search(questions[0], method="bubble")
         first = time.perf_counter() - started
         found = [index.search(question, method="bubble") for question in questions[1:]]
-    times = [1000 * each.usage.seconds["search"] for each in found]
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    p50, p95 = cuts_ms([each.usage.seconds["search"] for each in found])
     facts = statistics.median(len(each.graph.facts) for each in found if each.graph)
     return {
         "triples": n_triples,
         "import": round(seconds),
         "open": round(first, 1),
-        "p50": round(cuts[49]),
-        "p95": round(cuts[94]),
+        "p50": round(p50),
+        "p95": round(p95),
         "facts": round(facts),
-        "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000),
+        "peak": peak_mb(),
     }
 
 

@@ -1,12 +1,15 @@
 """What grows with an index and what does not: `python benchmarks/growth.py [--sizes 10000,100000]`.
 
+    python benchmarks/growth.py [--sizes 10000,100000] [--index FOLDER] [--triples] [--for NAMES]
+
 Passages are made (`benchmarks/run.py`), about 100 words each, and words are hashed in place of a
 model. For each size an index is built, six documents are added one by one, and questions are asked
 by each method, every step in a process of its own. Seconds and milliseconds are of CPU, medians of
 five documents (the first one begins a base of edits) and of the questions; the first question is
 that of a process that has just opened the index, wall time. Memory is the most that was resident,
 mapped files included, and what is the process's own. A million takes an hour, 13 GB of disk and 7
-of memory. `--index FOLDER` asks an index that is there.
+of memory. `--index FOLDER` asks an index that is there; `--triples` extracts those of names in one
+sentence; `--for` names the methods that the index is made for. MB are those that a document writes.
 """
 
 from __future__ import annotations
@@ -14,14 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from common import in_process, peak_mb
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 METHODS = ("dense", "hybrid", "pagerank", "walk", "clue", "auto")
@@ -34,73 +36,68 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000,100000", help="passages, with commas")
     parser.add_argument("--index", type=Path, help="ask this index, of the size given")
     parser.add_argument("--step", choices=list(_STEPS), help=argparse.SUPPRESS)
+    parser.add_argument("--triples", action="store_true", help="of names in one sentence")
+    parser.add_argument("--for", dest="made_for", default="walk,pagerank,clue", metavar="NAMES")
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
     if options.step:
-        print(json.dumps(_STEPS[options.step](options.index, sizes[0])))
+        print(json.dumps(_STEPS[options.step](options.index, sizes[0], options)))
         return
     for size in sizes:
         if options.index is not None:
-            print(json.dumps(_run("ask", options.index, size)), flush=True)
+            print(json.dumps(_run("ask", options.index, size, options)), flush=True)
             continue
         with tempfile.TemporaryDirectory() as folder:
             figures = {"passages": size}
             for step in _STEPS:
-                figures |= _run(step, Path(folder) / "growth.clew", size)
+                figures |= _run(step, Path(folder) / "growth.clew", size, options)
             print(json.dumps(figures), flush=True)
 
 
-def _run(step: str, folder: Path, size: int) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        __file__,
-        "--step",
-        step,
-        "--index",
-        str(folder),
-        "--sizes",
-        str(size),
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def _run(step: str, folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
+    how = ("--step", step, "--index", folder, "--sizes", size, "--for", options.made_for)
+    found: dict[str, Any] = in_process(__file__, *how, *["--triples"] * options.triples)
     return found
 
 
-def _build(folder: Path, size: int) -> dict[str, Any]:
+def _build(folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
     from run import made_passages
 
     import clew
 
     began = time.process_time()
     with clew.open(folder, models=_models()) as index:
-        index.add(made_passages(size), methods=["walk", "pagerank", "clue"])
+        triples = "cooccurrence" if options.triples else None
+        index.add(made_passages(size), methods=options.made_for.split(","), triples=triples)
     spent = time.process_time() - began
     size_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return {
         "index_ms_a_chunk": round(spent / size * 1000, 3),
-        "index_peak_mb": _peak(),
+        "index_peak_mb": peak_mb(),
         "disk_bytes_a_chunk": round(size_bytes / size),
     }
 
 
-def _more(folder: Path, _size: int) -> dict[str, Any]:
+def _more(folder: Path, _size: int, _options: argparse.Namespace) -> dict[str, Any]:
     import clew
     from clew.types import Document
 
     documents, _ = _made(50)
-    spent = []
+    spent, written = [], []
     for i, each in enumerate(documents[:6]):
-        began = time.process_time()
+        began, wrote = time.process_time(), _written()
         with clew.open(folder, models=_models()) as index:
             index.add([Document(id=f"new-{i}", title=each.title, text=f"{each.text} Revised.")])
         spent.append(time.process_time() - began)
+        written.append((_written() - wrote) / 1e6)
     return {
+        "one_more_mb": round(statistics.median(written[1:]), 1),
         "one_more_s": round(statistics.median(spent[1:]), 3),
         "one_more_first_s": round(spent[0], 3),
     }
 
 
-def _ask(folder: Path, size: int) -> dict[str, Any]:
+def _ask(folder: Path, size: int, _options: argparse.Namespace) -> dict[str, Any]:
     import clew
 
     questions = _made(size)[1][: N_QUESTIONS + 1] if size <= 100_000 else _made(1_000)[1]
@@ -118,7 +115,7 @@ def _ask(folder: Path, size: int) -> dict[str, Any]:
             figures[f"{method}_first_s"] = round(first, 2)
             figures[f"{method}_p50_ms"] = round(statistics.median(spent) * 1000, 1)
             began = time.perf_counter()
-    return figures | {"ask_peak_mb": _peak(), "ask_own_mb": _own()}
+    return figures | {"ask_peak_mb": peak_mb(), "ask_own_mb": _own()}
 
 
 _STEPS = {"build": _build, "ask": _ask, "more": _more}
@@ -136,8 +133,10 @@ def _models() -> Any:  # noqa: ANN401 -- clew.models.Models
     return _hashed()
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+def _written() -> int:
+    """Return how many bytes this process has written; 0 where the system does not say."""
+    counters = Path("/proc/self/io")
+    return int(counters.read_text().split("wchar: ")[1].split()[0]) if counters.exists() else 0
 
 
 def _own() -> int | None:

@@ -27,11 +27,10 @@ import click
 import clew
 from benchmarks import tables
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
+from benchmarks.figures import draw_ablations, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
 from clew.cli.progress import questions_asked
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
-from clew.evaluate.figures.bars import ablation_figure
-from clew.evaluate.figures.sensitivity import sensitivity_figure
 from clew.evaluate.measure import Protocol, measure
 from clew.evaluate.peers import load_peers
 from clew.evaluate.summary import Estimate
@@ -277,7 +276,7 @@ def draw(reports: Mapping[str, Report]) -> None:
         for paper, named in ABLATIONS.items()
     }
     if len(ablated) == len(ABLATED):
-        ablation_figure(groups, "recall@5", FIGURES / "ablations.svg")
+        draw_ablations(groups, "recall@5", FIGURES / "ablations.svg")
     varied = _recalls(reports, "sensitivity")
     curves = {
         figure: {
@@ -287,7 +286,7 @@ def draw(reports: Mapping[str, Report]) -> None:
         for figure, settings in SENSITIVITY.items()
     }
     if len(varied) == len(ABLATED):
-        sensitivity_figure(curves, "recall@5", FIGURES / "sensitivity.svg")
+        draw_sensitivity(curves, "recall@5", FIGURES / "sensitivity.svg")
 
 
 def _recalls(reports: Mapping[str, Report], part: str) -> dict[str, dict[str, Estimate]]:

@@ -1,6 +1,6 @@
 """A server under load, over this machine's loopback.
 
-    python benchmarks/serving.py [--passages 6000] [--seconds 10] [--index FOLDER] [--minutes 0]
+    python -m benchmarks.serving [--passages 6000] [--seconds 10] [--index FOLDER] [--minutes 0]
 
 Starts `clew serve` on an index of made passages, or on a copy of one's own, and asks it from 1, 8
 and 32 connections, each of which sends its next question when the last one is answered; then from

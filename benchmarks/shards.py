@@ -1,4 +1,4 @@
-"""What shards cost: recall@5 against the whole index, time, and by simulation many more chunks.
+"""What shards cost: recall@5 against the whole index, and time.
 
     python -m benchmarks.shards DATASET... [--indexes FOLDER] [--shards 1,4,16] [--methods ...]
                                 [--limit N] [--timed N] [--size NAME=NUMBER,...]
@@ -13,14 +13,13 @@ Those of the stages are by the clock. The models' time is part of both sides.
 
 `--scale` measures what one shard takes for its part of a question, by its size, on made passages
 with an embedder of hashed words (sizes above the first are copies of it with entities and sentences
-of their own), and what the coordinator takes; then it simulates many shards: see `simulated`.
+of their own), and what the coordinator takes. `benchmarks.scale` simulates many such shards.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import statistics
 import time
 from collections import defaultdict
@@ -217,14 +216,9 @@ def _compared(
     return f"recall@5 {recall:.3f}, loss {loss:+.4f} [{low:+.4f}, {high:+.4f}]{verdict}, {told}"
 
 
-# -- one shard by its size, and many by simulation -------------------------------------------------
+# -- one shard by its size -----------------------------------------------------------------------
 
 STAGES = ("near", "tell", "around", "take")
-ROUNDS = ("near", "around", "tell", "around", "tell", "around", "take")
-READ_MS = 8.0  # the default embedder's time for a question: made passages have hashed words
-TRIP_MS, LINE = 0.5, 1.25e6  # of one data centre: a round trip, and bytes in a ms at 10 Gbit/s
-ASKED, TAKEN = 130, 350  # chunks that `tell` and `take` are asked for, of all shards together
-LARGEST = 100_000_000
 # What is asked of one shard of 16, and of one among very many; what one alone is asked for.
 PARTS = (
     Neighbourhood(chunks=11, units=4, triples=4, around=30, most=10),
@@ -235,38 +229,25 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply of a shard: for how many chunks, ms by the clock and of the processor, bytes."""
+    """One reply of a shard: for how many chunks, and its ms by the clock and of the processor."""
 
     stage: str
     n_chunks: int
     wall: float
     cpu: float
-    n_bytes: int
-    unpacked: float  # ms of the one who asked, to read it
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What a stage takes: ms for a number of chunks, ratios of what it took to that, bytes."""
-
-    fixed: float
-    each: float  # of each chunk, in `tell` and `take`
-    ratios: NDArray[np.float64]
-    n_bytes: float  # of a reply
-    bytes_each: float
-    unpacked: float  # ms
-    unpacked_each: float
-
-    @classmethod
-    def of(cls, replies: Sequence[Reply], clock: str) -> Stage:
-        """Return it from replies, by "wall" or "cpu"."""
-        chunks = np.array([reply.n_chunks for reply in replies], dtype=float)
-        times = np.array([getattr(reply, clock) for reply in replies])
+def _taken(replies: Sequence[Reply], clock: str) -> str:
+    """Return what each stage takes in words, by "wall" or "cpu"."""
+    told = []
+    for stage in STAGES:
+        mine = [reply for reply in replies if reply.stage == stage]
+        chunks = np.array([reply.n_chunks for reply in mine], dtype=float)
+        times = np.array([getattr(reply, clock) for reply in mine])
         each, fixed = _line(chunks, times)
-        sizes = _line(chunks, np.array([reply.n_bytes for reply in replies], dtype=float))
-        unpacked = _line(chunks, np.array([reply.unpacked for reply in replies]))
-        ratios = times / (fixed + each * chunks)
-        return cls(fixed, each, ratios, sizes[1], sizes[0], unpacked[1], unpacked[0])
+        most = np.quantile(times / (fixed + each * chunks), 0.95)
+        told.append(f"{stage} {fixed:.2f} + {each:.3f} a chunk ms, 95 % within {most:.1f} times")
+    return ", ".join(told)
 
 
 def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
@@ -279,7 +260,7 @@ def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]
 
 
 def scaled(folder: Path, sizes: Sequence[int]) -> None:
-    """Measure shards of some sizes, and print these and what is simulated from the largest."""
+    """Measure shards of some sizes, and the one who asks them."""
     base, questions = _made(folder, sizes[0])
     home = folder / "parts-16"
     if not home.exists():
@@ -291,53 +272,8 @@ def scaled(folder: Path, sizes: Sequence[int]) -> None:
             grown(base, place, n // sizes[0])
         replies = _replies(place, questions)
         for clock in ("wall", "cpu"):
-            stages = {s: Stage.of([r for r in replies if r.stage == s], clock) for s in STAGES}
-            told = ", ".join(
-                f"{name} {s.fixed:.2f} + {s.each:.3f} a chunk ms,"
-                f" 95 % within {np.quantile(s.ratios, 0.95):.1f} times"
-                f" ({s.n_bytes / 1e3:.1f} + {s.bytes_each / 1e3:.1f} kB)"
-                for name, s in stages.items()
-            )
-            print(f"{n:,} chunks, {clock}: {told}", flush=True)
-    for clock in ("wall", "cpu"):
-        stages = {s: Stage.of([r for r in replies if r.stage == s], clock) for s in STAGES}
-        print(f"{clock}: the coordinator and walk {own[clock]:.1f} ms")
-        first = 0.0
-        for end in (n, 10 * n, 50 * n, LARGEST):
-            n_shards = -(-end // n)
-            ms = simulated(stages, own[clock], n_shards)
-            first = first or ms
-            log = np.log(end) / np.log(n)
-            print(
-                f"  {end:,} chunks in {n_shards} shards: p50 {ms:.0f} ms,"
-                f" {ms / first:.2f} times; the logarithm of the size {log:.2f} times"
-            )
-
-
-def simulated(
-    stages: Mapping[str, Stage], own: float, n_shards: int, n_questions: int = 1_000
-) -> float:
-    """Return the median ms of a question over shards of the size that was measured.
-
-    All shards work at the same time, each on a core of its own, and a stage ends with the slowest
-    that is asked: the line of the stage for its chunks, times one of the measured ratios. `near`
-    and `around` ask every shard; `tell` and `take` those that have some of the chunks, and these
-    are shared evenly. A stage waits for a round trip, for the bytes of all replies on the
-    coordinator's line, and for these to be read one after the other. Nothing fails and nothing is
-    asked twice, one question is asked at a time, and the shards' files are in memory.
-    """
-    rng = np.random.default_rng(1)
-    totals = np.full(n_questions, READ_MS + own)
-    for name in ROUNDS:
-        stage, wanted = stages[name], {"tell": ASKED, "take": TAKEN}.get(name)
-        n_asked = n_shards if wanted is None else min(n_shards, wanted)
-        chunks = 0.0 if wanted is None else wanted / n_asked
-        slowest = np.array([rng.choice(stage.ratios, n_asked).max() for _ in range(n_questions)])
-        totals += (stage.fixed + stage.each * chunks) * slowest
-        n_bytes = stage.n_bytes + stage.bytes_each * chunks
-        unpacked = stage.unpacked + stage.unpacked_each * chunks
-        totals += TRIP_MS + n_asked * (n_bytes / LINE + unpacked)
-    return float(np.median(totals))
+            print(f"{n:,} chunks, {clock}: {_taken(replies, clock)}", flush=True)
+    print(", ".join(f"{clock}: who asks, and walk, {ms:.1f} ms" for clock, ms in own.items()))
 
 
 def _made(folder: Path, n: int) -> tuple[Path, list[str]]:
@@ -395,7 +331,7 @@ def _replies(place: Path, questions: Sequence[str]) -> list[Reply]:
 
 
 class _Timed:
-    """A shard whose replies are timed, packed and unpacked as by a pipe."""
+    """A shard whose replies are timed."""
 
     def __init__(self, inner: LocalShard, found: list[Reply]) -> None:
         self._inner, self._found = inner, found
@@ -412,15 +348,10 @@ class _Timed:
         wall, cpu = time.perf_counter(), time.process_time()
         reply = self._inner.receive()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        packed = pickle.dumps(reply)
-        began = time.perf_counter()
-        found = pickle.loads(packed)  # noqa: S301 -- packed two lines above
-        unpacked = time.perf_counter() - began
         if stage in STAGES:
             n = len(request.chunks) if stage in {"tell", "take"} else 0
-            times = (1_000 * each for each in (wall, cpu))
-            self._found.append(Reply(stage, n, *times, len(packed), 1_000 * unpacked))
-        return found
+            self._found.append(Reply(stage, n, 1_000 * wall, 1_000 * cpu))
+        return reply
 
     def forget(self) -> None:
         self._requests.clear()

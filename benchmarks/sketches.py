@@ -18,7 +18,6 @@ peak memory includes the vectors.
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from common import peak_mb, unit
 
 from clew.algo.sketches import Sketches, search_exactly, search_sketches, sketch
 from clew.generation import open_snapshot
@@ -85,11 +85,10 @@ def measure(options: argparse.Namespace) -> str:
     ways = partial(search_exactly, vectors, k=10), partial(search_sketches, known, vectors, k=10)
     times = [_milliseconds(partial(way, queries=some[:m])) for way in ways for m in (1, 5)]
     recalls = [_recall(known, vectors, each) for each in queries]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (
         f"{options.kind:<8}{len(vectors):>10,}{times[0]:>11.1f}{times[1]:>8.1f}{times[2]:>15.1f}"
         f"{times[3]:>8.1f}{'  '.join(f'{each:.3f}' for each in recalls):>16}{seconds:>11.1f}"
-        f"{peak:>9.0f}"
+        f"{peak_mb():>9}"
     )
 
 
@@ -116,14 +115,14 @@ def graph(options: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
     rng = np.random.default_rng(0)
     n, n_entities = options.size + N_QUERIES, options.size // 5
     topics = rng.standard_normal((TOPICS, D))[rng.integers(0, TOPICS, n_entities)]
-    entities = _unit((topics + rng.standard_normal((n_entities, D))) * STRENGTHS)
-    relations = _unit(rng.standard_normal((50, D)) * STRENGTHS)
+    entities = unit((topics + rng.standard_normal((n_entities, D))) * STRENGTHS)
+    relations = unit(rng.standard_normal((50, D)) * STRENGTHS)
     triples = np.empty((n, D), dtype=np.float32)
     for start in range(0, n, 50_000):
         m = min(50_000, n - start)
         subjects = (n_entities ** rng.random(m)).astype(np.intp)
         weights = rng.uniform(0.5, 1, (3, m, 1))
-        triples[start : start + m] = _unit(
+        triples[start : start + m] = unit(
             weights[0] * entities[subjects - 1]
             + weights[1] * entities[rng.integers(0, n_entities, m)]
             + weights[2] * relations[rng.integers(0, 50, m)]
@@ -135,7 +134,7 @@ def graph(options: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
 def random(options: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
     """Make vectors of which no two have anything in common."""
     rng = np.random.default_rng(0)
-    vectors = _unit(rng.standard_normal((options.size + N_QUERIES, D), dtype=np.float32))
+    vectors = unit(rng.standard_normal((options.size + N_QUERIES, D), dtype=np.float32))
     return vectors[N_QUERIES:], [vectors[:N_QUERIES]]
 
 
@@ -145,10 +144,6 @@ def indexed(options: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
         vectors = np.unique(snapshot.layer(options.layer).vectors, axis=0)
     is_query = np.arange(len(vectors)) % 1_000 == 0
     return vectors[~is_query], [vectors[is_query]]
-
-
-def _unit(vectors: NDArray[np.floating]) -> Vectors:
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 KINDS = {"graph": graph, "random": random, "index": indexed}

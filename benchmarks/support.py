@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
@@ -62,86 +62,6 @@ class Seen:
     needed: NDArray[np.float64]  # (n,), 1 for a hit of a supporting document
 
 
-# -- an index without some documents --------------------------------------------------------------
-
-
-@dataclass
-class Rest:
-    """A layer without some of its rows."""
-
-    inner: Any
-    kept: NDArray[np.intp]
-    columns: Mapping[str, NDArray[Any]]
-    _places: list[NDArray[np.intp]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.kept)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- ids, texts, documents, relations
-        method = getattr(self.inner, name)
-        return lambda rows: method([int(self.kept[row]) for row in rows])
-
-    def rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the new row of each id, -1 where there is none."""
-        if not self._places:
-            self._places.append(renumbered(self.kept, len(self.inner)))
-        return self._places[0][np.asarray(self.inner.rows(ids), dtype=np.intp)].tolist()
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """The vectors of the rows that are left."""
-        return np.asarray(self.inner.vectors[self.kept])
-
-    def tokens(self, row: int) -> NDArray[np.int8]:
-        """Return the token vectors of a row."""
-        return np.asarray(self.inner.tokens(int(self.kept[row])))
-
-
-def renumbered(kept: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """Return the new row of each of `n` old ones, -1 for one that is gone, and behind them a -1."""
-    places = np.full(n + 1, -1)
-    places[kept] = np.arange(len(kept))
-    return places
-
-
-def without(snapshot: Snapshot, documents: Sequence[int]) -> Snapshot:
-    """Return the snapshot as if documents had never been added."""
-    kept = {name: np.arange(len(layer)) for name, layer in snapshot.layers.items()}
-    kept["document"] = np.setdiff1d(kept["document"], documents)
-    owner = snapshot.layer("chunk").columns["document"]
-    kept["chunk"] = np.flatnonzero(np.isin(owner, kept["document"]))
-    for name in ("subchunk", "sentence"):
-        chunks = snapshot.layer(name).columns["chunk"]
-        kept[name] = np.flatnonzero(np.isin(chunks, kept["chunk"]))
-    kept["unit"] = met(snapshot, "chunk", "unit", kept["chunk"])
-    kept["term"] = met(snapshot, "chunk", "term", kept["chunk"])
-    kept["entity"] = np.union1d(
-        met(snapshot, "unit", "entity", kept["unit"]),
-        met(snapshot, "document", "entity", kept["document"]),
-    )
-    layers = {name: rest(snapshot, name, kept) for name in snapshot.layers}
-    links = {(a, b): link[kept[a]][:, kept[b]] for (a, b), link in snapshot.links.items()}
-    return Snapshot(layers["document"], layers, links, snapshot.recipe)
-
-
-def met(snapshot: Snapshot, a: str, b: str, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the rows of `b` that some of these rows of `a` are linked to."""
-    return np.unique(snapshot.link(a, b)[rows].indices)
-
-
-def rest(snapshot: Snapshot, name: str, kept: Mapping[str, NDArray[np.intp]]) -> Rest:
-    """Return a layer with the rows that are left, its columns counting those of the others."""
-    layer = snapshot.layer(name)
-    columns = {}
-    for column, values in layer.columns.items():
-        other = {"document": "document", "chunk": "chunk", "title_entity": "entity"}.get(column)
-        left = values[kept[name]]
-        columns[column] = (
-            left if other is None else renumbered(kept[other], len(snapshot.layer(other)))[left]
-        )
-    return Rest(layer, kept[name], columns)
-
-
 # -- signs ----------------------------------------------------------------------------------------
 
 
@@ -175,6 +95,12 @@ def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
             kind = "answerable" if row["answerable"] else "asked"
             seen = read(row["question"], index.snapshot(), index.models, options.method)
             yield made(name, kind, row["question"], seen, ())
+
+
+def without(snapshot: Snapshot, documents: Sequence[int]) -> Snapshot:
+    """Return the snapshot as if documents had never been added."""
+    assert snapshot.among is not None  # noqa: S101 -- it is of a store
+    return snapshot.among(np.setdiff1d(np.arange(len(snapshot.document_layer)), documents))
 
 
 def find(paths: Sequence[Path], name: str) -> Path:

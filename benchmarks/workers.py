@@ -1,6 +1,6 @@
 """How indexing grows with workers, and when the process that commits becomes the limit.
 
-    python benchmarks/workers.py [--passages 3000] [--repeats 3] [--workers 1,2]
+    python -m benchmarks.workers [--passages 3000] [--repeats 3] [--workers 1,2]
 
 Indexes made passages with so many processes, and says the time, the share of it that the process
 spent itself (reading, committing, handing over; not waiting for workers), and the memory of all.

@@ -1,12 +1,10 @@
-"""What other packages bring, by their entry points: methods, readers, models and stores.
+"""What other packages bring, by their entry points: methods, readers and models.
 
 - `clew.methods`: the name is the method's, the value its class, as `clew.methods.Method`.
 - `clew.readers`: the name is a suffix, such as `.xyz`, the value reads a `File`, as `clew.readers`.
 - `clew.embedders`, `clew.taggers`, `clew.llms`: the name is the KIND of a spec KIND:NAME, the value
   makes the model from NAME.
 - `clew.rerankers`: the same, from NAME and the embedder.
-- `clew.stores`: the name is that of a spec NAME or NAME:PLACE, the value a `StoreKind` of
-  `clew.store.opening`.
 
 What Clew has itself under a name comes first. Nothing is imported before it is asked for by name.
 """

@@ -91,10 +91,6 @@ class Document(Shown):
             return kind_in_heading(self.section_at(start)) or kind
         return apparatus_kind(self.text[start:end], self.section_at(start))
 
-    def title_head(self, place: int, text: str) -> str:
-        """Return what models read in front of `text`, which begins at a character."""
-        return title_head(self.title, text, self.section_at(place))
-
 
 def title_heads(
     documents: Sequence[Document], places: Sequence[int], texts: Sequence[str]

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -183,7 +183,6 @@ def grown(mentions, vectors, query, seeds, seed_units, beam, salt):
     return grow_unit_sets(graph, sorted(seeds), query, scorer(salt), beam, seed_units=seed_units)
 
 
-@settings(max_examples=300)
 @given(problems())
 def test_the_search_is_that_of_the_pseudo_code(problem):
     """The same sets in the same order as a search written down line by line."""

@@ -210,7 +210,6 @@ def test_bubbles_meet_at_a_node_that_is_no_anchor():
     st.booleans(),
     st.sampled_from([5, 12, 10_000]),
 )
-@settings(max_examples=250)
 def test_it_finds_what_an_eager_search_finds(problem, budget, hops, full, intra, limit):
     """The same pieces in the same order, from the same settled states."""
     graph, costs, groups = problem
@@ -322,7 +321,6 @@ def test_two_anchors_are_joined_by_the_cheapest_path(problem):
 
 
 @given(problems(max_entities=5, max_triples=6, max_anchors=2))
-@settings(max_examples=60)
 def test_a_piece_costs_at_most_m_times_the_least(problem):
     """For m groups whose anchors are free, every piece with all of them that is found first."""
     graph, costs, groups = problem

@@ -15,7 +15,6 @@ from clew.algo.knn import (
     choose_neighbours,
     core_size,
     find_overlaps,
-    knn_graph,
     page_ranks,
     update_neighbours,
 )
@@ -92,7 +91,7 @@ def problems(draw):
 
 def test_the_worked_example():
     """Six chunks, one lexical and one semantic neighbour each; 0 and 4 tie, the row decides."""
-    graph = knn_graph(terms_of(KEYWORDS), at(ANGLES), 2)
+    graph = choose_neighbours(terms_of(KEYWORDS), at(ANGLES), 2).to_graph()
     assert edges(graph) == EDGES
     scores = personalized_pagerank(transition_matrix(graph), np.ones(6), tolerance=1e-12)
     np.testing.assert_allclose(scores, PAGERANK, atol=5e-7)
@@ -102,18 +101,20 @@ def test_the_worked_example():
 
 def test_shared_terms_and_nearness_choose_apart():
     """Without vectors that tell, the first rows are near; without terms, only angles decide."""
-    by_terms = knn_graph(terms_of(KEYWORDS), np.ones((6, 1)), 2)
+    by_terms = choose_neighbours(terms_of(KEYWORDS), np.ones((6, 1)), 2).to_graph()
     assert edges(by_terms) == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2), (1, 3), (1, 4)]
-    by_angles = knn_graph(terms_of([[]] * 6), at(ANGLES), 2)
+    by_angles = choose_neighbours(terms_of([[]] * 6), at(ANGLES), 2).to_graph()
     assert edges(by_angles) == [(0, 2), (1, 2), (1, 4), (3, 4), (3, 5)]
 
 
 def test_a_term_counts_once_however_often_it_stands():
     """Chunk 1 holds one word of chunk 0 nine times, chunk 2 two words once."""
     terms = csr_array(np.array([[9, 1], [9, 0], [1, 1]]))
-    graph = knn_graph(terms, at([0, 0, 90]), 2, excluded=np.array([[1, 2]]))
+    graph = choose_neighbours(terms, at([0, 0, 90]), 2, excluded=np.array([[1, 2]])).to_graph()
     assert edges(graph) == [(0, 1), (0, 2)]
-    near_only = knn_graph(terms, at([0, 170, 180]), 2, excluded=np.array([[0, 1]]))
+    near_only = choose_neighbours(
+        terms, at([0, 170, 180]), 2, excluded=np.array([[0, 1]])
+    ).to_graph()
     assert edges(near_only) == [(0, 2), (1, 2)]
 
 
@@ -122,7 +123,7 @@ def test_the_graph_is_that_of_sorting_all_pairs(problem, k, exact):
     """Either way for few: ties, chunks without terms, too few others, pairs that are barred."""
     terms, vectors, excluded = problem
     pairs = np.array(excluded, dtype=np.intp).reshape(-1, 2)
-    graph = knn_graph(csr_array(terms), vectors, k, excluded=pairs, exact=exact)
+    graph = choose_neighbours(csr_array(terms), vectors, k, excluded=pairs, exact=exact).to_graph()
     assert edges(graph) == by_sorting(terms, vectors, k, excluded)
     dense = graph.toarray()
     assert graph.shape == (len(terms), len(terms))
@@ -135,7 +136,7 @@ def test_the_graph_is_that_of_sorting_all_pairs(problem, k, exact):
 def test_no_chunk_is_alone_where_there_are_two(problem, k):
     """If no other shares a term, the nearest is there all the same."""
     terms, vectors, _ = problem
-    degrees = knn_graph(csr_array(terms), vectors, k).sum(axis=1)
+    degrees = choose_neighbours(csr_array(terms), vectors, k).to_graph().sum(axis=1)
     assert len(terms) < 2 or (degrees >= 1).all()
 
 
@@ -230,12 +231,15 @@ def test_all_pairs_are_compared_up_to_a_size(monkeypatch):
     """Beyond it most of the edges are the same, and the same again; either way can be forced."""
     terms, vectors = many()
     excluded = np.array([[i, i + 1] for i in range(2_499)])
-    graphs = {e: knn_graph(terms, vectors, 4, excluded=excluded, exact=e) for e in (True, False)}
+    graphs = {
+        e: choose_neighbours(terms, vectors, 4, excluded=excluded, exact=e).to_graph()
+        for e in (True, False)
+    }
     assert (graphs[True] != graphs[False]).nnz
     assert graphs[True].multiply(graphs[False]).nnz > 0.9 * graphs[True].nnz
     for size, exact in ((2_500, True), (2_499, False)):
         monkeypatch.setattr(knn, "EXACT_UP_TO", size)
-        graph = knn_graph(terms, vectors, 4, excluded=excluded)
+        graph = choose_neighbours(terms, vectors, 4, excluded=excluded).to_graph()
         assert (graph != graphs[exact]).nnz == 0
         assert not (graph[excluded[:, 0], excluded[:, 1]] != 0).any()
         assert not graph.diagonal().any()
@@ -268,7 +272,7 @@ def test_the_core_is_that_of_networkx(problem, share):
     """On graphs with isolated chunks too, as exclusion can leave them."""
     terms, vectors, excluded = problem
     pairs = np.array(excluded, dtype=np.intp).reshape(-1, 2)
-    graph = knn_graph(csr_array(terms), vectors, 2, excluded=pairs)
+    graph = choose_neighbours(csr_array(terms), vectors, 2, excluded=pairs).to_graph()
     n = len(terms)
     oracle = nx.from_numpy_array(graph.toarray())
     scores = nx.pagerank(oracle, alpha=0.85, tol=1e-13, max_iter=1000)
@@ -280,16 +284,16 @@ def test_overlapping_chunks_are_no_neighbours():
     """They share terms and meaning because they share text; the next best takes the place."""
     terms, vectors = terms_of(KEYWORDS), at(ANGLES)
     overlapping = np.array([[1, 0], [1, 2], [3, 4]])
-    graph = knn_graph(terms, vectors, 2, excluded=overlapping)
+    graph = choose_neighbours(terms, vectors, 2, excluded=overlapping).to_graph()
     assert edges(graph) == [(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4), (3, 5)]
     everything = np.array([[a, b] for a in range(6) for b in range(a)])
-    assert knn_graph(terms, vectors, 2, excluded=everything).nnz == 0
+    assert choose_neighbours(terms, vectors, 2, excluded=everything).to_graph().nnz == 0
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0, []), (1, []), (2, [(0, 1)])])
 def test_few_chunks(n, expected):
     """Nobody to join, or one."""
-    graph = knn_graph(csr_array((n, 3)), np.ones((n, 2)), 4)
+    graph = choose_neighbours(csr_array((n, 3)), np.ones((n, 2)), 4).to_graph()
     assert graph.shape == (n, n)
     assert edges(graph) == expected
     assert core_chunks(graph, 1).tolist() == list(range(n))
@@ -299,14 +303,14 @@ def test_few_chunks(n, expected):
 def test_k_is_half_and_half(k):
     """An odd number has no halves, and none below two leaves a neighbour of each kind."""
     with pytest.raises(InputError, match=rf"k must be even and at least 2, .* but is {k}"):
-        knn_graph(terms_of(KEYWORDS), at(ANGLES), k)
+        choose_neighbours(terms_of(KEYWORDS), at(ANGLES), k).to_graph()
 
 
 @pytest.mark.parametrize("n", [5, 7])
 def test_terms_and_vectors_are_of_the_same_chunks(n):
     """Rows that do not match would join the wrong chunks without a word."""
     with pytest.raises(InputError, match=f"6 rows of terms need as many vectors, .* are {n}"):
-        knn_graph(terms_of(KEYWORDS), np.ones((n, 2)), 2)
+        choose_neighbours(terms_of(KEYWORDS), np.ones((n, 2)), 2).to_graph()
 
 
 @pytest.mark.parametrize(("share", "size"), [(0, 0), (0.001, 1), (0.07, 7), (0.071, 8), (1, 100)])

@@ -192,16 +192,6 @@ def test_documents_are_read_as_they_are_needed(index, monkeypatch):
     assert committed[-1] > 0
 
 
-def test_adding_again_does_nothing(full):
-    """Known documents cost no commit and are counted as unchanged."""
-    generation = full.snapshot().generation
-    again = full.add(small_documents())
-    assert (again.report.added, again.report.changed) == ([], [])
-    assert again.report.n_unchanged == 12
-    assert full.snapshot().generation == generation
-    assert "embed" not in again.usage.seconds
-
-
 def test_a_changed_document_replaces_the_old_one(full):
     """The old text is gone from search at once."""
     changed = replace(small_documents()[2], text="A kite was lost in Moss.")
@@ -210,13 +200,6 @@ def test_a_changed_document_replaces_the_old_one(full):
     assert added.n_documents == 12
     assert "comet" in [h.document_id for h in full.search("kite", method="bm25").hits]
     assert "sank" not in full.show("comet:0-24")["text"]
-
-
-def test_a_removed_document_comes_back(full):
-    """The same content comes back without a model."""
-    full.remove(["comet", "verle"])
-    added = full.add(small_documents())
-    assert sorted(added.report.restored) == ["comet", "verle"]
 
 
 def test_progress_counts_every_document(index):

@@ -27,7 +27,6 @@ import numpy as np
 from clew import steps
 from clew.testing import HashEmbedder
 from clew.types import Document, Limits
-from tests.contracts.memory_store import MemoryKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +63,6 @@ walk = scratch_clew:InOrder
 
 [clew.embedders]
 scratch = scratch_clew:embedder
-
-[clew.stores]
-memory = scratch_clew:MemoryKind
 """
 
 
@@ -113,41 +109,6 @@ def test_a_reader_of_another_package(package, tmp_path):
     (tmp_path / "a.shout").write_text("The Fram sailed.", encoding="utf-8")
     [document] = readers.read([tmp_path / "a.shout"])
     assert document.text == "THE FRAM SAILED."
-
-
-def test_a_store_of_another_package(package, tmp_path):
-    """The folder names it, whoever opens the folder uses it, and it answers as the folder would."""
-    given, folder = models(), tmp_path / "elsewhere.clew"
-    documents = small_documents()
-    with clew.open(folder, models=given, store=f"memory:{tmp_path}/shelf") as index:
-        index.add(documents[:9], triples="cooccurrence")
-        index.add(documents[9:])
-        index.remove(documents[2].id)
-    with clew.open(tmp_path / "my.clew", models=given) as usual:
-        usual.add([*documents[:2], *documents[3:]], triples="cooccurrence")
-        with clew.open(folder, models=given) as index:
-            for name in ("walk", "ket", "bubble", "agrag", "in_order"):
-                found, expected = (i.search(QUESTIONS[0], method=name) for i in (index, usual))
-                assert found.hits == expected.hits
-            index.merge(*index.snapshot().layer("entity").texts([0, 1]))
-            index.compact()
-            assert index.show()["layers"]["document"] == len(documents) - 1
-            assert len(index.aliases()["merged"]) == 1
-    assert (folder / "store.txt").read_text(encoding="utf-8") == f"memory:{tmp_path}/shelf\n"
-    assert not (folder / "index.sqlite").exists()
-
-
-def test_a_store_that_no_package_brings(package, tmp_path):
-    """The message names those that are installed; a folder that is an index stays one."""
-    index = clew.open(tmp_path / "a.clew", models=models(), store="shelf")
-    with pytest.raises(InputError, match=r"no package brings a store 'shelf' \(memory\)"):
-        index.add(small_documents())
-    with clew.open(tmp_path / "b.clew", models=models()) as index:
-        index.add(small_documents()[:1])
-    with clew.open(tmp_path / "b.clew", models=models(), store="memory") as index:
-        index.add(small_documents()[1:2])
-        assert index.show()["layers"]["document"] == 2
-    assert not (tmp_path / "b.clew" / "store.txt").exists()
 
 
 def test_a_model_of_another_package(package):

@@ -8,7 +8,8 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.testing import contents, models
+from clew.testing import models
+from tests.snapshots import contents
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ PAID = "--llm --price --budget-tokens --budget-usd"
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
-    "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
+    "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --history --json",
     "search": f"{QUERY} {PAID} --context-tokens --json",
@@ -39,7 +39,7 @@ COMMANDS = {
     "backup": "--index --json",
     "restore": "--into --json",
     "split": "--index --json",
-    "import-kg": f"--limit {BUILD} --store --json",
+    "import-kg": f"--limit {BUILD} --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",

@@ -58,7 +58,6 @@ def test_an_index_is_cut_and_written_to(clew, shared_index):
         (("check", "--index"), "is an index in shards"),
         (("index", "x.md", "--shards", "4", "--into"), "has 3 shards, not 4: leave --shards out"),
         (("index", "x.md", "--part", "0/3", "--into"), "a part is of one shard, and these are all"),
-        (("index", "x.md", "--store", "other", "--into"), "are kept where they are"),
     ],
 )
 def test_what_shards_cannot_do_is_one_sentence(clew, parts, tmp_path, arguments, said):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from clew.store.embedded import EmbeddedStore
-from clew.testing import contents
 from tests.cli.conftest import open_with_doubles
+from tests.snapshots import contents
 
 pytest.importorskip("watchfiles")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nobody presses Ctrl-C there")

@@ -11,6 +11,7 @@ import clew
 from clew import testing
 from clew.models import Prompt, Reply, is_late
 from clew.models.cosine import Cosine
+from tests import snapshots
 
 SCHEMA = {"type": "object"}
 
@@ -88,6 +89,6 @@ def test_models():
 def test_built():
     """A snapshot of a few documents takes one line."""
     with testing.built(testing.small_documents()) as snapshot:
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
         assert snapshot.layer("document").ids([0]) == ["analog"]
-        assert testing.contents(snapshot) == testing.contents(snapshot)
+        assert snapshots.contents(snapshot) == snapshots.contents(snapshot)

@@ -1,5 +1,6 @@
 """Every method of `clew.methods` keeps the contract for methods; a new module is tested at once."""
 
+import json
 import shutil
 from contextlib import closing, contextmanager
 from dataclasses import fields
@@ -13,7 +14,7 @@ from clew.api import Index, open_index
 from clew.generation import open_snapshot
 from clew.index import Settings
 from clew.store.embedded import EmbeddedStore
-from clew.testing import MethodContract, models
+from clew.testing import MethodContract, models, small_documents
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,14 @@ class TestMethods(MethodContract):
             snapshot = open_snapshot(store)
         with closing(snapshot):
             yield snapshot
+
+    def test_a_question_of_nothing_is_no_accident(self, method):
+        """It finds something or nothing, the same again, and all of it is JSON."""
+        with self._index(method, small_documents()) as snapshot:
+            for question in ("", " ", "of the", "?!", "\n\n", "$question"):
+                first, second = (method.retrieve(question, snapshot, models()) for _ in range(2))
+                assert first == second
+                json.dumps(first.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", methods.names())

@@ -14,6 +14,7 @@ from clew.index.extract import extract
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore
 from clew.types import Document
+from tests import snapshots
 from tests.index.build import MODELS, scratch
 from tests.index.test_update import TEXTS, recipe, version
 
@@ -34,7 +35,7 @@ def alone(names, late, depth):
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
         build(store, names)
         snapshot = open_snapshot(store)
-        return testing.contents(snapshot)
+        return snapshots.contents(snapshot)
 
 
 CHOICES = {"chosen": SUBSETS, "gone": SUBSETS, "late": st.booleans(), "depth": st.integers(0, 1)}
@@ -71,8 +72,8 @@ def check_choice(chosen, gone, late, depth):
             return
         rows = np.flatnonzero([each in chosen for each in ids])
         some = whole.among(rows)
-        testing.check_consistent(some)
-        assert testing.contents(some) == alone(chosen, late, depth)
+        snapshots.check_consistent(some)
+        assert snapshots.contents(some) == alone(chosen, late, depth)
         assert some.generation == whole.generation
 
 

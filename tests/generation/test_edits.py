@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew import generation, index, methods, steps, testing
+from clew import generation, index, methods, steps
 from clew.algo import synonyms
 from clew.errors import UnreadableSource
 from clew.generation import open_snapshot
@@ -33,6 +33,7 @@ from clew.types import (
     Extraction,
     Triple,
 )
+from tests import snapshots
 from tests.index.build import MODELS, create, scratch
 from tests.index.graphs import write
 
@@ -183,11 +184,11 @@ def sketches_of(snapshot, layer):
 
 def everything(store):
     with closing(open_snapshot(store)) as snapshot:
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
         is_edited = snapshot.base is not None
         return (
             is_edited,
-            testing.contents(snapshot),
+            snapshots.contents(snapshot),
             derived(snapshot),
             generation.wasted_share(store),
         )

@@ -9,6 +9,7 @@ from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
 from clew.store.segments import open_segment
 from clew.types import Document
+from tests import snapshots
 
 MODELS = testing.models()
 RECIPE = index.Settings().recipe(MODELS)
@@ -47,11 +48,11 @@ def indexed(*documents, models=MODELS, settings=None):
 
 
 def contents(store):
-    """Return all that the newest generation holds, as `clew.testing.contents` gives it."""
+    """Return all that the newest generation holds, as `snapshots.contents` gives it."""
     snapshot = open_snapshot(store)
     try:
-        testing.check_consistent(snapshot)
-        return testing.contents(snapshot)
+        snapshots.check_consistent(snapshot)
+        return snapshots.contents(snapshot)
     finally:
         snapshot.close()
 

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import index, testing
@@ -16,6 +16,7 @@ from clew.readers.selection import Selection
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
+from tests import snapshots
 from tests.index.build import (
     MODELS,
     RECIPE,
@@ -156,7 +157,7 @@ def test_lone_surrogates():
         assert held.text == "\U0001f600 x Bo Dahl\ufffd sailed."
         assert held.body_start == 2
         assert held.metadata == {"k\ufffd": "v\ufffd", "n": 1}
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
 
 
 def test_strange_ids():
@@ -164,7 +165,7 @@ def test_strange_ids():
     names = ["a:1-2", "'; DROP TABLE document; --", "nul\0x", "冰/../é", " ", "a"]
     with indexed(*(document(name, f"Text {name} of Bo Dahl.") for name in names)) as (snapshot, _):
         assert snapshot.layer("document").ids(range(6)) == sorted(names)
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
 
 
 def test_removal_erases(folder):
@@ -325,7 +326,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=80)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=3),
     size=st.integers(1, 40),
@@ -340,7 +340,7 @@ def test_ranges_slice_their_document(texts, size, overlap, late):
     )
     documents = [document(f"d{i}", text, title=text[:20]) for i, text in enumerate(texts)]
     with indexed(*documents, settings=chosen) as (snapshot, report):
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
         held = snapshot.documents(range(len(snapshot.layer("document"))))
         assert len(held) + len(report.skipped) == len(texts)
         assert {d.id: d.text for d in held}.items() <= {d.id: d.text for d in documents}.items()

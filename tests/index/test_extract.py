@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew import steps, testing
+from clew import steps
 from clew.algo.knn import choose_core, core_size
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
 from clew.generation import compact, open_snapshot, wasted_share
@@ -24,6 +24,7 @@ from clew.models.ledger import Ledger
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS
+from tests import snapshots
 from tests.index.build import MODELS, add, contents, create, document, scratch
 from tests.index.reads import Reads, ReadsChat, passages
 from tests.store.corpus import documents
@@ -41,10 +42,6 @@ def store():
     with scratch() as folder, create(folder / "index") as opened:
         add(opened, documents(n=24))
         yield opened
-
-
-def snapshot_of(store):
-    return open_snapshot(store)
 
 
 def run(store, wanted=BOTH, llm=None, **given):
@@ -72,7 +69,7 @@ def test_units_of_chosen_chunks(store):
         assert text.startswith("In ") == by_llm[units.columns["chunk"][row]]
     assert not done.stopped
     assert not sum(done.waiting.values())
-    testing.check_consistent(snapshot)
+    snapshots.check_consistent(snapshot)
     snapshot.close()
 
 
@@ -141,7 +138,7 @@ def test_graph_rows(store):
     mine = np.flatnonzero(described.columns["entity"] == ends[0]).tolist()
     assert set(described.texts(mine)) == {f"{subject} of the notes"}
     assert np.linalg.norm(entities.vectors[ends], axis=1) == pytest.approx([1, 1], abs=0.2)
-    testing.check_consistent(snapshot)
+    snapshots.check_consistent(snapshot)
     snapshot.close()
 
 
@@ -720,7 +717,7 @@ def test_recorded_triples(store, tmp_path):
     triples = snapshot.layer("triple")
     assert triples.ids([0, 1]) == ["mira toll|crossed|bakken", "bo dahl|sold|verle"]
     assert snapshot.layer("chunk").ids([int(triples.columns["chunk"][0])])[0].startswith("d02:")
-    testing.check_consistent(snapshot)
+    snapshots.check_consistent(snapshot)
     snapshot.close()
 
 
@@ -733,7 +730,7 @@ def test_removed_documents_take_their_extractions(store):
     snapshot = open_snapshot(store)
     owners = snapshot.layer("triple").columns["chunk"]
     assert owners.max() < len(snapshot.layer("chunk"))
-    testing.check_consistent(snapshot)
+    snapshots.check_consistent(snapshot)
     snapshot.close()
     store.revive({i: held[i] for i in ("d05", "d06")})
     assert contents(store) == before

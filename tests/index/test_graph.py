@@ -22,6 +22,7 @@ from clew.store.embedded import EmbeddedStore
 from clew.text import tokens
 from clew.text.chunking import Chunking
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Document
+from tests import snapshots
 from tests.index.build import MODELS, add, contents, create, scratch
 from tests.index.graphs import SHIPS, take, write
 from tests.index.reads import ReadsChat
@@ -213,7 +214,7 @@ def test_chunks_are_whole_lines(folder):
             assert text == "\n".join(f"{words}." for words in triples)
         assert (chunks.columns[GRAPH] == IMPORTED).all()
         assert not len(snapshot.layer("sentence"))
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
         snapshot.close()
 
 
@@ -506,14 +507,14 @@ def test_aliases_of_imported_entities(folder):
     path = write(folder / "a.jsonl", *SHIPS, ["$", "buys", "Fram"])
     with open_index(folder / "index", models=MODELS) as opened:
         opened.import_graph(path)
-        before = testing.contents(opened.snapshot())
+        before = snapshots.contents(opened.snapshot())
         opened.merge("$", "Norway")
         assert opened.aliases()["merged"] == {"$": "norway"}
         assert opened.show("$")["name"] == "Norway"
-        testing.check_consistent(opened.snapshot())
+        snapshots.check_consistent(opened.snapshot())
         opened.compact()
         opened.unmerge("$")
-        assert testing.contents(opened.snapshot()) == before
+        assert snapshots.contents(opened.snapshot()) == before
         assert opened.show("$")["triples"] == ["$ buys Fram"]
 
 
@@ -522,7 +523,7 @@ def test_a_subject_can_be_removed(folder):
     path = write(folder / "a.jsonl", *SHIPS)
     with open_index(folder / "index", models=MODELS) as opened:
         opened.import_graph(path)
-        before = testing.contents(opened.snapshot())
+        before = snapshots.contents(opened.snapshot())
         opened.remove("a.jsonl#fram")
         opened.compact()
         layer = opened.snapshot().layer("triple")
@@ -531,7 +532,7 @@ def test_a_subject_can_be_removed(folder):
             "Larvik lies in Norway",
         ]
         assert opened.import_graph(path).n_added == 1
-        assert testing.contents(opened.snapshot()) == before
+        assert snapshots.contents(opened.snapshot()) == before
 
 
 def test_a_new_index_needs_a_file_that_exists(folder):

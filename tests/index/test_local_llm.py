@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from clew import testing
 from clew.generation import open_snapshot
 from clew.index import extract, plan
 from clew.index.choose import Memory, Wanted, prompt_version
@@ -14,6 +13,7 @@ from clew.models.local import LocalChat
 from clew.models.metered import Meter, metered
 from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
+from tests import snapshots
 from tests.index.build import MODELS, add, create
 from tools import gguf
 
@@ -47,7 +47,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
         done = extract.extract(store, models, wanted, ledger=ledger)
         again = extract.extract(store, models, wanted, ledger=ledger)
         snapshot = open_snapshot(store)
-        testing.check_consistent(snapshot)
+        snapshots.check_consistent(snapshot)
         columns = snapshot.layer("chunk").columns
         assert set(columns[UNITS]) | set(columns[GRAPH]) <= {LLM_MADE, FALLBACK}
         assert (columns[UNITS] == LLM_MADE).any()

@@ -6,7 +6,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.layers.aliases import Proposal, Thresholds, may_be_one, propose_merges, rule_merges
@@ -324,7 +324,6 @@ def test_numbers_never_differ(keys):
         assert first == second
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.text("abcd ", min_size=1, max_size=12).map(str.split).map(" ".join), unique=True),
     st.sampled_from([0.3, 0.5, 0.8]),

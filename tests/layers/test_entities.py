@@ -1,7 +1,7 @@
 """Mentions stand where they say, and depend on their own document only."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.layers import chunks, entities, terms
@@ -34,7 +34,6 @@ def sentences(pieces):
     return [(owner, start, end) for owner, w in pairs for start, end in w.sentences]
 
 
-@settings(max_examples=150)
 @given(TEXTS)
 def test_mentions_slice_their_sentence(texts):
     """A mention lies in its sentence, its text has its entity's key, and no key is unused."""
@@ -55,7 +54,6 @@ def test_mentions_slice_their_sentence(texts):
     assert len(set(keys)) == len(keys)
 
 
-@settings(max_examples=150)
 @given(TEXTS)
 def test_neighbours_do_not_matter(texts):
     """A document's mentions are the same whatever else is in its batch."""

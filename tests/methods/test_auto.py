@@ -5,7 +5,6 @@ import pytest
 
 import clew
 from clew import methods
-from clew.errors import InputError, UnknownMethod
 from clew.methods.auto import Auto, Signals, choose
 from clew.testing import QUESTIONS, ScriptedLLM, built, models, small_documents
 from tests.methods.test_ket import robots, searched
@@ -224,30 +223,3 @@ def test_the_llm_is_asked(snapshot):
         snapshot, "What is the capital?", llm=ScriptedLLM(names, proof), fused="clue,bubble"
     )
     assert answered.answer.text == "Verle"
-
-
-def test_an_index_without_triples_is_enough():
-    """The default needs sentences and entities only."""
-    with built(small_documents()) as bare:
-        assert len(ask(bare, chunks=3).hits) == 3
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"fused": " , "}, "a method or several, not ' , '"),
-        ({"fused": "clue,auto"}, "auto does not fuse itself"),
-        ({"chunks": 0}, "chunks is at least 1, not 0"),
-        ({"constant": -1}, "constant is at least 0, not -1"),
-    ],
-)
-def test_parameters_that_make_no_sense(parameters, message):
-    """They are refused before anything is searched."""
-    with pytest.raises(InputError, match=message):
-        Auto(**parameters)
-
-
-def test_an_unknown_method_is_named():
-    """With those that there are."""
-    with pytest.raises(UnknownMethod, match="there is no method 'clou'"):
-        Auto(fused="clue,clou")

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clew.errors import InputError, UnknownMethod
+from clew.errors import UnknownMethod
 from clew.methods import load, names
 from clew.methods.bm25 import Bm25
 from clew.methods.chain_of_thought import ChainOfThought
@@ -130,12 +130,6 @@ def test_hybrid_by_reciprocal_ranks(given, index, question):
             expected[name] += 1 / (60 + rank)
     found = Hybrid(chunks=99, fusion="rrf").retrieve(question, index, given)
     assert scores(found) == pytest.approx(dict(expected))
-
-
-def test_an_unknown_fusion_is_refused():
-    """The message names both that there are."""
-    with pytest.raises(InputError, match="'mean' or 'rrf', not 'sum'"):
-        Hybrid(fusion="sum")
 
 
 @pytest.mark.parametrize("method", [Dense, Bm25, Hybrid])

@@ -4,7 +4,6 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from clew.errors import InputError
 from clew.methods.clue import Clue, CluePaper
 from clew.models import Reply
 from clew.steps import mentions, nearest, rankings, read_query
@@ -224,12 +223,6 @@ def test_chosen_as_a_set_all_candidates_stay():
     ends = [path.steps[-1].id for path in chosen.paths]
     assert ends == [hit.chunk_id for hit in chosen.hits if hit.chunk_id in ends]
     assert len(ends) == len(plain.paths)
-
-
-def test_an_unknown_ranking_is_refused():
-    """The message names both that there are."""
-    with pytest.raises(InputError, match="'sets' or 'chunks', not 'votes'"):
-        Clue(ranking="votes")
 
 
 def test_fill_adds_hybrid_chunks_behind():

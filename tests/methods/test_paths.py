@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import clew
-from clew import methods
-from clew.errors import InputError
 from clew.graph_paths import starts, step_graph
 from clew.graph_paths.asked import read_question
 from clew.graph_paths.relations import relations_of
@@ -211,13 +209,6 @@ def test_the_plain_variant_answers_too(index):
     found, answers = asked(index, "Who was the Fram built by?", method="paths_plain")
     assert found.method == "paths_plain"
     assert "Colin Archer" in answers
-
-
-@pytest.mark.parametrize("wrong", [{"hops": 0}, {"facts": 0}, {"reading": "letters"}])
-def test_parameters_are_checked(wrong):
-    """A value that makes no sense is named."""
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        methods.load("paths")(**wrong)
 
 
 def test_who_built_a_ship_is_not_whom_it_was_built_for(tmp_path):

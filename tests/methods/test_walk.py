@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clew.errors import InputError
 from clew.methods.walk import Walk
 from clew.steps.entity_graph import Links, entity_graph
-from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models, small_documents
+from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models
 from clew.text.chunking import Chunking
 from clew.types import Document
 
@@ -148,27 +147,6 @@ def test_nothing_to_start_from_falls_back_to_dense(chain):
     found = ALONE.retrieve("bees?", *chain)
     assert found.notes == ("nothing to start from: the chunks nearest to the query instead",)
     assert len(found.hits) == len(CHAIN)
-
-
-def test_a_question_without_a_known_word_has_an_answer_too():
-    """Hits may be of no use; they are never an error."""
-    with built(small_documents()) as snapshot:
-        found = Walk(chunks=99).retrieve("zzz qqq", snapshot, models())
-    assert len(found.hits) == len(small_documents())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"candidates": 0}, "candidates is at least 1"),
-        ({"followed": 0}, "followed is at least 1"),
-        ({"onward": 1.5}, "onward is a share"),
-    ],
-)
-def test_parameters_that_cannot_be(given, message):
-    """A message says which one, and what it may be."""
-    with pytest.raises(InputError, match=message):
-        Walk(**given)
 
 
 def test_words_count_where_a_title_is_of_many_chunks():

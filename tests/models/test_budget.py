@@ -192,7 +192,7 @@ class Moody:
     concurrency=st.integers(1, 6),
     kept=st.booleans(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, kept):
     """A run that ends anywhere, even in the middle of a repair, reports all that it paid."""
     ledger = Ledger(tmp_path_factory.mktemp("usage") / "ledger.sqlite") if kept else None

@@ -39,16 +39,6 @@ class TestScriptedChat(ChatContract):
         return ScriptedChat(lambda *_: "ice")
 
 
-def test_a_reply_is_checked_and_repaired_once():
-    """The second turn sees the first with its fault; both are paid for."""
-    chat = ScriptedChat(lambda _, turns: GOOD if turns else "Nobile, I think", price=(1.0, 1.0))
-    [reply] = Conversation(chat).complete([ASKED])
-    assert (reply.data, reply.error, reply.calls, reply.recorded) == (GOOD, "", 2, 0)
-    assert chat.asked[1][1][0].fault == "there is no JSON in it"
-    counted = reply.prompt_tokens + reply.completion_tokens
-    assert reply.cost_usd == pytest.approx(counted / 1e6)
-
-
 def test_a_reply_with_a_comma_too_many_is_not_asked_again(ledger):
     """It is mended for nothing, and again when the ledger has it."""
     chat = ScriptedChat(lambda *_: "```json\n{'name': 'Nobile',}\n```")

@@ -1,4 +1,3 @@
-import gc
 import gzip
 import socket
 import threading
@@ -19,14 +18,6 @@ pytest.importorskip("httpx2")
 from clew.models.http import Endpoint, Refused, _rest_of
 
 KEY = "sk-very-secret-0123456789"
-
-
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with serving() as server:
-        yield server
-        gc.collect()  # connections close with their endpoint
 
 
 @pytest.fixture

@@ -135,7 +135,8 @@ def record_in_processes(folder, *, seconds, is_killed, reads, seed, n_processes=
         _, said = process.communicate()
         errors.extend([said] if said else [])
 
-    while time.monotonic() < end:
+    # On a busy machine none may have begun to record by then.
+    while time.monotonic() < end or not (acknowledged_in(folder) or time.monotonic() > end + 120):
         while len(processes) < n_processes:
             begin()
         if reads:

@@ -1,6 +1,5 @@
 """What an embedding endpoint bills stands in the usage, in the ledger, and under the budget."""
 
-import gc
 import json
 import random
 import re
@@ -26,7 +25,7 @@ from clew.models.cosine import Cosine
 from clew.models.metered import Meter, metered
 from clew.models.rules import RuleTagger
 from clew.text import tokens
-from tests.models.server import Answer, serving
+from tests.models.server import Answer
 
 pytest.importorskip("httpx2")
 
@@ -58,14 +57,6 @@ class Vectors:
 
 def _seed(text):
     return random.Random(text).getrandbits(32)  # noqa: S311 -- a test's
-
-
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with serving() as server:
-        yield server
-        gc.collect()
 
 
 def models_at(server, folder):

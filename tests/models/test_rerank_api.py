@@ -1,11 +1,9 @@
-import gc
-
 import numpy as np
 import pytest
 
 from clew.errors import BadReply, EndpointError
 from clew.models.rerank_api import RerankEndpoint
-from tests.models.server import Answer, serving
+from tests.models.server import Answer
 
 pytest.importorskip("httpx2")
 
@@ -18,16 +16,8 @@ def by_length(request):
 
 
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with serving() as server:
-        server.respond = by_length
-        yield server
-        gc.collect()  # connections close with their endpoint
-
-
-@pytest.fixture
 def reranker(server):
+    server.respond = by_length
     return RerankEndpoint(
         base_url=server.url, model="judge", api_key="hush-hush", sleep=lambda _: None
     )

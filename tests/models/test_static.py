@@ -5,6 +5,7 @@ import pytest
 
 from clew.errors import InputError, MissingExtra
 from clew.models.static import StaticEmbedder
+from clew.testing import EmbedderContract
 
 VECTORS = np.array([[0, 0, 0], [3, 0, 0], [0, 4, 0], [1, 1, 1]], dtype=np.float32)
 WORDS = {"[UNK]": 0, "red": 1, "blue": 2, "green": 3}
@@ -46,19 +47,13 @@ def test_long_texts_are_read_to_the_end(folder):
     np.testing.assert_allclose(row, [0.6, 0.8, 0], atol=1e-6)
 
 
-def test_a_row_does_not_depend_on_its_neighbours(folder):
-    """Batches may be cut anywhere."""
-    model = StaticEmbedder(folder)
-    texts = ["red green", "blue", "", "green green blue"]
-    one_by_one = [model.embed([text], kind="document")[0] for text in texts]
-    np.testing.assert_array_equal(model.embed(texts, kind="document"), one_by_one)
+class TestStatic(EmbedderContract):
+    texts = ("red green", "blue", "", "green green blue", "red green")
+    tolerance = 0
 
-
-def test_the_dimension_and_no_texts(folder):
-    """An empty batch has the model's width."""
-    model = StaticEmbedder(str(folder))
-    assert model.dimension == 3
-    assert model.embed([], kind="query").shape == (0, 3)
+    @pytest.fixture
+    def embedder(self, folder):
+        return StaticEmbedder(str(folder))
 
 
 def test_the_name_follows_the_weights(folder):

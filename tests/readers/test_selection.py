@@ -148,7 +148,7 @@ FILES = [f"{folder}/{name}".strip("/") for folder in FOLDERS for name in NAMES]
 
 
 @pytest.mark.skipif(GIT is None, reason="git says what is right")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     files=st.dictionaries(st.sampled_from(FOLDERS), st.lists(LINE, max_size=4), max_size=4),
     own=st.lists(LINE, max_size=1),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import methods
@@ -182,7 +182,6 @@ def test_no_name_leads_to_hidden_documents(servers, kind):
         same(servers, Asked("GET", path, f"/indexes/small/{kind}/{quote(guess, safe='')}"))
 
 
-@settings(max_examples=60)
 @given(asked=guesses())
 def test_guesses_are_answered_alike(servers, asked):
     """Whoever guesses at an id, a name, a word, a field or a value learns nothing."""

@@ -39,9 +39,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=25))
 def test_what_begins_is_the_first_that_may(tmp_path_factory, steps):
     """Compared with a list: below so many at a time, one of a folder, in order."""

@@ -11,6 +11,7 @@ from clew import errors, index, steps, testing
 from clew.generation import open_snapshot
 from clew.shards import Neighbourhood, open_shards, split
 from clew.store.embedded import EmbeddedStore
+from tests import snapshots
 from tests.generation.test_among import ALL, alone, build
 from tests.index.build import MODELS, scratch
 from tests.index.test_update import recipe
@@ -43,10 +44,10 @@ def test_all_chunks_of_all_shards_are_the_whole(chosen, n, late, depth):
             found = shards.gathered("Who met Bo Dahl in 1912?").snapshot
             has_chunks = {each.partition(":")[0] for each in whole["chunk"]["ids"]}
             if has_chunks == set(whole["document"]["ids"]):
-                testing.check_consistent(found)
-                assert testing.contents(found) == whole
+                snapshots.check_consistent(found)
+                assert snapshots.contents(found) == whole
             else:  # a document without a chunk is near to nothing
-                assert testing.contents(found)["chunk"] == whole["chunk"]
+                assert snapshots.contents(found)["chunk"] == whole["chunk"]
 
 
 @settings(max_examples=10)
@@ -62,9 +63,9 @@ def test_a_shard_is_an_index_of_its_own(chosen, n, late, depth):
             with EmbeddedStore.open(place) as store:
                 snapshot = open_snapshot(store)
                 own = snapshot.layer("document").ids(range(len(snapshot.document_layer)))
-                testing.check_consistent(snapshot)
+                snapshots.check_consistent(snapshot)
                 if own:
-                    assert testing.contents(snapshot) == alone(frozenset(own), late, depth)
+                    assert snapshots.contents(snapshot) == alone(frozenset(own), late, depth)
                 seen += own
                 snapshot.close()
         assert sorted(seen) == ids

@@ -20,6 +20,7 @@ from tests.shards.small import whole_and_parts
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
 WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
+OWN = [n for n in methods.modules() if n != "chain_of_thought"]  # without variants
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +38,7 @@ def told(evidence):
     }
 
 
-@pytest.mark.parametrize("n", [1, 3])
-@pytest.mark.parametrize("name", WITHOUT_LLM)
+@pytest.mark.parametrize(("name", "n"), [*((n, 3) for n in WITHOUT_LLM), *((n, 1) for n in OWN)])
 def test_all_of_the_shards_are_the_whole(folder, name, n):
     """Where a question gathers everything, every method finds what it finds in the whole."""
     with (
@@ -51,7 +51,7 @@ def test_all_of_the_shards_are_the_whole(folder, name, n):
             )
 
 
-@pytest.mark.parametrize("name", WITHOUT_LLM)
+@pytest.mark.parametrize("name", OWN)
 def test_any_method_runs_on_a_part(folder, name):
     """Where a question gathers a few chunks, every method finds some of these; twice the same."""
     with (

@@ -53,12 +53,6 @@ def test_a_file_for_each_name(folder):
         ]
 
 
-def test_cached_arrays_cannot_be_written(folder):
-    """They are mapped from disk and cannot be changed by mistake."""
-    with EmbeddedStore.open(folder) as store, pytest.raises(ValueError, match="read-only"):
-        store.cache.newest("odd")["lengths"][0] = 1
-
-
 def test_a_reader_keeps_what_it_has(folder):
     """Arrays that a reader got stay as they are when their file is replaced or dropped."""
     with EmbeddedStore.open(folder) as reader, EmbeddedStore.open(folder) as writer:

@@ -23,6 +23,7 @@ from clew.errors import (
 from clew.generation import compact, open_snapshot, wasted_share
 from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
+from tests import snapshots
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
 
 DOCUMENTS = testing.small_documents()
@@ -184,24 +185,6 @@ def test_deleted_segment(folder):
             assert is_one_sentence(e.value)
 
 
-@pytest.mark.parametrize("damage", ["cut", "deleted", "empty"])
-def test_cached_files_are_only_a_help(folder, damage):
-    """What is cached may be lost or damaged: it is computed again, and cached again."""
-    with EmbeddedStore.open(folder) as store:
-        open_snapshot(store).close()
-        before = contents(store)
-    [path] = (folder / "cached").iterdir()
-    if damage == "deleted":
-        path.unlink()
-    else:
-        cut(path, 1000 if damage == "cut" else 0)
-    with EmbeddedStore.open(folder) as store:
-        assert contents(store) == before
-        open_snapshot(store).close()
-        assert contents(store) == before
-    assert path.stat().st_size > 1000
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_database(folder, seed):
     """A database with garbage in it gives errors of ours, never of SQLite."""
@@ -223,7 +206,7 @@ def use_everything(folder):
         store.hashes()
         snapshot = open_snapshot(store)
         try:
-            testing.contents(snapshot)
+            snapshots.contents(snapshot)
         finally:
             snapshot.close()
         add(store, [DOCUMENTS[0], *DOCUMENTS[9:]])

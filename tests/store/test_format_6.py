@@ -12,8 +12,8 @@ from clew.generation import open_snapshot
 from clew.runtime import sqlite
 from clew.store import schema, segments
 from clew.store.embedded import EmbeddedStore
-from clew.testing.stores import check_consistent, contents
 from clew.types import Document
+from tests.snapshots import check_consistent, contents
 
 DOCUMENTS = testing.small_documents()
 QUESTION = testing.QUESTIONS[0]

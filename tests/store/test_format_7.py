@@ -12,8 +12,8 @@ from clew.api import open_index
 from clew.layers import vectors
 from clew.runtime import sqlite
 from clew.store import schema, segments
-from clew.testing.stores import check_consistent
 from clew.types import Document
+from tests.snapshots import check_consistent
 
 DOCUMENTS = testing.small_documents()
 QUESTION = testing.QUESTIONS[0]

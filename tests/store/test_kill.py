@@ -119,13 +119,15 @@ def duration_of(states, name):
 def kill_many(states, name, n, seed):
     rng = random.Random(seed)  # noqa: S311 -- instants need no secrecy
     duration, killed = duration_of(states, name), 0
-    for number in range(n):
+    for number in range(10 * n):
         instant = rng.uniform(0, duration)
         if kill_at(states, name, instant, number):
             killed += 1
         else:
             duration = instant  # it was over by then: the machine is less busy than it was
-    assert killed > n // 2
+        if killed == n:
+            return
+    pytest.fail(f"of {10 * n} runs {killed} were killed")
 
 
 @pytest.mark.parametrize("name", ["new", "changed"])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import index, testing
+from clew import index
 from clew.generation import compact, open_snapshot
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.store.embedded import EmbeddedStore
@@ -14,6 +14,7 @@ from clew.text.chunking import Chunking
 from clew.text.normalize import title_head
 from clew.text.subchunks import halve
 from clew.types import Described, Extraction, Triple
+from tests import snapshots
 from tests.index.build import (
     MODELS,
     add,
@@ -186,7 +187,6 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
 
 
-@settings(max_examples=60)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=3),
     size=st.integers(4, 30),
@@ -334,7 +334,7 @@ def test_generations_side_by_side(store):
     store.remove(["b"])
     compact(store)
     open_snapshot(store).close()
-    held = testing.contents(snapshot)
+    held = snapshots.contents(snapshot)
     assert {name: held[name] for name in LAYERS} == before
     assert contents(store)["sentence"]["texts"][0] == "Whales came."
     snapshot.close()

@@ -18,6 +18,7 @@ from clew.models.ledger import Ledger, Request
 from clew.runtime import sqlite
 from clew.store import segments
 from clew.types import GRAPH, KINDS, LLM_MADE, UNITS, Document
+from tests import snapshots
 from tests.store.test_random_damage import damage
 
 QUESTION = "Who crossed the Analog Sea?"
@@ -112,7 +113,7 @@ def made_by(index):
 
 def rows(index):
     """Return all that the index has, as plain values."""
-    return testing.contents(index.snapshot())
+    return snapshots.contents(index.snapshot())
 
 
 @pytest.mark.parametrize("name", PAID)

@@ -15,6 +15,7 @@ from clew.derived import CachedArrays
 from clew.generation import compact, open_snapshot, wasted_share
 from clew.store import database
 from clew.store.embedded import EmbeddedStore
+from tests import snapshots
 from tests.index.build import MODELS, RECIPE, add, scratch
 from tests.models.recording import locked_elsewhere
 from tests.store.corpus import documents
@@ -34,7 +35,7 @@ def read_until(stop, folder):
             best = scores.argsort()[::-1][:5].tolist()
             texts = chunks.texts(best)
             time.sleep(0.002)  # the writer goes on
-            testing.check_consistent(snapshot)
+            snapshots.check_consistent(snapshot)
             assert chunks.texts(best) == texts
             again = MODELS.embedder.embed(texts, kind="document")
             assert len(again) == len(best)
@@ -130,10 +131,10 @@ def test_snapshot_outlives_its_store():
             add(store, testing.small_documents())
             snapshot = open_snapshot(store)
         with EmbeddedStore.open(folder / "index") as store:
-            before = testing.contents(open_snapshot(store))
+            before = snapshots.contents(open_snapshot(store))
             store.remove(["comet"])
             compact(store)
-        assert testing.contents(snapshot) == before
+        assert snapshots.contents(snapshot) == before
         snapshot.close()
 
 

@@ -9,7 +9,7 @@ from clew import testing
 from clew.api import open_index
 from clew.errors import DamagedIndex, NotAnIndex
 from clew.store import segments
-from clew.testing.stores import check_consistent, contents
+from tests.snapshots import check_consistent, contents
 from tests.store.test_random_damage import damage
 
 DOCUMENTS = testing.small_documents()

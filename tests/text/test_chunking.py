@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
@@ -28,7 +28,6 @@ def chunkings(draw, least=1):
     return Chunking(size=size, overlap=draw(st.integers(0, size - 1)))
 
 
-@settings(max_examples=200)
 @given(TEXT, chunkings(), st.integers(0, 10))
 def test_windows_cover_the_text_in_order(text, chunking, start):
     """Every letter is in some window, none lies inside another, the last ends the document."""
@@ -47,7 +46,6 @@ def test_windows_cover_the_text_in_order(text, chunking, start):
         assert windows[-1].end == sentence_spans(text, start)[-1][1]
 
 
-@settings(max_examples=200)
 @given(TEXT, chunkings())
 def test_no_window_is_too_large(text, chunking):
     """A window has the tokens it says, and more than asked only in a single character."""
@@ -57,7 +55,6 @@ def test_no_window_is_too_large(text, chunking):
         assert window.n_tokens <= chunking.size or len(piece) == 1
 
 
-@settings(max_examples=200)
 @given(TEXT, chunkings())
 def test_windows_overlap_by_no_more_than_asked(text, chunking):
     """What two windows share has at most `overlap` tokens."""
@@ -209,7 +206,6 @@ def headed_texts(draw):
     return text, headings
 
 
-@settings(max_examples=200)
 @given(headed_texts(), chunkings())
 def test_windows_with_headings_cover_the_text_in_order(given_text, chunking):
     """All that holds without headings, and each sentence of a window is in one section."""
@@ -228,7 +224,6 @@ def test_windows_with_headings_cover_the_text_in_order(given_text, chunking):
             assert not any(a < heading.start < b for heading in headings)
 
 
-@settings(max_examples=200)
 @given(headed_texts(), st.integers(24, 60))
 def test_no_window_ends_with_a_heading(given_text, size):
     """Unless the heading fills it, or ends the document."""

@@ -13,6 +13,7 @@ import clew
 from clew import errors, index, workers
 from clew.loading import Specs, load_models
 from clew.testing import small_documents
+from tests import snapshots
 from tests.index.build import scratch
 
 pytest.importorskip("ctranslate2")
@@ -119,6 +120,7 @@ def test_cores_are_divided(two, monkeypatch):
 DRIVER = """
 import sys
 import clew, clew.index
+from tests import snapshots
 clew.index.BATCH_CHARACTERS = 2_000
 documents = [clew.Document(id=f"{i}", text=f"Ada Quist came to {i}. " * 40) for i in range(40)]
 with clew.open(sys.argv[1]) as index:
@@ -148,7 +150,7 @@ def test_a_killed_driver_leaves_no_process_and_what_it_committed(tmp_path):
 
 def held(folder):
     with clew.open(folder) as opened:
-        return clew.testing.contents(opened.snapshot())
+        return snapshots.contents(opened.snapshot())
 
 
 def _alive(session):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.algo.coding import Vectors
     from clew.algo.links import Link
 
-# From here on the other way is the faster one, on two cores (benchmarks/knn.py).
+# From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 # √n chunks that look at all others: 32 of 2 √n cells for each are no fewer comparisons.
 _MOST_ASKED = 16
@@ -53,21 +53,6 @@ class ChosenNeighbours:
         return ChosenNeighbours(
             self.lexical.renumber(earlier)[0], self.semantic.renumber(earlier)[0], self.exact
         )
-
-
-def knn_graph(
-    terms: csr_array,
-    vectors: Vectors,
-    k: int,
-    *,
-    excluded: NDArray[np.integer] | None = None,
-    exact: bool | None = None,
-) -> csr_array:
-    """Return the (n, n) adjacency of n chunks: symmetric, weights 1, zero diagonal.
-
-    It is that of what `choose_neighbours` gives, with the same arguments and errors.
-    """
-    return choose_neighbours(terms, vectors, k, excluded=excluded, exact=exact).to_graph()
 
 
 def choose_neighbours(

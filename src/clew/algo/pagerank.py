@@ -123,7 +123,7 @@ def local_pagerank(
     is the error, of which at most `damping * residual * degrees[v]` is missing at node v. The
     degrees of all nodes that pass weight on, counted each time, sum to at most
     1 / (`residual` (1 - `damping`)), whatever n is. Only arrays of zeros, 17 bytes a node, and a
-    pass over n flags grow with it. The default is that of benchmarks/pagerank.py.
+    pass over n flags grow with it.
 
     Raises InputError for an empty restart or one outside the graph, a damping outside [0, 1), a
     residual that is not above 0, or where the degrees do not match.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     # Rows, columns and their cosines, (m,) each.
     Found = tuple[Rows, Rows, NDArray[np.float32]]
 
-# From here on the other way is the faster one, on two cores (benchmarks/statistical.py).
+# From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
 _AT_ONCE = 2**22  # pairs that are held before those behind the nearest are dropped

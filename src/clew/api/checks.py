@@ -38,7 +38,6 @@ checked = arguments.checked(
         ),
         "name": arguments.TEXT,
         "into": arguments.TEXT,
-        "store": arguments.TEXT,
         "spec": arguments.TEXT,
         "label": arguments.TEXT,
         "query": arguments.TEXT,

@@ -53,7 +53,6 @@ def open_index(
     specs: loading.Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
-    store: str = "",
 ) -> Index:
     """Return the index in `folder`; it is made there by the first `add`.
 
@@ -68,12 +67,10 @@ def open_index(
             defaults, which need no key and no download.
         settings: How a new index is built.
         prices: Dollars per million tokens, of prompts and of completions, by the LLM's name.
-        store: The store of another package that keeps a new index, NAME or NAME:PLACE, which the
-            folder then names (docs/public.md); by default the folder itself.
 
     Every reply of the LLM is recorded in the folder, and none is paid for twice.
     """
-    return Index(opening.folder_of(folder), models, specs, settings, prices, store)
+    return Index(opening.folder_of(folder), models, specs, settings, prices)
 
 
 class Index(Adding, Upkeep, Askable):

@@ -95,10 +95,8 @@ class OpenIndex(Closing):
         chosen: loading.Specs | None = None,
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
-        store: str = "",
     ) -> None:
         self.folder = folder
-        self._kept_by = store
         self._prices = prices
         self._given = models
         self._specs = chosen or loading.Specs()
@@ -319,7 +317,7 @@ class OpenIndex(Closing):
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
                 recipe["tagger_spec"] = self._specs.tagger or "rules"
-            self._store = opening.create(self.folder, recipe, self._kept_by)
+            self._store = opening.create(self.folder, recipe)
         store = self._open_store()
         if self._settings is not None:
             index.check_recipe(store.recipe, self._settings.recipe(models))

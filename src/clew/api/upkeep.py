@@ -105,8 +105,7 @@ class Upkeep(OpenIndex):
         """Look at every byte of an index, and of what was paid for; return what is damaged.
 
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
-        every object is downloaded. Raises NotAnIndex where there is no index, and InputError where
-        another package's store keeps it.
+        every object is downloaded. Raises NotAnIndex where there is no index.
         """
         return opening.damages(self.folder, index.content_hash)
 
@@ -128,7 +127,7 @@ class Upkeep(OpenIndex):
 
         found = [each for each in self.check() if not each.is_cached]
         files = {each.file for each in found if not each.is_paid}
-        if FILE in files and opening.read_spec(self.folder) is None:
+        if FILE in files and opening.address_of(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
         store, meter = self._open_store(), Meter(budget=budget)
@@ -163,8 +162,8 @@ class Upkeep(OpenIndex):
         """Write the newest generation to an archive, NAME.tar.gz or NAME.tar, while others write.
 
         With what was paid for: the ledger and the cached vectors. `clew.restore` makes an index of
-        it. Raises InputError for a file that is there, or another ending, and where another store
-        keeps the index; NotAnIndex; and StoreError where the archive cannot be written.
+        it. Raises InputError for a file that is there, or another ending, and for an index in
+        PostgreSQL; NotAnIndex; and StoreError where the archive cannot be written.
         """
         from clew.store.backup import write_backup
 

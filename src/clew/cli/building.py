@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,6 @@ from clew.cli.options import (
     listed,
     open_any,
     paid_options,
-    store_option,
     where_option,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line
@@ -121,7 +120,6 @@ extraction_options = gathered(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("Folder of the index; made if it is not there.", into=True)
 @build_options
-@store_option
 @file_options
 @extraction_options
 @paid_options
@@ -157,7 +155,6 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     paths: tuple[str, ...],
     folder: Path,
     build: Build,
-    store: str,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
     paid: Paid,
@@ -190,7 +187,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         _make_shards(folder, shards)
     specs = replace(build.specs, llm=paid.llm)
     with open_any(
-        opener, folder, specs=specs, settings=build.settings, store=store, prices=paid.prices
+        opener, folder, specs=specs, settings=build.settings, prices=paid.prices
     ) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
@@ -215,9 +212,8 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
         with told(opened):
             added = add()
         asked = to_ask("ask", opened=opened, folder=folder) if added.n_documents else ""
-        bare = _is_new(added) and not any(
-            len(each.snapshot().layer("triple")) for each in each_of(opened)
-        )
+        is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
+        bare = is_new and not any(len(i.snapshot().layer("triple")) for i in each_of(opened))
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": called(folder), **added.to_dict()})
@@ -293,7 +289,6 @@ def _watch(
 @index_option("Folder of the index; made if it is not there.", into=True)
 @limit_option
 @build_options
-@store_option
 @json_option
 @click.pass_obj
 def import_graph(
@@ -303,7 +298,6 @@ def import_graph(
     folder: Path,
     limits: Sequence[str],
     build: Build,
-    store: str,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
@@ -319,7 +313,7 @@ def import_graph(
     from clew.limits import parse
 
     with (
-        opener(folder, specs=build.specs, settings=build.settings, store=store) as opened,
+        opener(folder, specs=build.specs, settings=build.settings) as opened,
         documents_done() as (on_progress, _),
     ):
         done = opened.import_graph(file, limits=parse(limits), on_progress=on_progress)
@@ -542,19 +536,11 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
 def to_ask(*words: str, opened: Index | Shards, folder: Path) -> str:
     """Return a line with a command that asks an index about what one of its first titles names."""
     layers = (index.snapshot().document_layer for index in each_of(opened))
-    first = (document for layer in layers for document in layer.documents(_first_rows(layer)))
-    fitting = (d.title for d in first if len(d.title) <= _LONGEST_TITLE and _has_letter(d.title))
+    first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
+    fitting = (t for t in first if len(t) <= _LONGEST_TITLE and any(map(str.isalpha, t)))
     about = next(fitting, "")
     question = f"What is known about {about}?" if about else "What is this about?"
     return f"Ask it:  {command_line(*words, question, folder=folder)}"
-
-
-def _first_rows(layer: Sized) -> range:
-    return range(min(len(layer), _MOST_TITLES))
-
-
-def _has_letter(title: str) -> bool:
-    return any(map(str.isalpha, title))
 
 
 def _summary(added: Added, folder: Path) -> list[str]:
@@ -580,11 +566,6 @@ def _gone(report: AddReport) -> str:
     there = "no longer there or left out" if report.left_out else "no longer there"
     done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
     return f"{format_count(n, 'document')} {there}: {done}"
-
-
-def _is_new(added: Added) -> bool:
-    """Say whether all documents of the index came in this run."""
-    return added.n_documents == len(added.report.added) > 0
 
 
 def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:

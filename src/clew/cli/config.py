@@ -27,7 +27,7 @@ INDEX = "folder"  # the value of the option that names the index, of every comma
 _INDEX_NAMES = ("index", "into")
 # They run a package's code, or send texts to an address: only a file that is trusted names them.
 _TRUSTED = frozenset(
-    "answer_llm embedder home host hosts judge llm log proxies reranker store tagger web".split()
+    "answer_llm embedder home host hosts judge llm log proxies reranker tagger web".split()
 )
 _PRICES = "prices"
 _SOURCES = {
@@ -229,7 +229,7 @@ def config(context: click.Context, action: str | None, *, everything: bool, as_j
 
     A value comes from the command line, else from the environment (CLEW_<COMMAND>_<OPTION>), else
     from the nearest clew.toml, else from the user's own, else it is the default. 'clew config
-    trust' lets the nearest clew.toml name models, stores and addresses, until it changes.
+    trust' lets the nearest clew.toml name models and addresses, until it changes.
     """
     if action == "trust":
         click.echo(_trust_nearest())

@@ -10,7 +10,7 @@ from clew.asking.question import OPTIONS
 
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
-    "Where the index is": "folder into store shards part home",
+    "Where the index is": "folder into shards part home",
     "What is read": "exclude limits gitignore text_column title_column id_column suffix web name "
     "prune watch file label",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vector_bits unit_bits "

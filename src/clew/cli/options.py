@@ -61,7 +61,6 @@ class Opener(Protocol):
         specs: Specs | None = None,
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
-        store: str = "",
     ) -> Index: ...
 
 
@@ -71,12 +70,11 @@ def open_index(
     specs: Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
-    store: str = "",
 ) -> Index:
     """Return the index in `folder` with the models that `specs` name."""
     from clew import api
 
-    return api.open_index(folder, specs=specs, settings=settings, prices=prices, store=store)
+    return api.open_index(folder, specs=specs, settings=settings, prices=prices)
 
 
 def open_any(
@@ -86,16 +84,15 @@ def open_any(
     specs: Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
-    store: str = "",
 ) -> Index | Shards:
     """Return the index in `folder`, or all the shards that it names."""
     from clew.store import sharded
 
     if not sharded.is_home(folder):
-        return opener(folder, specs=specs, settings=settings, prices=prices, store=store)
+        return opener(folder, specs=specs, settings=settings, prices=prices)
     from clew.shards import open_any as opened
 
-    return opened(folder, specs=specs, settings=settings, prices=prices, store=store)
+    return opened(folder, specs=specs, settings=settings, prices=prices)
 
 
 def each_of(opened: Index | Shards) -> Iterator[Index]:
@@ -462,14 +459,6 @@ build_options = gathered(
     },
     "build",
     _build,
-)
-
-
-store_option = click.option(
-    "--store",
-    metavar="SPEC",
-    default="",
-    help="A package that keeps the index, NAME or NAME:PLACE. [default: the folder itself]",
 )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from clew.index.plan import CostEstimate, EmbeddingEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
+_HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
 
 
 _planned_for = gathered(
@@ -97,7 +98,7 @@ def _lines(found: Plan) -> Iterator[str]:
     about = ", ".join(format_count(n, what) for what, n in counts.items())
     yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
-    rows = align([_head(), *map(_cells, found.estimates)], left=2)
+    rows = align([_HEAD, *map(_cells, found.estimates)], left=2)
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
     whole = found.estimates[-1]
@@ -149,10 +150,6 @@ def _vectors(found: EmbeddingEstimate) -> str:
         f" ~{found.tokens:,} tokens of {texts} {price}{known}. Vectors of what an LLM will find"
         f" are not in this."
     )
-
-
-def _head() -> tuple[str, ...]:
-    return "setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time"
 
 
 def _cells(estimate: CostEstimate) -> tuple[str, ...]:

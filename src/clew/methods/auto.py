@@ -55,9 +55,8 @@ class Auto:
             raise InputError("auto does not fuse itself: name other methods")
         for name in self._names:
             methods.load(name)
-        for field, least in (("chunks", 1), ("constant", 0)):
-            if getattr(self, field) < least:
-                raise InputError(f"{field} is at least {least}, not {getattr(self, field)}")
+        steps.check_least(self, 1, "chunks")
+        steps.check_least(self, 0, "constant")
 
     @property
     def _names(self) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
-from clew.errors import InputError
 from clew.steps.choosing import CANDIDATES, as_set
 from clew.types import TRANSPOSED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Models
+
+By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves
 
 CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
 
@@ -59,13 +60,12 @@ class Clue:
     exact_names: bool = True  # seeds: entities whose name stands in the query, not their like
     seed_units: bool = True  # anchored units are states of depth one
     title_links: bool = True  # every unit mentions its document's title
-    ranking: Literal["sets", "chunks"] = "sets"  # by the sets a chunk supports, or by itself
+    ranking: By = "sets"  # by the sets a chunk supports, or by itself
     fill: bool = True  # where fewer chunks than asked for were found, hybrid ones follow
     as_set: bool = True  # chunks are chosen as a set from the best by that ranking
 
     def __post_init__(self) -> None:
-        if self.ranking not in ("sets", "chunks"):
-            raise InputError(f"ranking is 'sets' or 'chunks', not {self.ranking!r}")
+        steps.check_words(self, ranking=By)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
@@ -271,7 +271,7 @@ class CluePaper(Clue):
     exact_names: bool = False
     seed_units: bool = False
     title_links: bool = False
-    ranking: Literal["sets", "chunks"] = "chunks"
+    ranking: By = "chunks"
     fill: bool = False
     as_set: bool = False
 

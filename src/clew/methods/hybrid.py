@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from clew import steps
-from clew.errors import InputError
 from clew.models import Models
 from clew.types import Evidence, Limits, Snapshot
+
+Fusion = Literal["mean", "rrf"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +19,10 @@ class Hybrid:
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
-    fusion: Literal["mean", "rrf"] = "mean"
+    fusion: Fusion = "mean"
 
     def __post_init__(self) -> None:
-        if self.fusion not in ("mean", "rrf"):
-            raise InputError(f"fusion is 'mean' or 'rrf', not {self.fusion!r}")
+        steps.check_words(self, fusion=Fusion)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)

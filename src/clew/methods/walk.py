@@ -14,7 +14,6 @@ from clew import steps
 from clew.algo.choice import ChoiceWeights
 from clew.algo.fusion import min_max
 from clew.derived import Derived
-from clew.errors import InputError
 from clew.steps.choosing import CANDIDATES, Chosen, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
@@ -73,11 +72,8 @@ class Walk:
     chunk_weight: float = 0.2  # of a seed chunk beside a seed entity
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "followed"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
-        if not 0 <= self.onward <= 1:
-            raise InputError(f"onward is a share from 0 to 1, not {self.onward:g}")
+        steps.check_least(self, 1, "candidates", "followed")
+        steps.check_range(self, 0, 1, "onward")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)

@@ -152,13 +152,7 @@ def fetched(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipp
 def _fetch(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
     """Return the bytes of a page and the suffix of its format."""
     opener = OpenerDirector()
-    for kind in (
-        ProxyHandler,
-        HTTPHandler,
-        HTTPSHandler,
-        HTTPErrorProcessor,
-        HTTPDefaultErrorHandler,
-    ):
+    for kind in _HANDLERS:
         opener.add_handler(kind())
     opener.add_handler(_Redirects(address))
     request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `located` and `_Redirects`

@@ -12,7 +12,6 @@ from clew.server.audit import utc
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMATS = ("text", "json", "none")
 REQUESTS = logging.getLogger("clew.server.requests")
 RUN = logging.getLogger("clew.server.run")  # when the server is there, and when it stops
 _DETAILS = "details"  # of a record: what is told of a request
@@ -24,7 +23,7 @@ def tell_request(details: Mapping[str, Any]) -> None:
 
 
 def configure(form: str) -> None:
-    """Send the log of this process to stderr, in one of `FORMATS`; none: warnings only."""
+    """Send the log of this process to stderr, as "text" or "json"; "none" tells warnings only."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(AsJson() if form == "json" else AsText())
     logging.getLogger().addHandler(handler)

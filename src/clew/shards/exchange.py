@@ -53,15 +53,14 @@ class Counted:
     """Keys with numbers about each."""
 
     hashes: Hashes  # (n,)
-    numbers: NDArray[np.int64]  # (3, n); see `ENTITY_NUMBERS` and `TERM_NUMBERS`
+    numbers: NDArray[np.int64]  # (3, n); see `entity_numbers` and `TERM_NUMBERS`
 
 
-ENTITY_NUMBERS = ("mentioned", "titled", "either")  # how many chunks do
 TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how often in lower case
 
 
 def entity_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the (3, n) numbers of chunks that have each entity, as `ENTITY_NUMBERS` names them."""
+    """Return the (3, n) numbers of chunks that mention, have as title, or either, each entity."""
     link = steps.entity_chunks(snapshot)
     ways, n = link.whole.data, link.shape[0]
     each = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]

@@ -350,15 +350,10 @@ def open_any(
     specs: loading.Specs | None = None,
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
-    store: str = "",
 ) -> Index | Shards:
     """Return the index in a folder, or all the shards that it names. Raises InputError."""
     if not sharded.is_home(Path(folder)):
-        return open_index(
-            folder, models=models, specs=specs, settings=settings, prices=prices, store=store
-        )
-    if store:
-        raise InputError(f"the shards of {folder} are kept where they are: leave the store out")
+        return open_index(folder, models=models, specs=specs, settings=settings, prices=prices)
     return open_shards(folder, models=models, specs=specs, settings=settings, prices=prices)
 
 

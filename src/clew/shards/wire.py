@@ -32,7 +32,6 @@ _HEAD = 8  # bytes that say how long the JSON is
 _ALIGNED = 8  # arrays begin at multiples of so many bytes
 _NUMBERS = frozenset("biuf")  # kinds of types that an array may have
 _SHOWN = 200  # characters of a reason
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 def packed(value: object) -> bytes:

@@ -33,6 +33,7 @@ from clew.steps.mentions import (
 )
 from clew.steps.name_links import NAME_PARTS, name_links
 from clew.steps.neighbours import KEYWORDS, NEIGHBOURS, chunk_graph, chunk_ranks, keyword_lengths
+from clew.steps.parameters import check_least, check_range, check_words
 from clew.steps.rankings import (
     Ranking,
     dense_ranking,
@@ -75,6 +76,9 @@ __all__ = [
     "Relevance",
     "apparatus_behind",
     "beside_hybrid",
+    "check_least",
+    "check_range",
+    "check_words",
     "chunk_entities",
     "chunk_graph",
     "chunk_lengths",

@@ -450,12 +450,9 @@ def _why(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
     origin = spread.origins.get(entity, here)
     if origin == here:
         return "leads on"
-    [title] = [d.title or d.id for d in snapshot.documents([_document(snapshot, origin)])]
-    return f"walked on from {title}"
-
-
-def _document(snapshot: Snapshot, chunk: int) -> int:
-    return int(snapshot.layer("chunk").columns["document"][chunk])
+    row = int(snapshot.layer("chunk").columns["document"][origin])
+    [document] = snapshot.documents([row])
+    return f"walked on from {document.title or document.id}"
 
 
 def _strongest_entity(

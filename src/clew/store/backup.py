@@ -57,7 +57,7 @@ def write_backup(folder: Path, target: Path) -> Backup:
     """Write the newest generation of an index to an archive; nobody has to wait for it.
 
     Where the target is there with the very same files nothing is written. Raises InputError for
-    another one that is there, or is no archive's, and for an index that another store keeps;
+    another one that is there, or is no archive's, and for an index in PostgreSQL;
     NotAnIndex; and StoreError where it cannot be written.
     """
     zipped = _is_zipped(target)

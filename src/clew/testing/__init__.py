@@ -2,7 +2,7 @@
 
 Doubles: `HashEmbedder` and `HashTokenEmbedder` place texts that share words near one another,
 `ScriptedLLM` and `ScriptedChat` say what they are told to, and `models` bundles them. Contracts:
-subclass `StoreContract`, `MethodContract`, `EmbedderContract` or `ChatContract` in a pytest module
+subclass `MethodContract`, `EmbedderContract` or `ChatContract` in a pytest module
 and give the fixture that it names; every promise that Clew relies on is then a test.
 
     class TestMine(MethodContract):
@@ -20,7 +20,6 @@ from clew.testing.doubles import (
     models,
 )
 from clew.testing.small import QUESTIONS, built, small_documents
-from clew.testing.stores import StoreContract, check_consistent, contents
 
 __all__ = [
     "QUESTIONS",
@@ -31,10 +30,7 @@ __all__ = [
     "MethodContract",
     "ScriptedChat",
     "ScriptedLLM",
-    "StoreContract",
     "built",
-    "check_consistent",
-    "contents",
     "models",
     "small_documents",
 ]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from clew.errors import InputError
 from clew.evaluate import Setting, grid
-from clew.evaluate.figures.bars import ablation_figure, bar_figure, families
+from clew.evaluate.figures.bars import bar_figure, families
 from tests.evaluate.reports import estimate, report, rows
 
 GROUPS = {
@@ -70,24 +67,3 @@ def test_a_method_of_two_indexes_is_two_methods() -> None:
     labels = [Setting("clue", name=f"clue ({folder})") for folder in "ab"]
     made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
     assert list(families(made, "recall@5")) == ["methods"]
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_equal_ablations_give_equal_bytes(tmp_path: Path, suffix: str) -> None:
-    """With the names of papers and datasets in an SVG."""
-    for name in ("one", "other"):
-        ablation_figure(GROUPS, "recall@5", tmp_path / f"{name}.{suffix}")
-    one, other = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("one", "other"))
-    assert one == other
-    if suffix == "svg":
-        for name in (b">KET-RAG<", b">musique<", b">w/o K-A<", b"<title>Ablations, recall@5<"):
-            assert name in one
-
-
-def test_an_ablation_needs_estimates_and_a_place(tmp_path: Path) -> None:
-    """The error says which is missing."""
-    with pytest.raises(InputError, match=r"no estimate of recall@5 to draw"):
-        ablation_figure({"a": [], "b": [("x", {})]}, "recall@5", tmp_path / "plot.svg")
-    with pytest.raises(InputError, match=r"\.png or \.svg, not"):
-        ablation_figure(GROUPS, "recall@5", tmp_path / "plot.pdf")
-    assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.evaluate.figures.name_places import Box, leader, place_names
@@ -67,7 +67,6 @@ def test_without_room_there_is_no_name() -> None:
 
 
 @given(st.lists(within, min_size=1, max_size=15), st.floats(5, 150))
-@settings(max_examples=60, deadline=None)
 def test_names_hide_neither_each_other_nor_points(
     points: list[tuple[float, float]], width: float
 ) -> None:

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 import clew.evaluate.figures
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import Dataset, Report, Setting, evaluate, grid
-from clew.evaluate.figures.sensitivity import check, draw, sensitivity_figure
+from clew.evaluate.figures.sensitivity import check, draw
 from clew.types import Evidence
-from tests.evaluate.reports import estimate, report, rows
+from tests.evaluate.reports import report, rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,42 +220,6 @@ def test_rows_of_two_indexes_have_lines_of_their_own(measured, panels, tmp_path:
     draw(measured([*values, *named]), tmp_path / "plot.svg", ["recall@5"])
     [panel] = panels
     assert [line.get_label() for line in panel.lines] == ["fixed by n", "fixed by n (b)"]
-
-
-SENSITIVITY = {
-    "Clue-RAG, D": {
-        "hotpot": [(1, estimate(0.5)), (3, estimate(0.7)), (2, estimate(0.6))],
-        "musique": [(1, estimate(0.4)), (2, estimate(0.3))],
-    },
-    "KET-RAG, core": {"musique": [("random", estimate(0.2)), ("pagerank", estimate(0.3))]},
-    "not measured": {"hotpot": []},
-}
-
-
-def test_sensitivity_has_a_panel_for_each_parameter(panels: list[Axes], tmp_path: Path) -> None:
-    """A line for each dataset, in the order of the values; names stand side by side."""
-    sensitivity_figure(SENSITIVITY, "recall@5", tmp_path / "plot.svg")
-    first, second = panels
-    assert [panel.get_xlabel() for panel in panels] == ["Clue-RAG, D", "KET-RAG, core"]
-    assert [line.get_xydata().tolist() for line in first.lines] == [
-        [[1, 0.5], [2, 0.6], [3, 0.7]],
-        [[1, 0.4], [2, 0.3]],
-    ]
-    empty, names = second.lines
-    assert empty.get_xdata().size == 0
-    assert names.get_ydata().tolist() == [0.2, 0.3]
-    assert names.get_linestyle() == "None"
-    found = words(tmp_path / "plot.svg")
-    assert found.count("hotpot") == found.count("musique") == 1
-    assert {"random", "pagerank", "recall@5"} <= set(found)
-
-
-def test_sensitivity_needs_estimates_and_a_place(tmp_path: Path) -> None:
-    """The error says which is missing."""
-    with pytest.raises(InputError, match=r"no estimate of recall@5 to draw"):
-        sensitivity_figure({"a": {"b": []}}, "recall@5", tmp_path / "plot.svg")
-    with pytest.raises(InputError, match=r"\.png or \.svg, not"):
-        sensitivity_figure(SENSITIVITY, "recall@5", tmp_path / "plot.pdf")
 
 
 @pytest.mark.parametrize(

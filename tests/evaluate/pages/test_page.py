@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
@@ -275,7 +275,6 @@ def test_hostile_names_are_only_text() -> None:
 
 
 @given(st.text(min_size=1, max_size=40).filter(str.strip))
-@settings(max_examples=300, deadline=None)
 def test_any_text_reads_the_same_in_both(text: str) -> None:
     """In a heading, a sentence, a cell and an item; what is not seen is escaped."""
     table = [[text, "y"], ["a", text]]

@@ -7,14 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
 from clew import steps
 from clew.algo.mcmi import JoinedNode
 from clew.algo.steiner import steiner_tree
-from clew.errors import BudgetSpent, InputError
 from clew.methods import load
 from clew.methods.agrag import Agrag, AgragPaper
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
@@ -64,72 +63,6 @@ def joins(*pairs):
 
 
 # -- parameters -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", "chunks facts kept states".split())
-def test_what_is_at_least_one(name):
-    """The message says which, and what was given."""
-    for value in (0, -1, math.nan):
-        with pytest.raises(InputError, match=f"^{name} is at least 1, not {value}$"):
-            Agrag(**{name: value})
-    assert getattr(Agrag(**{name: 1}), name) == 1
-
-
-@pytest.mark.parametrize("name", ["passages", "rounds", "longest"])
-def test_what_is_at_least_zero(name):
-    """Zero leaves the step out, or the number to the index."""
-    with pytest.raises(InputError, match=f"^{name} is at least 0, not -1$"):
-        Agrag(**{name: -1})
-    assert getattr(Agrag(**{name: 0}), name) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "most", "said"),
-    [
-        ("passage_factor", 1, "1"),
-        ("threshold", 1, "1"),
-        ("synonym", 1, "1"),
-        ("joint", 1e3, "1,000"),
-    ],
-)
-def test_what_has_two_ends(name, most, said):
-    """Both ends count; nothing else does."""
-    for value in (-0.1, most + 0.1, math.inf, math.nan):
-        with pytest.raises(InputError, match=f"^{name} is from 0 to {said}, not {value}$"):
-            Agrag(**{name: value})
-    for value in (0, most):
-        assert getattr(Agrag(**{name: value}), name) == value
-
-
-def test_damping_is_below_one():
-    """At 1 a walk would never come back."""
-    for value in (-0.1, 1, math.nan):
-        with pytest.raises(InputError, match=f"^damping is from 0 to below 1, not {value}$"):
-            Agrag(damping=value)
-    assert Agrag(damping=0).damping == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("costs", "'released' or 'paper'"),
-        ("rule", "'released' or 'eq15' or 'mean'"),
-        ("score", "'eq2' or 'normalised' or 'tfidf'"),
-        ("entities", "'statistical' or 'extracted'"),
-        ("contains", "'provenance' or 'mention'"),
-        ("order", "'fused' or 'graph'"),
-    ],
-)
-def test_words_are_those_that_there_are(name, options):
-    """They stand in the message."""
-    with pytest.raises(InputError, match=f"^{name} is {options}, not 'other'$"):
-        Agrag(**{name: "other"})
-
-
-def test_one_part_is_left_on():
-    """Without both there is nothing to find."""
-    with pytest.raises(InputError, match="subgraph and hybrid are both off"):
-        Agrag(subgraph=False, hybrid=False)
 
 
 def test_the_paper_has_its_own_settings(snapshot):
@@ -345,7 +278,6 @@ def check_threads(found, steps_of):
     ),
     question=st.sampled_from([QUESTION, "Who sells apples?", "oxygen", "Urine of the farm"]),
 )
-@settings(max_examples=80, deadline=None)
 def test_evidence_is_well_formed_whatever_the_settings(
     snapshot, drawn, counted, parameters, question
 ):
@@ -705,21 +637,6 @@ def test_chunks_without_statistical_entities_are_noted(snapshot):
     assert len(notes) == 2
 
 
-class Spent(ScriptedLLM):
-    """An LLM that may buy nothing more."""
-
-    def complete(self, prompts):
-        raise BudgetSpent(f"no room for {len(prompts)} prompts")
-
-
-def test_a_spent_budget_keeps_all_facts(snapshot):
-    """With a note; everything else is as without the filter."""
-    found, free = ask(snapshot, llm=Spent()), ask(snapshot, filter=False)
-    [note] = found.notes
-    assert "no room for 1 prompts" in note
-    assert (found.graph, found.hits, found.seeds) == (free.graph, free.hits, free.seeds)
-
-
 def test_an_llm_is_asked_once(snapshot):
     """For the facts, and for nothing else."""
     llm = ScriptedLLM({"keep": [1]})
@@ -765,26 +682,7 @@ def test_a_graph_beside_texts(tmp_path):
     assert {step.document_id for step in chunks} & set(kidney.TEXTS)
 
 
-# -- the same again -------------------------------------------------------------------------------
-
-
-def test_the_order_of_documents_leaves_no_trace():
-    """Nor does what was asked before."""
-    texts = dict(reversed(list(kidney.TEXTS.items())))
-    triples = dict(reversed(list(kidney.TRIPLES.items())))
-    with kidney.indexed() as first, kidney.indexed(texts, triples) as second:
-        for question in (QUESTION, "Who sells apples?", "zzz"):
-            ask(second, "Is a farm a filter?")
-            expected = ask(first, question)
-            assert ask(second, question) == expected == ask(first, question)
-
-
-@pytest.mark.parametrize("question", ["", " ", "of the", "?!", "\n\n", "$question", "zzz"])
-def test_a_question_of_nothing_is_no_accident(snapshot, question):
-    """It finds something or nothing, and the same again."""
-    found = ask(snapshot, question)
-    assert found == ask(snapshot, question)
-    json.dumps(asdict(found), allow_nan=False)
+# -- threads ---------------------------------------------------------------------------------------
 
 
 def test_steps_of_threads_can_be_shown():

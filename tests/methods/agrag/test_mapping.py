@@ -378,19 +378,3 @@ def test_an_index_needs_no_model_for_it(snapshot):
     assert 0 < len(found.kept) <= 4 < len(found.raw)
     kept = snapshot.layer("triple").texts(found.kept)
     assert {"Ola Eriksen built Comet", "Ola Eriksen born in Bakken"} <= set(kept)
-
-
-def test_the_same_again(snapshot):
-    """Whichever filter is used."""
-    query = steps.read_query(models(), comet.QUESTION)
-    first, second = (mapped_facts(snapshot, models(), query) for _ in range(2))
-    assert first == second
-    assert ask(snapshot, keeps(2, 1), query=query) == ask(snapshot, keeps(1, 2), query=query)
-
-
-def test_an_index_without_triples_has_no_facts():
-    """With an LLM or without."""
-    with comet.indexed(triples={}) as bare:
-        query = steps.read_query(models(), comet.QUESTION)
-        assert mapped_facts(bare, models(), query) == Mapped((), ())
-        assert ask(bare, query=query) == Mapped((), ())

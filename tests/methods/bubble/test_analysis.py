@@ -324,7 +324,7 @@ def test_the_type_where_it_is_plain(snapshot, question, expected):
     assert ask(snapshot, question=question).query_type == expected
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(max_size=40)
     | st.lists(

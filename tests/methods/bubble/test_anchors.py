@@ -308,7 +308,7 @@ def test_candidates_and_concepts_give_no_orders(opened):
 WORDS = st.sampled_from(["Comet", "Ola Eriksen", "built", "land", "?", "born in Bakken"])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.builds(Concept, text=WORDS, specialised=WORDS | st.just("")), max_size=4),
     st.integers(1, 12),

@@ -9,11 +9,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.errors import BudgetSpent, InputError
+from clew.errors import BudgetSpent
 from clew.methods.bubble import Bubble
 from clew.methods.hybrid import Hybrid
 from clew.models import Reply
@@ -118,45 +118,12 @@ def parts(candidate):
 # -- parameters -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", "chunks anchors found hops candidates width states".split())
-def test_what_is_at_least_one(name):
-    """The message says which, and what was given."""
-    with pytest.raises(InputError, match=f"{name} is at least 1, not 0"):
-        Bubble(**{name: 0})
-    assert getattr(Bubble(**{name: 1}), name) == 1
-
-
-@pytest.mark.parametrize("name", ["shown", "depth", "seconds"])
-def test_what_is_at_least_zero(name):
-    """Zero leaves the step out, or the limit."""
-    for value in (-1, math.nan):
-        with pytest.raises(InputError, match=f"{name} is at least 0, not {value}"):
-            Bubble(**{name: value})
-    assert getattr(Bubble(**{name: 0}), name) == 0
-
-
 @pytest.mark.parametrize(("name", "least"), [("alpha", 0), ("penalty", 1)])
-def test_what_has_two_ends(snapshot, name, least):
-    """So that no score overflows; at both ends all are finite."""
-    for value in (least - 0.1, 100.1, math.inf, math.nan):
-        with pytest.raises(InputError, match=f"{name} is from {least} to 100, not {value}"):
-            Bubble(**{name: value})
+def test_no_score_overflows(snapshot, name, least):
+    """At both ends of what is allowed all are finite."""
     for value in (least, 100):
         candidates = ask(snapshot, **{name: value}).graph.candidates
         assert np.isfinite([each.score for each in candidates]).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("semantics", "'auto' or 'default' or 'and' or 'or' or 'comparison'"),
-        ("order", "'fused' or 'graph'"),
-    ],
-)
-def test_words_are_those_that_there_are(name, options):
-    """They stand in the message."""
-    with pytest.raises(InputError, match=f"^{name} is {options}, not 'other'$"):
-        Bubble(**{name: "other"})
 
 
 # -- the switches of the analysis -----------------------------------------------------------------
@@ -650,7 +617,6 @@ class Anything(Guided):
 
 
 @given(data=st.data(), question=st.text(min_size=1, max_size=30) | WORDS)
-@settings(max_examples=60, deadline=None)
 def test_whatever_an_llm_says_evidence_is_well_formed(snapshot, data, question):
     """Weights add up to one, scores are finite and in order, and all of it is JSON."""
     found = ask(snapshot, Anything(data), question=question)
@@ -662,12 +628,6 @@ def test_whatever_an_llm_says_evidence_is_well_formed(snapshot, data, question):
         assert sum(group.weight for group in found.graph.groups) in (0, pytest.approx(1))
         assert all(each.covers or each.misses for each in found.graph.candidates)
     json.dumps(asdict(found), allow_nan=False)
-
-
-@pytest.mark.parametrize("question", ["", " ", "of the", "what is it", "?!", "\n\n", "$question"])
-def test_a_question_of_nothing_is_no_accident(snapshot, question):
-    """It finds little, and the same again."""
-    assert ask(snapshot, question=question) == ask(snapshot, question=question)
 
 
 def test_an_entity_that_gives_orders_is_one_line_of_a_prompt():

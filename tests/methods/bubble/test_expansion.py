@@ -383,26 +383,6 @@ def test_time_ends_growth_by_relations_too(graph):
     assert second == Grown(2)
 
 
-def test_time_counts_from_the_beginning_of_the_query(graph):
-    """What came before the expansion took some of it."""
-    begun = time.monotonic() - 9
-    [late] = go_on(graph, [BUILT], seconds=8.0, begun=begun)
-    assert late.notes == ("the expansion of candidate 1 ended at depth 1: 8 seconds are over",)
-    [early] = go_on(graph, [BUILT], seconds=60.0, begun=begun)
-    assert early.triples
-
-
-def test_the_same_again(graph):
-    """The same candidates grow in the same way, also with real phrases and words."""
-    pieces = [graph.nodes(BUILT), graph.nodes("osterland", LIES)]
-    phrases = ("land", "builder", "born")
-    first, second = (
-        grown_by(graph.view, models(), pieces, phrases=phrases, depth=4) for _ in range(2)
-    )
-    assert first == second
-    assert names(graph, first[0])[0] == BORN
-
-
 # -- large graphs ---------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError, MissingExtra
@@ -181,7 +181,6 @@ def test_texts_keep_their_order(extractor):
 
 
 @given(text=TEXTS)
-@settings(max_examples=40, deadline=None)
 def test_ends_are_of_the_text(extractor, text):
     """No end is empty or a bare pronoun, each occurs in the text, and each has a known type."""
     [extraction] = extractor.extract([text])

@@ -4,7 +4,7 @@ import pytest
 
 from clew.store.postgres.address import parse_address
 from clew.store.postgres.store import PostgresStore
-from clew.testing import StoreContract
+from tests.store.contract import StoreContract
 
 
 class TestPostgres(StoreContract):

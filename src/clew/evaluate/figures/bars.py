@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
 from clew.evaluate.figures import canvas
 
 if TYPE_CHECKING:
@@ -28,22 +26,12 @@ _LOW = 0.5  # up to which scores have an axis of their own
 _MEAN_AT, _DIFFERENCE_AT = 40.0, 90.0  # points from a panel to where the columns of numbers end
 
 
-def ablation_figure(groups: Mapping[str, Bars], metric: str, file: str | Path) -> None:
-    """Write a panel of bars for each group, such as the ablations of one paper.
+def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
+    """Return a panel of horizontal bars for each group, such as the settings of one method.
 
     The first of a group is the full method: the others' differences to it stand beside them. Each
-    dataset has a colour and a hatch. Equal input gives equal bytes. Raises InputError for a file
-    that is not .png or .svg or cannot be written, and where there is nothing to draw.
+    dataset has a colour and a hatch.
     """
-    canvas.check_file(file)
-    if not any(measured for bars in groups.values() for _, measured in bars):
-        raise InputError(f"{file}: there is no estimate of {metric} to draw")
-    about = f"Bars of {metric} with 95 % intervals: {', '.join(groups)}."
-    canvas.save(bar_figure(groups, metric, metric), file, f"Ablations, {metric}", about)
-
-
-def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
-    """Return a panel of horizontal bars for each group, as `ablation_figure` writes it."""
     datasets = list(dict.fromkeys(name for bars in groups.values() for _, m in bars for name in m))
     drawn = {name: bars for name, bars in groups.items() if bars}
     heights = [_HEAD + len(bars) * (_ROW * len(datasets) + _GAP) for bars in drawn.values()]

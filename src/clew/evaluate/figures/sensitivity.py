@@ -62,38 +62,6 @@ def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
     canvas.save(figure, file, titled(report), described(grid, shown))
 
 
-def sensitivity_figure(
-    groups: Mapping[str, Mapping[str, Sequence[tuple[Scalar, Estimate]]]],
-    metric: str,
-    file: str | Path,
-) -> None:
-    """Write a panel for each parameter: `metric` over its values, with a line for each dataset.
-
-    Equal input gives equal bytes. Raises InputError for a file that is not .png or .svg or cannot
-    be written, and where there is nothing to draw.
-    """
-    canvas.check_file(file)
-    shown = {name: lines for name, lines in groups.items() if any(lines.values())}
-    if not shown:
-        raise InputError(f"{file}: there is no estimate of {metric} to draw")
-    datasets = list(dict.fromkeys(name for lines in shown.values() for name in lines))
-    with canvas.style():
-        figure = canvas.figure()
-        panels = _panels(figure, len(shown))
-        for panel, (name, lines) in zip(panels, shown.items(), strict=True):
-            places, joined = _places(value for line in lines.values() for value, _ in line)
-            _set_ticks(panel, places, joined=joined)
-            series = {
-                canvas.shown_name(dataset): {places[v]: e for v, e in lines.get(dataset, ())}
-                for dataset in datasets
-            }
-            _draw_lines(panel, series, joined=joined)
-            panel.set(xlabel=canvas.shown_name(name), ylabel=metric)
-        _lay_out(figure, panels[0], f"{metric} over parameters", "bands or bars")
-    about = f"Curves of {metric} with 95 % intervals: {', '.join(shown)}."
-    canvas.save(figure, file, f"Sensitivity, {metric}", about)
-
-
 def check(
     file: str | Path, settings: Sequence[Setting], metrics: Sequence[str], have: Collection[str]
 ) -> None:

@@ -80,7 +80,7 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
         columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in found)])
         if metric in compared:
             columns.append([_INTERVAL, *map(_estimated, found)])
-    return _transposed(columns)
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def counts(metrics: Sequence[str], summaries: Sequence[Summary]) -> str:
@@ -277,7 +277,3 @@ def _estimated(estimate: Estimate | None) -> str:
 
 def _interval(low: float, high: float) -> str:
     return f"[{low:.3f}, {high:.3f}]"
-
-
-def _transposed(columns: Sequence[Sequence[str]]) -> Rows:
-    return [list(row) for row in zip(*columns, strict=True)]

@@ -9,7 +9,7 @@ released code differ: docs/methods/agrag.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -39,8 +39,6 @@ Order = Literal["fused", "graph"]
 
 _BARE = "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some)"
 _NO_FACT = "no fact of the graph is about the question"
-_LEAST = {"chunks": 1, "facts": 1, "kept": 1, "longest": 0, "states": 1, "passages": 0, "rounds": 0}
-_MOST = {"passage_factor": 1, "threshold": 1, "synonym": 1, "joint": 1_000}  # all from 0
 _MOSTLY_EMPTY = 0.9  # a share of the chunks without a statistical entity that is worth a note
 
 
@@ -82,17 +80,12 @@ class Agrag:
     states: int = 5_000  # nodes that the search for the tree may settle
 
     def __post_init__(self) -> None:
-        named = {"costs": Costs, "rule": Rule, "score": Score, "order": Order}
-        for name, kind in {**named, "entities": Entities, "contains": Contains}.items():
-            if getattr(self, name) not in get_args(kind):
-                options = " or ".join(map(repr, get_args(kind)))
-                raise InputError(f"{name} is {options}, not {getattr(self, name)!r}")
-        for name, least in _LEAST.items():
-            if not getattr(self, name) >= least:
-                raise InputError(f"{name} is at least {least}, not {getattr(self, name)}")
-        for name, most in _MOST.items():
-            if not 0 <= getattr(self, name) <= most:
-                raise InputError(f"{name} is from 0 to {most:,}, not {getattr(self, name)}")
+        steps.check_words(self, costs=Costs, rule=Rule, score=Score, order=Order)
+        steps.check_words(self, entities=Entities, contains=Contains)
+        steps.check_least(self, 1, "chunks", "facts", "kept", "states")
+        steps.check_least(self, 0, "passages", "rounds", "longest")
+        steps.check_range(self, 0, 1, "passage_factor", "threshold", "synonym")
+        steps.check_range(self, 0, 1_000, "joint")
         if not 0 <= self.damping < 1:
             raise InputError(f"damping is from 0 to below 1, not {self.damping}")
         if not (self.subgraph or self.hybrid):

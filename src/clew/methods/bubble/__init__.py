@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from clew import graph_paths, steps
 from clew.algo.bubble import RankedPiece, expand_groups, rank_pieces, select_diverse
-from clew.errors import InputError
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import anchor_groups
 from clew.methods.bubble.by_walks import uncovered
@@ -81,18 +80,12 @@ class Bubble:
     seconds: float = 0.0  # of a query, after which no further expansion begins; 0: no limit
 
     def __post_init__(self) -> None:
-        for name, kind in (("semantics", Semantics), ("order", Order)):
-            if getattr(self, name) not in get_args(kind):
-                options = " or ".join(map(repr, get_args(kind)))
-                raise InputError(f"{name} is {options}, not {getattr(self, name)!r}")
+        steps.check_words(self, semantics=Semantics, order=Order)
         counts = ("chunks", "anchors", "found", "hops", "candidates", "width", "states")
-        for least, names in ((1, counts), (0, ("shown", "depth", "seconds"))):
-            for name in names:
-                if not getattr(self, name) >= least:
-                    raise InputError(f"{name} is at least {least}, not {getattr(self, name)}")
-        for name, least in (("alpha", 0), ("penalty", 1)):
-            if not least <= getattr(self, name) <= _MOST:
-                raise InputError(f"{name} is from {least} to {_MOST}, not {getattr(self, name)}")
+        steps.check_least(self, 1, *counts)
+        steps.check_least(self, 0, "shown", "depth", "seconds")
+        steps.check_range(self, 0, _MOST, "alpha")
+        steps.check_range(self, 1, _MOST, "penalty")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         begun = time.monotonic()

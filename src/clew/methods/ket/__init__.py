@@ -8,7 +8,7 @@ docs/methods/ket.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -66,16 +66,9 @@ class Ket:
     as_set: bool = True  # texts are chosen as a set from the best by that order
 
     def __post_init__(self) -> None:
-        for name, kind in (("core", Core), ("rest", Rest), ("order", Order)):
-            if getattr(self, name) not in get_args(kind):
-                options = " or ".join(map(repr, get_args(kind)))
-                raise InputError(f"{name} is {options}, not {getattr(self, name)!r}")
-        for name in ("graph_share", "core_share", "common"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} is from 0 to 1, not {getattr(self, name)}")
-        for name in ("tokens", "seed_entities"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
+        steps.check_words(self, core=Core, rest=Rest, order=Order)
+        steps.check_range(self, 0, 1, "graph_share", "core_share", "common")
+        steps.check_least(self, 1, "tokens", "seed_entities")
         if self.k < 2 or self.k % 2:
             raise InputError(f"k is even and at least 2, half of it for each kind, not {self.k}")
 

@@ -6,10 +6,9 @@ Clew's own. What is weighed: docs/methods/paths.md, and what was tried: docs/res
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import TYPE_CHECKING, ClassVar
 
 from clew import steps
-from clew.errors import InputError
 from clew.graph_paths import Reach, Reading, ranked_answers
 from clew.methods.paths.evidence import found_evidence
 from clew.types import Limits
@@ -48,12 +47,9 @@ class Paths:
     reading: Reading = "words"  # of the question; "text": all as one text, as a plain method does
 
     def __post_init__(self) -> None:
-        if self.reading not in get_args(Reading):
-            options = " or ".join(map(repr, get_args(Reading)))
-            raise InputError(f"reading is {options}, not {self.reading!r}")
-        for name in ("chunks", "answers", "facts", "hops", "walks", "width", "edges"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is at least 1, not {getattr(self, name)}")
+        steps.check_words(self, reading=Reading)
+        counts = ("chunks", "answers", "facts", "hops", "walks", "width", "edges")
+        steps.check_least(self, 1, *counts)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if not len(snapshot.layer("triple")):

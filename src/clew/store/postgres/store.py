@@ -7,26 +7,25 @@ names it, and is listed as unused until then, so that nothing is ever looked for
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import InputError, StoreError
 from clew.store import schema, segments
-from clew.store.postgres.address import IndexAddress, parse_address
+from clew.store.postgres.address import IndexAddress
 from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
-from clew.store.postgres.check import find_postgres_damages
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
 from clew.store.segments import MissingSegment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from clew.store.check import Damage
     from clew.store.segments import Arrays, Blocks
-    from clew.types import Document, Scalar
+    from clew.types import Scalar
 
 
 _APPEARS_S = 3600  # how long an upload may go on of a process that lost its lease
@@ -52,6 +51,12 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         """Make an index, or open the one that is there. Raises InputError, StoreError."""
         PostgresCatalogue.create(address, recipe).close()
         return cls(address)
+
+    @staticmethod
+    def exists(address: IndexAddress) -> bool:
+        """Say whether an index is there. Raises StoreError where the database does not answer."""
+        with closing(PostgresCatalogue(address)) as catalogue:
+            return catalogue.is_made()
 
     cache: SharedCache
 
@@ -159,31 +164,3 @@ def _place(address: IndexAddress, place: str) -> str:
             f" 'objects' out"
         )
     return place
-
-
-class PostgresKind:
-    """The store of indexes whose place is an address of PostgreSQL."""
-
-    def exists(self, place: str) -> bool:
-        """Say whether an index is there. Raises StoreError where the database does not answer."""
-        catalogue = PostgresCatalogue(parse_address(place))
-        try:
-            return catalogue.is_made()
-        finally:
-            catalogue.close()
-
-    def create(self, place: str, recipe: Mapping[str, Scalar]) -> PostgresStore:
-        """Make an index there, or open the one that is."""
-        return PostgresStore.create(parse_address(place), recipe)
-
-    def open(self, place: str) -> PostgresStore:
-        """Open the index there. Raises NotAnIndex where there is none."""
-        return PostgresStore(parse_address(place))
-
-    def damages(self, place: str, hash_of: Callable[[Document], str]) -> list[Damage]:
-        """Return the damage in the index there. Raises NotAnIndex if there is none."""
-        with self.open(place) as store:
-            return find_postgres_damages(store, hash_of)
-
-
-KIND = PostgresKind()

@@ -1,4 +1,3 @@
-# ruff: noqa: S101 -- a contract speaks in assert
 """What Clew relies on in a store, as tests."""
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import index
-from clew.errors import IndexLocked, MissingLayer
+from clew.errors import IndexLocked
 from clew.generation import compact, open_snapshot, wasted_share
 from clew.index import building, choose
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
 from clew.models.metered import Meter
+from clew.testing import models, small_documents
 from clew.types import (
     GRAPH,
     UNITS,
@@ -27,6 +27,7 @@ from clew.types import (
     Snapshot,
     Triple,
 )
+from tests.snapshots import check_consistent, contents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from clew.store import Store
 
     OpenStore = Callable[[], Store]
-from clew.testing.doubles import models
-from clew.testing.small import small_documents
+
+_TWO = ("mira toll", "bo dahl")  # whom the contracts' triple is about
 
 
 class StoreContract:
@@ -399,7 +400,7 @@ class StoreContract:
                 )
             }
             for name in ("entity", "term"):
-                ids = snapshot.layer(name).ids(range(_n(snapshot, name)))
+                ids = snapshot.layer(name).ids(range(len(snapshot.layer(name))))
                 numbers[name] = dict(view.rows(name, ids))
                 assert view.keys(name, [numbers[name][each] for each in ids]) == ids
             return numbers, view.numbering
@@ -509,93 +510,6 @@ def _check_same(
     found: Mapping[str, NDArray[Any]] | None, expected: Mapping[str, NDArray[Any]]
 ) -> None:
     assert found is not None
-    assert {n: _bytes(a) for n, a in found.items()} == {n: _bytes(a) for n, a in expected.items()}
-
-
-def contents(snapshot: Snapshot, *, vectors: bool = True) -> dict[str, Any]:
-    """Return all that a snapshot holds as plain values; equal ones are equal byte for byte.
-
-    The numbers that the store has given are left out.
-    """
-    held: dict[str, Any] = {"documents": snapshot.documents(range(_n(snapshot, "document")))}
-    for name, layer in snapshot.layers.items():
-        rows = range(len(layer))
-        held[name] = {"ids": layer.ids(rows), "texts": layer.texts(rows)}
-        columns = (pair for pair in layer.columns.items() if pair[0] != "number")
-        held[name] |= {column: _bytes(array) for column, array in columns}
-        try:
-            held[name]["vectors"] = _bytes(layer.vectors[:]) if vectors and len(layer) else None
-            held[name]["tokens"] = [_bytes(layer.tokens(row)) for row in rows]
-        except MissingLayer as error:
-            held[name]["missing"] = str(error)
-    for pair, link in ((pair, each.whole) for pair, each in snapshot.links.items()):
-        held["-".join(pair)] = [link.shape, *map(_bytes, (link.indptr, link.indices, link.data))]
-    return held
-
-
-def _n(snapshot: Snapshot, layer: str) -> int:
-    return len(snapshot.layer(layer))
-
-
-def _bytes(array: NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
-    return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
-
-
-_TWO = ("mira toll", "bo dahl")  # whom the contracts' triple is about
-
-_POINTERS = {
-    ("document", "title_entity"): "entity",
-    ("chunk", "document"): "document",
-    ("subchunk", "chunk"): "chunk",
-    ("sentence", "chunk"): "chunk",
-    ("unit", "chunk"): "chunk",
-    ("triple", "subject"): "entity",
-    ("triple", "object"): "entity",
-    ("triple", "chunk"): "chunk",
-    ("description", "entity"): "entity",
-    ("description", "chunk"): "chunk",
-    ("profile", "description"): "description",
-    ("profile", "entity"): "entity",
-    ("profile", "chunk"): "chunk",
-}
-
-
-# Chunks that overlap may have a part in common; merged entities are described twice in a chunk.
-_REPEATING = ("subchunk", "profile")
-
-
-_CODED = 0.2  # by which vectors of four bits a number that are mostly zeros may be longer
-
-
-def check_consistent(snapshot: Snapshot) -> None:
-    """Raise AssertionError where a row or link of `snapshot` points to what is not there."""
-    for (name, column), target in _POINTERS.items():
-        pointers = snapshot.layer(name).columns[column]
-        assert len(pointers) == _n(snapshot, name)
-        assert pointers.max(initial=-1) < _n(snapshot, target)
-        assert pointers.min(initial=0) >= (-1 if column == "title_entity" else 0)
-    for (a, b), link in ((pair, each.whole) for pair, each in snapshot.links.items()):
-        assert link.shape == (_n(snapshot, a), _n(snapshot, b))
-        assert link.indices.max(initial=-1) < link.shape[1]
-        assert np.all(np.diff(link.indptr) >= 0)
-        assert link.indptr[-1] == len(link.indices) == len(link.data)
-        assert link.has_sorted_indices
-        assert np.all(link.data > 0)
-    documents = snapshot.documents(range(_n(snapshot, "document")))
-    assert [d.id for d in documents] == sorted(d.id for d in documents)
-    for name in ("chunk", "subchunk", "sentence", "unit", "triple", "profile"):
-        layer = snapshot.layer(name)
-        rows = range(len(layer))
-        ids = layer.ids(rows)
-        assert layer.ids(layer.rows(ids)) == ids
-        assert name in _REPEATING or len(set(ids)) == len(ids)
-        assert all(layer.texts(rows))
-        if len(layer):
-            lengths = np.linalg.norm(layer.vectors[:], axis=1)
-            np.testing.assert_allclose(lengths, 1, atol=_CODED)
-    entities = snapshot.layer("entity")
-    assert entities.rows(entities.ids(range(len(entities)))) == list(range(len(entities)))
-    if len(entities):
-        lengths = np.linalg.norm(entities.vectors[:], axis=1)
-        named = entities.columns["linkable"] | entities.columns["extracted"]
-        np.testing.assert_allclose(lengths, named.astype(float), atol=_CODED)
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, strict=True)

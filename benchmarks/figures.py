@@ -1,0 +1,48 @@
+"""The figures of `docs/results`: ablations as bars, sensitivity as curves, with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from clew.evaluate.figures import canvas
+from clew.evaluate.figures.bars import Bars, bar_figure
+from clew.evaluate.summary import Estimate
+from clew.types import Scalar
+
+_PANEL = (5.0, 3.6)  # inches
+
+
+def draw_ablations(groups: Mapping[str, Bars], metric: str, file: Path) -> None:
+    """Write a panel of bars for each paper; the first of its settings is the full method."""
+    about = f"Bars of {metric} with 95 % intervals: {', '.join(groups)}."
+    canvas.save(bar_figure(groups, metric, metric), file, f"Ablations, {metric}", about)
+
+
+def draw_sensitivity(
+    groups: Mapping[str, Mapping[str, Sequence[tuple[Scalar, Estimate]]]], metric: str, file: Path
+) -> None:
+    """Write a panel for each parameter: `metric` over its values, with a line for each dataset."""
+    with canvas.style():
+        figure = canvas.figure()
+        n_rows = -(-len(groups) // 2)
+        figure.set_size_inches(2 * _PANEL[0], n_rows * _PANEL[1])
+        panels = figure.subplots(n_rows, 2, squeeze=False).ravel().tolist()
+        for panel, (name, lines) in zip(panels, groups.items(), strict=False):
+            for number, (dataset, points) in enumerate(lines.items()):
+                found = [estimate for _, estimate in points]
+                means = [each.mean for each in found]
+                low = [each.mean - each.low for each in found]
+                high = [each.high - each.mean for each in found]
+                panel.errorbar(
+                    [value for value, _ in points], means, (low, high), marker="os^Dv"[number % 5],
+                    color=canvas.colour(number, len(lines)), label=canvas.shown_name(dataset),
+                )  # fmt: skip
+            panel.set(xlabel=canvas.shown_name(name), ylabel=metric)
+        for panel in panels[len(groups) :]:
+            panel.remove()
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        figure.suptitle(f"{metric} over parameters; bars are 95 % intervals")
+    about = f"Curves of {metric} with 95 % intervals: {', '.join(groups)}."
+    canvas.save(figure, file, f"Sensitivity, {metric}", about)
