@@ -32,8 +32,7 @@ from clew.types import Document
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.models import Kind, TokenEmbedder
-    from clew.types import TokenVectors
+    from clew.models import Kind, TokenEmbedder, TokenVectors
 
 CUT = 5
 

@@ -55,22 +55,14 @@ from clew.runtime.closing import Closing
 from clew.runtime.following import Follower
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
+from clew.snapshot import Snapshot
 from clew.stopping import Stop
 from clew.store import opening, paid, sharded
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.counted import counted
 from clew.text.keys import name_key
 from clew.text.patterns import matching
-from clew.types import (
-    Answer,
-    Document,
-    Evidence,
-    Exchange,
-    Scalar,
-    Skipped,
-    Snapshot,
-    Usage,
-)
+from clew.types import Answer, Document, Evidence, Exchange, Scalar, Skipped, Usage
 from clew.workers import open_workers, workers_of
 
 if TYPE_CHECKING:

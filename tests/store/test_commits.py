@@ -8,9 +8,10 @@ import pytest
 
 from clew.errors import DamagedIndex
 from clew.generation import compact, open_snapshot, wasted
+from clew.snapshot.batch import Batch
 from clew.store import segments
 from clew.store.embedded import EmbeddedStore
-from clew.types import Batch, Document
+from clew.types import Document
 from tests.index.build import add, contents, create, document, files, scratch
 
 N_COMMITS = 1_000

@@ -25,11 +25,12 @@ from clew.models.maxsim import unit_rows
 from clew.prompts import prompt
 from clew.prompts.quoted import Excerpt, Quoted
 from clew.prompts.quoted import lines as quoted_lines
+from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.labels import label_key
 from clew.text.normalize import collapse
-from clew.types import Document, Evidence, Snapshot, Usage
+from clew.types import Document, Evidence, Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 
     from clew.index.choose import Memory
     from clew.models import Models, Prompt, Reply
+    from clew.snapshot import Snapshot
     from clew.store import Store
     from clew.text.chunking import Chunking
-    from clew.types import Document, Snapshot
+    from clew.types import Document
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
 _GUESSED = "a ratio to the chunks' tokens that another model showed"

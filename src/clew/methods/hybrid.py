@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 from clew import steps
 from clew.errors import InputError
 from clew.models import Models
-from clew.types import Evidence, Limits, Snapshot
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

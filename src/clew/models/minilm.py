@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import MissingExtra, ModelError
-from clew.models import Kind
+from clew.models import Kind, TokenVectors
 from clew.models.int8_bert import Int8Bert
 from clew.models.onnx_bert import OnnxBert
 from clew.models.onnx_weights import read_weights
-from clew.types import TokenVectors
 
 if TYPE_CHECKING:
     import tokenizers

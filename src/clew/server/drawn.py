@@ -17,7 +17,9 @@ from clew.types import ENTITY_TYPES, Step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import Evidence, EvidenceGraph, Snapshot, Subgraph, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
+    from clew.types import Evidence, EvidenceGraph, Subgraph
 
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept

@@ -23,7 +23,8 @@ from clew.readers.selection import BY_DEFAULT, MARKS
 
 if TYPE_CHECKING:
     from clew.api import Index
-    from clew.types import Document, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Document
 
 _LONGEST_PART = 240  # bytes of a name; most file systems take 255
 _LONGEST = 1_000  # bytes of a path

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from clew.models.ledger import Cost
     from clew.server.callers import Caller
     from clew.shards import Shards
-    from clew.types import Answer, Document, Evidence, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Answer, Document, Evidence, Scalar
 
 _SOURCE = "source"
 

@@ -19,7 +19,7 @@ from clew.server.views import IndexView, no_document
 if TYPE_CHECKING:
     from clew.filters import Filter
     from clew.shards import Shards
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 
 def in_shards(name: str) -> Refusal:

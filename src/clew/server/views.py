@@ -24,7 +24,8 @@ from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
 
 T = TypeVar("T")
 

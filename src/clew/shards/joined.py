@@ -14,8 +14,8 @@ from clew.generation.layers import Parts, build, resolved
 from clew.layers.carried import put_together
 from clew.layers.statistical import STATISTICAL
 from clew.shards.exchange import entity_numbers
+from clew.snapshot.layers import Totals
 from clew.store import schema
-from clew.types import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from clew.layers.carried import Salient
     from clew.shards.exchange import Counted, Taken
     from clew.shards.whole import Shared, Whole
-    from clew.types import Document, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Document, Scalar
 
 
 @dataclass

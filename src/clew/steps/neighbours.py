@@ -12,7 +12,7 @@ from clew.algo.knn import ChosenNeighbours, choose, overlapping, page_ranks, ren
 from clew.algo.links import StoredLink
 from clew.algo.nearest import Choices
 from clew.derived import CachedArrays, Derived
-from clew.types import TURNED_LINKS, Snapshot
+from clew.snapshot import TURNED_LINKS, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

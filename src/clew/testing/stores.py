@@ -17,16 +17,9 @@ from clew.index import building, choose
 from clew.layers.extractions import Extracted, graph_batch
 from clew.layers.imported import Statements, imported_batch
 from clew.models.metered import Meter
-from clew.types import (
-    GRAPH,
-    UNITS,
-    Batch,
-    Document,
-    Extraction,
-    Scalar,
-    Snapshot,
-    Triple,
-)
+from clew.snapshot import Snapshot
+from clew.snapshot.batch import Batch
+from clew.types import GRAPH, UNITS, Document, Extraction, Scalar, Triple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
