@@ -69,11 +69,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from clew.asking.answer import OnCitation
-    from clew.asking.classify import Classified
     from clew.index.building import Workers
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
-    from clew.index.plan import EmbeddingEstimate, Plan
     from clew.index.repair import Repaired
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
@@ -83,6 +81,7 @@ if TYPE_CHECKING:
     from clew.store.check import Damage
     from clew.text.chunking import Chunking
     from clew.text.pieces import OnPiece
+    from clew.types import Classified, EmbeddingEstimate, Plan
     from clew.views.export import Exported
 
     Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]

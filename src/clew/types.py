@@ -534,3 +534,69 @@ class Answer(Shown):
         )
         missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
         return told + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Classified(Shown):
+    """The label of a text, and what spoke for it."""
+
+    text: str
+    label: str  # as the first document that has it spells it
+    out_of_set: bool  # the LLM said something that is no label of the index
+    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
+    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
+    said: str = ""  # the LLM's reply
+    notes: tuple[str, ...] = ()  # what went another way than asked
+    evidence: Evidence
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CostEstimate(Shown):
+    """What one setting would cost."""
+
+    setting: str
+    options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
+    methods: tuple[str, ...]  # that read what it gives
+    n_chunks: int
+    n_known: int  # chunks of these that the ledger has: they cost nothing
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int  # estimated
+    repair_tokens: int  # of replies that will have to be asked for again: estimated
+    cost_usd: float | None  # None: the price is not known
+    seconds: float | None  # None: no call of this model was recorded yet
+    unpacked_prompt_tokens: int  # if every chunk had a prompt of its own
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens + self.repair_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EmbeddingEstimate(Shown):
+    """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
+
+    model: str
+    n_texts: int
+    n_known: int  # texts of these that cost nothing: they came before, or stand there twice
+    tokens: int  # of the others, counted by `cl100k_base`
+    cost_usd: float | None  # None: the price is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Shown):
+    """What each setting would cost on one corpus with one model."""
+
+    model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price
+    n_documents: int
+    n_chunks: int
+    n_tokens: int
+    exact: bool  # the model itself counted the prompts' tokens
+    basis: str  # of the completion tokens
+    core_is_known: bool  # else a random sample stands for the core chunks
+    n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
+    n_probed: int = 0  # calls that were made to estimate from
+    n_useless: int = 0  # of these
+    estimates: tuple[CostEstimate, ...]
+    embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors

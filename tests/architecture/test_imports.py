@@ -33,3 +33,21 @@ def test_start_loads_nothing_but_click(module):
     assert result.returncode == 0, result.stderr
     loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert loaded - sys.stdlib_module_names <= {"clew", "click", "colorama"}
+
+
+def test_a_client_loads_no_arrays_and_no_server():
+    """`from clew import Client` loads no numpy, scipy or apsw, and no part of a server or index."""
+    script = """
+import sys
+from clew import Client
+Client("http://127.0.0.1:1").index("polar")
+print(*sys.modules)
+"""
+    result = run("-c", script)
+    assert result.returncode == 0, result.stderr
+    loaded = set(result.stdout.split())
+    assert "httpx2" in loaded
+    heavy = {"numpy", "scipy", "apsw", "pydantic", "starlette", "tiktoken", "yaml", "loky"}
+    assert not heavy & loaded
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("clew.")}
+    assert rooms <= {"client", "display", "errors", "filters", "runtime", "text", "types", "wire"}

@@ -15,10 +15,10 @@ import pytest
 
 from clew import methods
 from clew.server import keys as keys_of
-from clew.server.callers import COOKIE
 from clew.server.health import OPEN_PATHS
 from clew.server.keys import Keys
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
+from clew.wire.names import COOKIE, PREFIX
 from tests.models.faulty import Billing
 from tests.models.server import serving as endpoint_serving
 from tests.server.every import reads, writes

@@ -18,12 +18,13 @@ from clew.errors import InputError
 from clew.models.budget import Budget
 from clew.server import ServerSettings
 from clew.server.callers import Caller
-from clew.server.errors import Refusal
 from clew.server.keys import Key, KeyOptions
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
 from clew.server.scoped import ScopedIndex
 from clew.testing import small_documents
 from clew.types import Document
+from clew.wire.names import PREFIX
+from clew.wire.refusals import Refusal
 from tests.server.conftest import Home, open_small
 from tests.server.every import QUESTION, Asked, reads, replies, timeless, writes
 

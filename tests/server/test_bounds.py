@@ -12,7 +12,8 @@ from clew import errors
 from clew.server import application
 from clew.server.bodies import NOT_BLANK, Part
 from clew.server.openapi import described
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
+from clew.wire.names import PREFIX
 from tests.server.every import QUESTION, reads, writes
 
 AT = f"{PREFIX}/indexes/small"

@@ -13,9 +13,9 @@ from clew import errors
 from clew.client import Refusal, find, opened
 from clew.display.shown import plain
 from clew.filters import field
-from clew.server import errors as told
 from clew.testing import QUESTIONS, models, small_documents
 from clew.types import Answer, Document, Evidence, Exchange
+from clew.wire import refusals
 from tests.models.server import Answer as Sent
 from tests.models.server import serving as scripted
 from tests.server.conftest import Home
@@ -146,10 +146,10 @@ def test_errors_are_those_of_the_server(client, local):
 
 def test_every_code_of_an_error_is_a_class():
     """What the server tells of as one class is that class again, or its parent."""
-    for kind, _, code in told._STATUS:  # noqa: SLF001 -- the table itself
-        assert issubclass(kind, told.KINDS[code])
-        assert isinstance(told.KINDS[code]("a sentence"), errors.ClewError)
-    assert told.KINDS["index_locked"] is errors.IndexLocked
+    for kind, _, code in refusals._STATUS:  # noqa: SLF001 -- the table itself
+        assert issubclass(kind, refusals.KINDS[code])
+        assert isinstance(refusals.KINDS[code]("a sentence"), errors.ClewError)
+    assert refusals.KINDS["index_locked"] is errors.IndexLocked
 
 
 def test_the_same_is_awaited(url, local):

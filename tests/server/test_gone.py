@@ -10,8 +10,8 @@ import pytest
 import clew
 from clew.models import OpenAIChat, OpenAIEmbeddings
 from clew.models.http import _rest_of
-from clew.server.errors import without_addresses
 from clew.testing import models
+from clew.wire.refusals import without_addresses
 from tests.models.server import Answer, serving
 from tests.server.test_addresses import by_mcp
 

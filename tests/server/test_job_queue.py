@@ -11,7 +11,8 @@ from clew.models.budget import Bill
 from clew.server.books import Books
 from clew.server.jobs import queue as queues
 from clew.server.jobs.lock import holding
-from clew.server.jobs.queue import JobQueue, JobSpent
+from clew.server.jobs.queue import JobQueue
+from clew.wire.jobs import JobSpent
 
 RUN = {"folder": "/f", "specs": {}, "prices": None}
 

@@ -14,8 +14,9 @@ from clew.server import application
 from clew.server.books import Books
 from clew.server.jobs.queue import JobQueue
 from clew.server.openapi import described
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
 from clew.server.rest.asking import ARGUMENTS
+from clew.wire.names import PREFIX
 from tests.docs.pages import ROOT
 from tests.server.every import JOB, Asked, reads, replies, writes
 

@@ -37,7 +37,7 @@ from clew.text.normalize import title_head
 from clew.types import Document, Skipped, Usage
 
 if TYPE_CHECKING:
-    from clew.asking.classify import Classified
+    from clew.types import Classified
 
 Classify = Callable[[str], "Classified"]
 

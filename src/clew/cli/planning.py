@@ -26,7 +26,7 @@ from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
 from clew.text.counted import counted
 
 if TYPE_CHECKING:
-    from clew.index.plan import CostEstimate, EmbeddingEstimate, Plan
+    from clew.types import CostEstimate, EmbeddingEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.client.finding import find as find
     from clew.client.finding import opened as opened
     from clew.client.values import from_plain as from_plain
-    from clew.server.errors import Refusal as Refusal
+    from clew.wire.refusals import Refusal as Refusal
 
 __all__ = [
     "AnswerEvent",
@@ -39,20 +39,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "Refusal":
-        from clew.server.errors import Refusal
-
-        return Refusal
-    return _own(name)
-
-
-_own = lazy(
-    "clew.client",
+__getattr__ = lazy(
+    "clew",
     {
-        "clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
-        "events": ("AnswerEvent",),
-        "finding": ("FoundChunk", "find", "opened"),
-        "values": ("from_plain",),
+        "client.clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
+        "client.events": ("AnswerEvent",),
+        "client.finding": ("FoundChunk", "find", "opened"),
+        "client.values": ("from_plain",),
+        "wire.refusals": ("Refusal",),
     },
 )

@@ -29,8 +29,8 @@ from clew.client.wire import (
 )
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.runtime.closing import Closing
-from clew.server.noted import GENERATION_HEADER
 from clew.types import Answer, Evidence
+from clew.wire.names import GENERATION_HEADER
 
 try:
     import httpx2
@@ -40,8 +40,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from clew.server.jobs.queue import JobEvent, JobView
     from clew.text.pieces import OnPiece
+    from clew.wire.jobs import JobEvent, JobView
 
     OnEvidence = Callable[[Evidence], None]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from clew.client.values import from_plain
 from clew.client.wire import Address, error_of
-from clew.server.jobs.queue import JobEvent
 from clew.types import Answer, Evidence
+from clew.wire.jobs import JobEvent
 
 _MOST = 64 << 20  # bytes of one event
 

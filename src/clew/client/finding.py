@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew import methods
-from clew.api import Index, open_index
 from clew.display.shown import Shown, plain
 from clew.errors import InputError, UnknownMethod
 
 if TYPE_CHECKING:
+    from clew.api import Index
     from clew.client.clients import ServedIndex
     from clew.filters import Filter
     from clew.types import Evidence, Hit, Scalar
@@ -45,6 +44,8 @@ def opened(
     if url is None:
         if key is not None:
             raise InputError("a key is for a server: give its url, too")
+        from clew.api import open_index
+
         return open_index(index)
     from clew.client.clients import Client
 
@@ -81,6 +82,8 @@ def find(
 
 def _bounding(method: str | None) -> str:
     """Return the parameter of a method that says how many chunks; "" where none is known."""
+    from clew import methods
+
     try:
         return methods.limits(methods.load(method or methods.DEFAULT)).chunks
     except UnknownMethod:  # it may be one of the server's

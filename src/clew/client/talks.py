@@ -10,27 +10,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.api import check_query
-from clew.asking.classify import Classified
 from clew.client.uploads import Upload, upload_of
 from clew.client.wire import ClientRequest, Pause, error_of, reading
 from clew.errors import InputError
 from clew.filters import Filter
-from clew.index.plan import Plan
-from clew.server.drawn import DrawnIndex, DrawnThread
-from clew.server.errors import Refusal
-from clew.server.jobs.queue import DONE, ENDED, FAILED, JobView
-from clew.server.replies import (
-    AboutServer,
+from clew.types import Answer, Classified, Document, Evidence, Exchange, Plan, Scalar
+from clew.wire.about import AboutServer, MethodView, SpentLine
+from clew.wire.graphs import DrawnIndex, DrawnThread
+from clew.wire.indexes import (
     AliasView,
     CostLine,
-    EvaluationView,
+    DocumentLine,
+    DocumentView,
+    EntityLine,
+    EntityView,
     IndexLine,
-    MethodView,
-    SpentLine,
+    IndexView,
+    Listed,
 )
-from clew.server.views import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
-from clew.types import Answer, Document, Evidence, Exchange, Scalar
+from clew.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
+from clew.wire.refusals import Refusal
 
 T = TypeVar("T")
 
@@ -79,6 +78,12 @@ def _listed(path: str, reply: type[T], **query: str) -> Talk[list[T]]:
         found += part.items
         if not part.items or len(found) >= part.total:
             return found
+
+
+def _check_question(text: str) -> None:
+    """Raise InputError for a question that asks nothing."""
+    if not text.strip():
+        raise InputError("the question is empty: ask something")
 
 
 def _filter(where: str | Filter | None) -> str:
@@ -200,7 +205,7 @@ def search(  # noqa: PLR0913 -- one argument for each option
     **parameters: Scalar,
 ) -> Talk[Evidence]:
     """Return the chunks that a method finds for `query`, and why, as `Index.search` does."""
-    check_query(query)
+    _check_question(query)
     body = {
         "query": query,
         "history": [each.to_dict() for each in history],
@@ -234,7 +239,7 @@ def _question(  # noqa: PLR0913 -- one argument for each option
     budget_usd: float | None = None,
     **parameters: Scalar,
 ) -> dict[str, Any]:
-    check_query(question)
+    _check_question(question)
     return {
         "question": question,
         "history": [each.to_dict() for each in history],
@@ -465,7 +470,7 @@ def question_graph(
     **parameters: Scalar,
 ) -> Talk[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    check_query(query)
+    _check_question(query)
     body = {"query": query, **_asked(method, None, where, None, None, parameters)}
     path = f"{at}/graph"
     return _sent("POST", path, DrawnThread, body=body, is_repeatable=True)

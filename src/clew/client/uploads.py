@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import InputError
-from clew.readers.selection import Selection
-from clew.readers.walk import File, files
 
 _PIECE = 1 << 16
 
@@ -55,6 +53,9 @@ def upload_of(
     A file is called by its path below the folder, behind the folder's own name. Raises InputError
     where there is none, where one cannot be read, and where two have one name.
     """
+    from clew.readers.selection import Selection
+    from clew.readers.walk import File, files
+
     parts: dict[str, Path] = {}
     for found in files(list(map(Path, paths)), selection=Selection(exclude)):
         if not isinstance(found, File):

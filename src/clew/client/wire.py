@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 from clew.client.values import from_plain
 from clew.errors import ClewError, EndpointError, InputError
-from clew.server.errors import KINDS, Refusal
+from clew.wire.names import PREFIX
+from clew.wire.refusals import KINDS, Refusal
 
 if TYPE_CHECKING:
     from clew.client.uploads import Upload
 
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
-_API = "/api/v1"
 _REFUSED_FIRST = frozenset({429, 503})  # nothing was done of what was asked for
 _LOST = frozenset({502, 504})  # a proxy's: the server behind it may have done it
 _LONGEST_WAIT_S = 30.0
@@ -82,7 +82,7 @@ class Address:
 
     def at(self, path: str) -> str:
         """Return the whole address of a path of the REST interface."""
-        return f"{self.base}{_API}{path}"
+        return f"{self.base}{PREFIX}{path}"
 
     @property
     def headers(self) -> dict[str, str]:

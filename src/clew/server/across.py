@@ -18,8 +18,8 @@ from clew.asking import answer as answering
 from clew.errors import InputError
 from clew.models.metered import Meter, metered
 from clew.models.waiting import asking
-from clew.server.errors import Refusal, not_found
 from clew.types import Evidence
+from clew.wire.refusals import Refusal, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,11 +15,12 @@ from clew.errors import ClewError
 from clew.server import dify, health, mcp, open_webui, openai, page
 from clew.server import hub as hubs
 from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
-from clew.server.errors import Refusal, refusal_of
 from clew.server.guard import Guard, get_path, protect
-from clew.server.rest import ENDPOINTS, PREFIX
-from clew.server.watch import ID_HEADER, Watch
+from clew.server.rest import ENDPOINTS
+from clew.server.watch import Watch
 from clew.shards import open_any
+from clew.wire.names import ID_HEADER, PREFIX
+from clew.wire.refusals import Refusal, refusal_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request

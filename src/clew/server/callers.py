@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.server.errors import forbidden, no_key, too_many
 from clew.server.keys import SCOPES, Key
+from clew.wire.names import COOKIE
+from clew.wire.refusals import forbidden, no_key, too_many
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from clew.server.keys import Keys
     from clew.server.settings import ServerSettings
 
-COOKIE = "clew_session"
 _MINUTE = 60.0
 _FORWARDED_USER = "x-forwarded-user"
 # A request that a proxy passes on comes from this machine, and its sender need not.

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.server.errors import Refusal
     from clew.server.scoped import ScopedIndex
     from clew.types import Hit
+    from clew.wire.refusals import Refusal
 
 # What Dify's documentation calls the errors that it knows; others have their HTTP status.
 _NO_FORM, _NO_KEY, _NO_KNOWLEDGE = 1001, 1002, 2001

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
 from clew.server.views import n_texts, shown_entities
 from clew.types import ENTITY_TYPES, Step
+from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,37 +28,6 @@ _MOST_RELATIONS = 5  # told of one edge
 
 
 # -- of an index ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnEntity:
-    """An entity, and where it is drawn."""
-
-    id: str
-    name: str
-    type: str
-    n_texts: int
-    x: float  # -1 to 1
-    y: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnLink:
-    """Two entities that texts mention together, or that a triple names."""
-
-    source: str
-    target: str
-    n_texts: int  # that mention both
-    relations: tuple[str, ...]  # of triples, from either to the other
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnIndex:
-    """The entities of most texts, and the strongest links between them."""
-
-    nodes: tuple[DrawnEntity, ...]
-    edges: tuple[DrawnLink, ...]
-    n_entities: int  # in all
 
 
 def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
@@ -148,47 +117,6 @@ def _as_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
 
 
 # -- of a question --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadNode:
-    """A row that a method came by, why, and where it is drawn: the question stands on the left."""
-
-    key: str  # of this graph: the layer and the id
-    layer: str
-    id: str
-    text: str
-    reason: str
-    score: float | None
-    document_id: str
-    start: int
-    end: int
-    rank: int | None  # of a chunk that is a hit, from 1
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadEdge:
-    """A step from one node to the next, or what joins two in the graph of triples."""
-
-    source: str
-    target: str
-    kind: str  # "step", "fact", "contains" or "synonym"
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnThread:
-    """What a method found for a question, as a graph."""
-
-    query: str
-    method: str
-    where: str
-    support: float | None
-    nodes: tuple[ThreadNode, ...]
-    edges: tuple[ThreadEdge, ...]
-    notes: tuple[str, ...]
 
 
 _QUERY = "query"

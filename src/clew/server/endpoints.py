@@ -23,18 +23,12 @@ from clew.errors import ClewError, ModelError
 from clew.server import noted
 from clew.server.bodies import Part, QueryParameters
 from clew.server.callers import Caller
-from clew.server.errors import (
-    Refusal,
-    brief_of,
-    no_such_kind,
-    not_found,
-    refusal_of,
-    too_large,
-)
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_shards import ScopedShards
-from clew.server.views import Listed
 from clew.shards import Shards
+from clew.wire.indexes import Listed
+from clew.wire.names import GENERATION_HEADER
+from clew.wire.refusals import Refusal, brief_of, no_such_kind, not_found, refusal_of, too_large
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -163,7 +157,7 @@ class Call(Seat):
 
     def check_generation(self) -> None:
         """Raise a refusal, 400, where the generation that is asked for is no number."""
-        least = self.request.headers.get(noted.GENERATION_HEADER)
+        least = self.request.headers.get(GENERATION_HEADER)
         if least is not None:
             noted.generation_of(least)
 

@@ -9,8 +9,8 @@ import anyio
 from starlette.datastructures import Headers, MutableHeaders
 
 from clew.server.endpoints import refused
-from clew.server.errors import Refusal, forbidden
 from clew.server.health import OPEN_PATHS
+from clew.wire.refusals import Refusal, forbidden
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from clew.errors import ClewError
 from clew.runtime.private import open_file
 from clew.server.endpoints import Call, door, refused
-from clew.server.errors import forbidden
 from clew.server.measures import labelled, written
+from clew.wire.refusals import forbidden
 
 if TYPE_CHECKING:
     from starlette.requests import Request

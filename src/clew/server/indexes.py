@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from clew.api import Index
 from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
-from clew.server.errors import Refusal, forbidden, not_found
 from clew.server.jobs.queue import JobQueue
 from clew.server.scoped_shards import in_shards
 from clew.server.settings import check_name
 from clew.shards import Shards, open_any
 from clew.store import opening, sharded
+from clew.wire.refusals import Refusal, forbidden, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

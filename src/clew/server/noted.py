@@ -12,14 +12,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.server.errors import Refusal
+from clew.wire.names import GENERATION_HEADER, MOST_NUMBER
+from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.server.callers import Caller
 
-GENERATION_HEADER = "X-Clew-Generation"  # of a reply, and which one a request asks for at least
-MOST_NUMBER = 10**15 - 1  # of a generation
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

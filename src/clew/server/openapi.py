@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 
 from clew import __version__
 from clew.server.endpoints import FORM, JSON
-from clew.server.noted import GENERATION_HEADER, MOST_NUMBER
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
+from clew.wire.names import GENERATION_HEADER, MOST_NUMBER, PREFIX
 
 if TYPE_CHECKING:
     from clew.server.endpoints import RestEndpoint

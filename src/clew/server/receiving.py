@@ -23,8 +23,8 @@ from python_multipart.multipart import parse_options_header
 
 from clew.errors import InputError
 from clew.runtime.private import make_folder, open_file
-from clew.server.errors import Refusal, no_space, too_large
 from clew.server.files import safe_name
+from clew.wire.refusals import Refusal, no_space, too_large
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

@@ -18,7 +18,6 @@ import numpy as np
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
 from clew.server import drawn, files, noted, tracing, views
-from clew.server.errors import Refusal, forbidden, not_found
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
@@ -30,20 +29,21 @@ from clew.views.describe import (
     describe_row,
     without_sources,
 )
+from clew.wire.graphs import DrawnIndex
+from clew.wire.indexes import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
+from clew.wire.refusals import Refusal, forbidden, not_found
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from clew.api import Index
-    from clew.asking.classify import Classified
-    from clew.index.plan import Plan
     from clew.models.budget import Budget
     from clew.models.ledger import Cost
     from clew.server.callers import Caller
     from clew.shards import Shards
     from clew.snapshot import Snapshot
-    from clew.types import Answer, Document, Evidence, Scalar
+    from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
 
 _SOURCE = "source"
 
@@ -248,20 +248,20 @@ class ScopedIndex:
 
     def documents(
         self, *, pattern: str = "", where: str = "", sort: str = "", offset: int, limit: int
-    ) -> views.Listed[views.DocumentLine]:
+    ) -> Listed[DocumentLine]:
         """Return some of the documents, which are few or none where nothing fits."""
         seen, wanted = self.snapshot(), self._wanted(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.rows(seen, wanted)
         chosen = views.documents(seen, rows, pattern=pattern, sort=sort)
         lines = views.document_lines(seen, chosen[offset : offset + limit])
-        return views.Listed(items=lines, total=len(chosen))
+        return Listed(items=lines, total=len(chosen))
 
     def holding(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         """Return the snapshot in which a document is, if the caller sees it."""
         return self.snapshot()
 
-    def document(self, document_id: str) -> views.DocumentView:
+    def document(self, document_id: str) -> DocumentView:
         """Return a document. Raises a refusal, 404, where there is none."""
         found = views.document(self.holding(document_id), document_id)
         return found if self.caller.may("admin") else replace(found, source=found.id)
@@ -290,18 +290,18 @@ class ScopedIndex:
 
     # -- the graph ----------------------------------------------------------------------------
 
-    def graph(self, limit: int) -> drawn.DrawnIndex:
+    def graph(self, limit: int) -> DrawnIndex:
         """Return the graph of the entities of most texts."""
         return drawn.index_graph(self.snapshot(), limit)
 
-    def entities(self, find: str, *, offset: int, limit: int) -> views.Listed[views.EntityLine]:
+    def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""
         seen = self.snapshot()
         rows = views.find_entities(seen, find)
         lines = views.entity_lines(seen, rows[offset : offset + limit])
-        return views.Listed(items=lines, total=len(rows))
+        return Listed(items=lines, total=len(rows))
 
-    def entity(self, name: str, *, offset: int, limit: int) -> views.EntityView:
+    def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
         return views.entity(self.snapshot(), name, offset=offset, limit=limit)
 
@@ -339,10 +339,10 @@ class ScopedIndex:
 
     # -- the index ----------------------------------------------------------------------------
 
-    def describe(self) -> views.IndexView:
+    def describe(self) -> IndexView:
         """Return what the index holds; how big it is and what it cost, to who sees all of it."""
         seen = self.snapshot()
-        found = views.IndexView(
+        found = IndexView(
             name=self.name,
             n_documents=len(seen.layer("document")),
             n_chunks=len(seen.layer("chunk")),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from clew.errors import InputError
 from clew.filters import as_filter
 from clew.filters.match import fields_of
-from clew.server.errors import Refusal
 from clew.server.scoped import ScopedIndex
-from clew.server.views import IndexView, no_document
+from clew.server.views import no_document
+from clew.wire.indexes import IndexView
+from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from clew.filters import Filter

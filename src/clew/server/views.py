@@ -7,8 +7,7 @@ Offsets count characters as Python does: code points, not UTF-16 units.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -16,10 +15,22 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.server.errors import not_found
 from clew.text.keys import name_key
 from clew.text.patterns import matching
-from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
+from clew.types import ENTITY_TYPES, Document, Value
+from clew.wire.indexes import (
+    ChunkPlace,
+    DocumentLine,
+    DocumentView,
+    EntityLine,
+    EntityText,
+    EntityView,
+    FieldView,
+    Listed,
+    NearEntity,
+    StatedTriple,
+)
+from clew.wire.refusals import not_found
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,86 +44,10 @@ _MOST_VALUES = 20  # shown of a field
 _MOST_NEAR = 50  # neighbours and triples shown of an entity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed(Generic[T]):
-    """A part of a list, and how long the list is."""
-
-    items: tuple[T, ...]
-    total: int
-
-
 # -- indexes --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexView:
-    """What an index holds. What is None is not shown to who sees a part of it."""
-
-    name: str
-    n_documents: int
-    n_chunks: int
-    layers: Mapping[str, int]
-    links: Mapping[str, int]
-    recipe: Mapping[str, Scalar]
-    fields: tuple[FieldView, ...]
-    generation: int | None = None
-    size_bytes: int | None = None
-    wasted: float | None = None
-    extraction: Mapping[str, Any] | None = None
-    cost: Mapping[str, Any] | None = None
-    folder: str | None = None
-
-
 # -- documents ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentLine:
-    """A document in a list."""
-
-    id: str
-    title: str
-    metadata: Mapping[str, Value]
-    n_chunks: int
-    n_tokens: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkPlace:
-    """A chunk, as a range of its document's text."""
-
-    id: str
-    start: int
-    end: int
-    n_tokens: int
-    section: str
-    page: int | None
-    last_page: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentView:
-    """A document with its text, and where what stands in it."""
-
-    id: str
-    title: str
-    source: str
-    metadata: Mapping[str, Value]
-    text: str
-    body_start: int
-    headings: tuple[Heading, ...]
-    pages: tuple[int, ...]
-    apparatus: tuple[Apparatus, ...]
-    chunks: tuple[ChunkPlace, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldView:
-    """A field of the documents' metadata, with its first values."""
-
-    name: str
-    n_documents: int
-    values: tuple[Value, ...]
 
 
 def documents(
@@ -254,64 +189,6 @@ _FIELDS = Derived("the fields of documents, and their values", _fields)
 
 
 # -- entities -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityLine:
-    """An entity in a list."""
-
-    id: str
-    name: str
-    type: str
-    n_texts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityText:
-    """A sentence or unit that mentions an entity, and where it stands first."""
-
-    id: str
-    text: str
-    document_id: str
-    title: str
-    start: int
-    end: int
-    page: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearEntity:
-    """An entity that stands in the same texts as another one."""
-
-    id: str
-    name: str
-    n_texts: int  # in which both stand
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedTriple:
-    """What an extraction says of an entity."""
-
-    id: str
-    subject: str
-    relation: str
-    object: str
-    chunks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityView:
-    """An entity with its texts, its neighbours and what is said of it."""
-
-    id: str
-    name: str
-    type: str
-    linkable: bool
-    title_of: tuple[str, ...]
-    descriptions: tuple[str, ...]
-    triples: tuple[StatedTriple, ...]
-    neighbours: tuple[NearEntity, ...]
-    texts: Listed[EntityText]
 
 
 def shown_entities(snapshot: Snapshot) -> NDArray[np.int64]:

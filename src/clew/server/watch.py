@@ -10,13 +10,13 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from clew.server import health, logs, noted, tracing
 from clew.server.settings import is_name
+from clew.wire.names import GENERATION_HEADER, ID_HEADER
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from clew.server.hub import Hub
 
-ID_HEADER = "X-Request-Id"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent
 _FAILED = 500
@@ -37,7 +37,7 @@ class Watch:
         hub: Hub = scope["app"].state.hub
         headers = Headers(scope=scope)
         known = scope["clew.noted"] = noted.begin(
-            headers.get(ID_HEADER, ""), headers.get(noted.GENERATION_HEADER, "")
+            headers.get(ID_HEADER, ""), headers.get(GENERATION_HEADER, "")
         )
         began, status, size = time.perf_counter(), 0, 0
 
@@ -48,7 +48,7 @@ class Watch:
                 told = MutableHeaders(scope=message)
                 told[ID_HEADER] = known.id
                 if known.read is not None and known.read.is_open:
-                    told[noted.GENERATION_HEADER] = str(known.read.generation)
+                    told[GENERATION_HEADER] = str(known.read.generation)
             elif message["type"] == "http.response.body":
                 size += len(message.get("body", b""))
             await send(message)

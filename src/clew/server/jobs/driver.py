@@ -24,10 +24,11 @@ from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
 from clew.runtime.private import make_folder, open_file
-from clew.server.errors import no_space, not_found
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of, log_of
-from clew.server.jobs.queue import RUNNING, Job, JobQueue
+from clew.server.jobs.queue import Job, JobQueue
+from clew.wire.jobs import RUNNING
+from clew.wire.refusals import no_space, not_found
 
 if TYPE_CHECKING:
     from clew.server.books import Books

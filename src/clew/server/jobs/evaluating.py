@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from clew.evaluate import Scoring, Setting
 from clew.evaluate.measure import Protocol, measure
 from clew.filters import as_filter
-from clew.server.errors import without_addresses
 from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
+from clew.wire.refusals import without_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,22 +23,16 @@ from clew.progress import Progress
 from clew.server import tracing
 from clew.server.alive import Alive
 from clew.server.books import Books
-from clew.server.errors import brief_of, refusal_of
 from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.lock import holding
 from clew.server.jobs.places import LOCK, folder_of
-from clew.server.jobs.queue import (
-    CANCELLED,
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    Job,
-    JobQueue,
-)
+from clew.server.jobs.queue import Job, JobQueue
 from clew.server.jobs.work import JobTask, work
 from clew.server.keys import Keys
 from clew.server.spending import KeySpending
 from clew.stopping import Stop
+from clew.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
+from clew.wire.refusals import brief_of, refusal_of
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -16,15 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from clew.models.budget import Bill
 from clew.runtime import sqlite
+from clew.wire.jobs import (
+    CANCELLED,
+    ENDED,
+    FAILED,
+    INTERRUPTED,
+    QUEUED,
+    RUNNING,
+    STATES,
+    JobEvent,
+    JobSpent,
+    JobView,
+)
 
 if TYPE_CHECKING:
     from clew.runtime.sqlite import Connection
     from clew.server.books import Books
 
-QUEUED, RUNNING, INTERRUPTED = "queued", "running", "interrupted"
-DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
-STATES = (QUEUED, RUNNING, INTERRUPTED, DONE, FAILED, CANCELLED)
-ENDED = frozenset({DONE, FAILED, CANCELLED})
 _WAITING = (QUEUED, INTERRUPTED)
 _COLUMNS = (
     "number, id, name, folder, kind, key, options, state, made, began, ended, attempt, deaths,"
@@ -33,33 +41,6 @@ _COLUMNS = (
 _KEPT = 1_000  # jobs that ended; older ones are forgotten
 _MOST_OLD = 10_000  # of which so many are at one time
 _HERE = "id NOT IN (SELECT job FROM placed WHERE place != ?)"  # this machine has its files
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSpent:
-    """What a job spent so far, with what it has set aside; dollars are None without a price."""
-
-    tokens: int
-    usd: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
-    """A job as callers are shown it; times are seconds since 1970."""
-
-    id: str
-    index: str
-    kind: str
-    options: Mapping[str, Any]
-    state: str
-    cancelling: bool
-    made: float
-    began: float | None
-    ended: float | None
-    attempt: int
-    spent: JobSpent
-    progress: Mapping[str, Any] | None
-    result: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +91,6 @@ class Job:
             progress=self.progress,
             result=self.result,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEvent:
-    """Something that a job told; numbers of one job's events ascend from 1."""
-
-    number: int
-    at: float
-    kind: str
-    data: Mapping[str, Any]
 
 
 class JobQueue:

@@ -19,9 +19,9 @@ from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import document_address
 from clew.server.bodies import LONGEST_FILTER, Asking
-from clew.server.errors import not_found
 from clew.server.openai.citing import NEAREST, REFUSAL
 from clew.types import Passage
+from clew.wire.refusals import not_found
 
 if TYPE_CHECKING:
     from clew.server.endpoints import Seat

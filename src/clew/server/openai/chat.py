@@ -12,7 +12,6 @@ from pydantic import Field
 
 from clew.errors import ClewError, InputError
 from clew.server.endpoints import as_json, sent
-from clew.server.errors import refusal_of
 from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
 from clew.server.openai.citing import source_event
 from clew.server.openai.forms import (
@@ -23,6 +22,7 @@ from clew.server.openai.forms import (
     error_of,
     route,
 )
+from clew.wire.refusals import refusal_of
 
 if TYPE_CHECKING:
     from starlette.responses import Response

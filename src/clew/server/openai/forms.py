@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.server.errors import Refusal
+    from clew.wire.refusals import Refusal
 
 _TYPES = {
     400: "invalid_request_error",

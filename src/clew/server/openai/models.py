@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from clew import methods
 from clew.server.across import split_method
 from clew.server.endpoints import sent
-from clew.server.errors import Refusal
 from clew.server.openai.forms import route
+from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from clew.errors import ClewError, InputError
 from clew.server.endpoints import as_json, sent
-from clew.server.errors import refusal_of
 from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
 from clew.server.openai.forms import (
     ChatMessage,
@@ -22,6 +21,7 @@ from clew.server.openai.forms import (
     TextFormat,
     route,
 )
+from clew.wire.refusals import refusal_of
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clew.server.endpoints import refused
-from clew.server.errors import not_found
+from clew.wire.refusals import not_found
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -13,7 +13,6 @@ from clew.server.rest import (
     uploads,
 )
 
-PREFIX = "/api/v1"
 ENDPOINTS: tuple[RestEndpoint, ...] = (
     *about.ENDPOINTS,
     *indexes.ENDPOINTS,

@@ -11,9 +11,9 @@ from clew import __version__, methods
 from clew.server.addresses import base_of
 from clew.server.bodies import Part
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.replies import AboutServer, MethodView, ParameterView, SpentLine
-from clew.server.views import Listed
 from clew.views.describe import describe_method
+from clew.wire.about import AboutServer, MethodView, ParameterView, SpentLine
+from clew.wire.indexes import Listed
 
 
 async def about(call: Call) -> AboutServer:

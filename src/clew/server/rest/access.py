@@ -12,14 +12,15 @@ from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server.addresses import base_of
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
-from clew.server.callers import COOKIE, Caller
+from clew.server.callers import Caller
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.errors import forbidden, no_key, not_found
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
-from clew.server.replies import AboutServer
 from clew.server.rest.about import about
 from clew.server.rest.indexes import IndexName
-from clew.server.views import Listed
+from clew.wire.about import AboutServer
+from clew.wire.indexes import Listed
+from clew.wire.names import COOKIE
+from clew.wire.refusals import forbidden, no_key, not_found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,7 @@ from starlette.responses import StreamingResponse
 
 from clew.api import Index
 from clew.asking import support
-from clew.asking.classify import Classified
 from clew.errors import ClewError, InputError
-from clew.index.plan import Plan
 from clew.server.addresses import base_of, document_address
 from clew.server.bodies import (
     INTEGRAL,
@@ -27,11 +25,12 @@ from clew.server.bodies import (
     Method,
     Text,
 )
-from clew.server.drawn import DrawnThread, evidence_graph
+from clew.server.drawn import evidence_graph
 from clew.server.endpoints import Call, RestEndpoint, event, told
-from clew.server.replies import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.server.rest.indexes import INDEX
-from clew.types import Answer, Citation, Document, Evidence, Exchange
+from clew.types import Answer, Citation, Classified, Document, Evidence, Exchange, Plan
+from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
+from clew.wire.graphs import DrawnThread
 
 if TYPE_CHECKING:
     from clew.server.scoped import ScopedIndex

@@ -8,7 +8,7 @@ from clew.server.bodies import LONGEST_FILTER, Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.files import Removal
 from clew.server.rest.indexes import INDEX
-from clew.server.views import DocumentLine, DocumentView, Listed
+from clew.wire.indexes import DocumentLine, DocumentView, Listed
 
 DOCUMENT = {**INDEX, "id": "the id of a document; it may have slashes"}
 

@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import Field
 
 from clew.server.bodies import Body, Part, QueryParameters, Whole
-from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
+from clew.server.drawn import MOST_NODES, evidence_graph
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.replies import AliasView, ProposedAlias
 from clew.server.rest.asking import SearchBody
 from clew.server.rest.indexes import INDEX
-from clew.server.views import EntityLine, EntityView, Listed
+from clew.wire.graphs import DrawnIndex, DrawnThread
+from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
 
 _NODES = 1_000  # drawn where nothing is said
 

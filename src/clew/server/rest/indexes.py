@@ -17,11 +17,10 @@ from clew.index import Settings
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.errors import Refusal, forbidden, no_space
-from clew.server.replies import CostLine, IndexLine
 from clew.server.settings import NAME, is_name
-from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking
+from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
+from clew.wire.refusals import Refusal, forbidden, no_space
 
 if TYPE_CHECKING:
     from clew.server.scoped import ScopedIndex

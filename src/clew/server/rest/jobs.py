@@ -17,7 +17,6 @@ from starlette.responses import Response, StreamingResponse
 from clew.server import receiving
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
 from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, event, parsed, reply_of
-from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import (
     KINDS,
     CompactOptions,
@@ -28,16 +27,16 @@ from clew.server.jobs.options import (
     check,
 )
 from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
-from clew.server.jobs.queue import STATES, Job, JobView
-from clew.server.noted import MOST_NUMBER
-from clew.server.replies import JOB_EVENTS, EvaluationView
+from clew.server.jobs.queue import Job
 from clew.server.rest.indexes import INDEX
-from clew.server.views import Listed
+from clew.wire.indexes import Listed
+from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
+from clew.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
+from clew.wire.refusals import Refusal, not_found
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _LONGEST_WAIT = 60
-_LAST_EVENT, _EVENT_STREAM = "Last-Event-ID", "text/event-stream"
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 _JOB = {"id": "the id of a job"}
 
@@ -216,14 +215,16 @@ async def job_events(call: Call) -> Response:
     """Stream what a job tells, from its beginning or behind the event that Last-Event-ID names."""
     job = await _get(call, call.path("id"))
     last = call.query(EventsQuery).after
-    told = call.request.headers.get(_LAST_EVENT)
+    told = call.request.headers.get(LAST_EVENT_HEADER)
     if told is not None:
         if not (told.isascii() and told.isdigit() and int(told[:20]) <= MOST_NUMBER):
-            raise Refusal(400, "invalid_input", f"{_LAST_EVENT} is a number, not {told!r:.40}")
+            raise Refusal(
+                400, "invalid_input", f"{LAST_EVENT_HEADER} is a number, not {told!r:.40}"
+            )
         last = int(told)
     if call.request.method == "HEAD":  # which waits for nothing
-        return Response(media_type=_EVENT_STREAM)
-    return StreamingResponse(_told(call, job.id, last), media_type=_EVENT_STREAM)
+        return Response(media_type=EVENT_STREAM)
+    return StreamingResponse(_told(call, job.id, last), media_type=EVENT_STREAM)
 
 
 async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
@@ -335,7 +336,7 @@ ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/jobs/{id}/events", call=job_events, scope="read", group="jobs",
         summary="Follow a job", events=JOB_EVENTS, named=_JOB, query=EventsQuery,
-        headers={_LAST_EVENT: "the same, as browsers send it; it counts where both are sent"},
+        headers={LAST_EVENT_HEADER: "the same, as browsers send it; it counts where both are sent"},
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/evaluations", call=add_evaluation, scope="write",

@@ -15,13 +15,13 @@ from clew.errors import AlreadyExists, InputError
 from clew.server import files, receiving
 from clew.server.bodies import Body
 from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, parsed
-from clew.server.errors import Refusal, not_found
 from clew.server.jobs.options import IndexOptions
 from clew.server.jobs.places import DOCUMENTS, FILES
-from clew.server.jobs.queue import JobView
 from clew.server.rest.documents import DOCUMENT
 from clew.server.rest.indexes import INDEX
 from clew.server.rest.jobs import WaitQuery, submitted
+from clew.wire.jobs import JobView
+from clew.wire.refusals import Refusal, not_found
 
 if TYPE_CHECKING:
     from clew.server.receiving import UploadedFile
