@@ -35,7 +35,7 @@ from clew.wire.names import GENERATION_HEADER
 try:
     import httpx2
 except ImportError as error:
-    raise MissingExtra("httpx2", "openai", "a client of a server") from error
+    raise MissingExtra("httpx2", "client", "a client of a server") from error
 
 if TYPE_CHECKING:
     from types import TracebackType
