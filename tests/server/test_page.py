@@ -10,8 +10,8 @@ from clew.server.page import POLICY, STATIC, VIEWS, static_files
 
 # What a browser loads before it shows the field for a question.
 FIRST = (
-    "index.html", "style.css", "theme.js", "app.js", "dom.js", "api.js", "ask.js", "options.js",
-    "evidence.js", "text.js", "icon.svg",
+    "index.html", "style.css", "theme.js", "app.js", "state.js", "dom.js", "api.js", "ask.js",
+    "options.js", "evidence.js", "text.js", "icon.svg",
 )  # fmt: skip
 SCRIPTS = sorted(path.name for path in STATIC.glob("*.js"))
 
@@ -139,3 +139,13 @@ def test_a_stream_may_have_the_graph_of_its_evidence(client):
     refused = client.post("/api/v1/indexes/small/ask", json=question)
     assert refused.status_code == 400
     assert "stream" in refused.json()["error"]["message"]
+
+
+def test_scripts_import_in_no_circle():
+    """No script of the page imports one that needs it, at its start or later."""
+    needs = {
+        name: set(re.findall(r'(?:from|import\()\s*"\./([^"]+)"', source(name))) for name in SCRIPTS
+    }
+    while free := {name for name, others in needs.items() if not others & set(needs)}:
+        needs = {name: others for name, others in needs.items() if name not in free}
+    assert not needs

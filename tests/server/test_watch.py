@@ -169,7 +169,7 @@ def test_alive_and_ready(own_home, monkeypatch):
             assert (found.status_code, found.json()) == (200, {"status": "ok"})
         (own_home.settings.indexes["small"] / "index.sqlite").write_bytes(b"x" * 4096)
         assert client.get("/readyz").status_code == 200  # as of the last second
-        monkeypatch.setattr("clew.server.health._FRESH_S", 0.0)
+        monkeypatch.setattr("clew.server.readiness._FRESH_S", 0.0)
         bad = client.get("/readyz")
         assert (bad.status_code, bad.json()) == (503, {"status": "not ready"})
         assert client.get("/healthz").status_code == 200

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +12,6 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
-from clew.runtime.private import open_file
 from clew.server.endpoints import Call, door, refused
 from clew.server.measures import labelled, written
 from clew.wire.refusals import forbidden
@@ -25,11 +22,8 @@ if TYPE_CHECKING:
     from clew.server.hub import Hub
     from clew.server.keys import Key
 
-_PROBE = "ready"  # a file of the home, written to see whether it can be
-_FRESH_S = 1.0  # how long an answer is good: asking often costs nothing
 _MOST_KEYS = 100
 _UNAVAILABLE = 503
-_log = logging.getLogger(__name__)
 
 
 async def _alive(_request: Request) -> Response:
@@ -38,34 +32,9 @@ async def _alive(_request: Request) -> Response:
 
 async def _ready(request: Request) -> Response:
     hub: Hub = request.app.state.hub
-    is_ready = await run_sync(hub.readiness.now, hub)
+    is_ready = await run_sync(hub.readiness.check)
     status = {"status": "ok" if is_ready else "not ready"}
     return JSONResponse(status, 200 if is_ready else _UNAVAILABLE)
-
-
-class Readiness:
-    """Says whether the indexes can be read and the home be written; of the last second, or new."""
-
-    def __init__(self) -> None:
-        self._known: tuple[float, bool] | None = None
-
-    def now(self, hub: Hub) -> bool:
-        """Look, unless that was just done."""
-        if self._known is None or time.monotonic() - self._known[0] > _FRESH_S:
-            self._known = (time.monotonic(), _is_ready(hub))
-        return self._known[1]
-
-
-def _is_ready(hub: Hub) -> bool:
-    try:
-        with open_file(hub.settings.home / _PROBE) as file:
-            file.write(b"ready\n")
-        for name in hub.indexes.folders():
-            hub.indexes.generation(name)
-    except (ClewError, OSError) as error:
-        _log.warning("the server is not ready (%s)", error)
-        return False
-    return True
 
 
 async def _metrics(call: Call) -> Response:

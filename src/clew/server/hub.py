@@ -14,11 +14,11 @@ from clew.server.alive import Alive
 from clew.server.audit import Audit
 from clew.server.books import Books
 from clew.server.callers import Door
-from clew.server.health import Readiness
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
 from clew.server.measures import Measures
+from clew.server.readiness import Readiness
 from clew.server.spending import KeySpending
 from clew.shards import open_any
 
@@ -43,7 +43,7 @@ class Hub:
     threads: anyio.CapacityLimiter
     background: TaskGroup  # of what goes on when its request is gone
     measures: Measures = field(default_factory=Measures)
-    readiness: Readiness = field(default_factory=Readiness)
+    readiness: Readiness
     stopping: anyio.Event = field(default_factory=anyio.Event)  # ends streams that have no end
     audit: Audit
 
@@ -54,7 +54,7 @@ async def opened(settings: ServerSettings, opener: Opener = open_any) -> AsyncIt
     books = Books(settings.home)
     alive = Alive(settings.home)
     indexes = Indexes(settings, books, opener)
-    jobs = Jobs(settings, books, indexes)
+    jobs = Jobs(settings, books, indexes.folders)
     try:
         indexes.check()
         spending, keys = KeySpending(books, alive), Keys(books)
@@ -72,6 +72,7 @@ async def opened(settings: ServerSettings, opener: Opener = open_any) -> AsyncIt
                 threads=anyio.CapacityLimiter(settings.threads),
                 background=background,
                 audit=Audit(settings.home),
+                readiness=Readiness(settings.home, indexes),
             )
             background.cancel_scope.cancel()
         if settings.stop_jobs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -12,8 +11,7 @@ from pydantic import TypeAdapter
 
 from clew import __version__
 from clew.server.endpoints import FORM, JSON
-from clew.server.rest import ENDPOINTS
-from clew.wire.names import GENERATION_HEADER, MOST_NUMBER, PREFIX
+from clew.wire.names import COOKIE, GENERATION_HEADER, MOST_NUMBER, PREFIX
 
 if TYPE_CHECKING:
     from clew.server.endpoints import RestEndpoint
@@ -53,17 +51,7 @@ _REFUSED: Schema = {
 }
 
 
-def described(base: str) -> Schema:
-    """Return the description of the routes that a server has at an address."""
-    return {**_description(), "servers": [{"url": base}]}
-
-
-@cache
-def _description() -> Schema:
-    return description(ENDPOINTS)
-
-
-def description(endpoints: Sequence[RestEndpoint]) -> Schema:
+def describe_endpoints(endpoints: Sequence[RestEndpoint]) -> Schema:
     """Return the description of some routes, wherever they are served."""
     schemas: Schema = {"Refused": _REFUSED}
     paths: dict[str, Schema] = {}
@@ -87,7 +75,7 @@ def description(endpoints: Sequence[RestEndpoint]) -> Schema:
             },
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": "clew_session"},
+                "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
             },
         },
     }

@@ -32,7 +32,6 @@ from clew.wire.refusals import no_space, not_found
 
 if TYPE_CHECKING:
     from clew.server.books import Books
-    from clew.server.indexes import Indexes
     from clew.server.settings import ServerSettings
 
 _IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
@@ -52,10 +51,15 @@ LEFT: list[subprocess.Popen[bytes]] = []
 class Jobs:
     """The jobs of a server: its routes put them in, `drive` brings them to their end."""
 
-    def __init__(self, settings: ServerSettings, books: Books, indexes: Indexes) -> None:
+    def __init__(
+        self,
+        settings: ServerSettings,
+        books: Books,
+        folders: Callable[[], Mapping[str, Path]],
+    ) -> None:
         self.queue = JobQueue(books)
         self._settings = settings
-        self._indexes = indexes
+        self._folders = folders
         self._home = books.home
         self._changed = anyio.Event()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -103,7 +107,7 @@ class Jobs:
 
     def _run(self, name: str) -> Mapping[str, Any] | None:
         """Return what the process of a job opens an index with, None where there is none."""
-        folder = self._indexes.folders().get(name)
+        folder = self._folders().get(name)
         if folder is None:
             return None
         return {

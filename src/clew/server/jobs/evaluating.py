@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.evaluate import Scoring, Setting
-from clew.evaluate.measure import Protocol, measure
-from clew.filters import as_filter
+from clew.evaluate.measure import measure
+from clew.server.jobs.options import EvaluateOptions, evaluation_protocol
 from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
 from clew.wire.refusals import without_addresses
 
@@ -17,23 +16,6 @@ if TYPE_CHECKING:
 
     from clew.api import Index
     from clew.models.budget import Budget
-    from clew.server.jobs.options import EvaluateOptions
-
-
-def protocol(options: EvaluateOptions) -> Protocol:
-    """Return what an evaluation measures."""
-    return Protocol(
-        settings=tuple(Setting(name) for name in options.methods),
-        common=options.parameters,
-        scoring=Scoring(
-            ks=tuple(options.ks),
-            context_tokens=options.context_tokens,
-            answer_tokens=options.answer_tokens,
-            seed=options.seed,
-        ),
-        answers=options.answers,
-        where=as_filter(options.where),
-    )
 
 
 def evaluated(
@@ -61,7 +43,12 @@ def evaluated(
     )
     runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
-        index, dataset, protocol(options), folder=runs, budget=budget, on_progress=on_progress
+        index,
+        dataset,
+        evaluation_protocol(options),
+        folder=runs,
+        budget=budget,
+        on_progress=on_progress,
     )
     found = _without_addresses(report.to_json(with_rows=True))
     new = folder / f"{REPORT}.new"

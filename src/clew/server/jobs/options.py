@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from clew.evaluate.measure import Protocol
+
 _MOST = 10**9  # of what is counted
 _Share = Field(None, ge=0, le=1)
 _Name = Field("", max_length=200)
@@ -140,6 +142,25 @@ KINDS: Mapping[str, type[Body]] = {
 }
 
 
+def evaluation_protocol(options: EvaluateOptions) -> Protocol:
+    """Return what an evaluation measures."""
+    from clew.evaluate import Scoring, Setting
+    from clew.evaluate.measure import Protocol
+
+    return Protocol(
+        settings=tuple(Setting(name) for name in options.methods),
+        common=options.parameters,
+        scoring=Scoring(
+            ks=tuple(options.ks),
+            context_tokens=options.context_tokens,
+            answer_tokens=options.answer_tokens,
+            seed=options.seed,
+        ),
+        answers=options.answers,
+        where=as_filter(options.where),
+    )
+
+
 def check(options: Body, folder: Path, *, has_llm: bool) -> None:
     """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
     if isinstance(options, EvaluateOptions):
@@ -167,6 +188,5 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
 
 def _check_evaluation(options: EvaluateOptions) -> None:
     from clew.evaluate.measure import check as check_protocol
-    from clew.server.jobs.evaluating import protocol
 
-    check_protocol(protocol(options))
+    check_protocol(evaluation_protocol(options))

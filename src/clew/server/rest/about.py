@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import Field
 
 from clew import __version__, methods
-from clew.server.addresses import base_of
 from clew.server.bodies import Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.views.describe import describe_method
@@ -65,13 +64,6 @@ async def spent(call: Call) -> Listed[SpentLine]:
     return call.listed(found, SpendQuery)
 
 
-async def description(call: Call) -> dict[str, Any]:
-    """Return the description of all routes, as OpenAPI 3.1 has it."""
-    from clew.server.openapi import described
-
-    return described(base_of(call.request, call.hub.settings))
-
-
 ENDPOINTS = (
     RestEndpoint(
         method="GET", path="", call=about, scope="read", group="server",
@@ -86,9 +78,5 @@ ENDPOINTS = (
         method="GET", path="/spend", call=spent, scope="read", group="server",
         summary="What models billed, by key and day",
         reply=Listed[SpentLine], query=SpendQuery,
-    ),
-    RestEndpoint(
-        method="GET", path="/openapi.json", call=description, scope="", group="server",
-        summary="This description",
     ),
 )  # fmt: skip
