@@ -301,6 +301,9 @@ def test_other_programs_are_told_apart(no_pause):
             server.script(Sent(body, headers=events))
             with pytest.raises(errors.EndpointError, match=said):
                 index.ask("?", on_text=lambda _: None)
+        server.script(Sent(b"<html>sign in</html>", headers={"Content-Type": "text/html"}))
+        with pytest.raises(errors.EndpointError, match="cannot read .*text/html"):
+            index.ask("?", on_text=lambda _: None)
         error = b'event: error\ndata: {"code":"budget_spent","message":"all of it"}\n\n'
         server.script(Sent(error, headers=events))
         with pytest.raises(errors.BudgetSpent, match="all of it"):

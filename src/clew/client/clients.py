@@ -17,7 +17,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from clew.client import talks
-from clew.client.events import AnswerEvent, EventReader, answer_event, job_event
+from clew.client.events import MOST_BYTES, AnswerEvent, read_answer_event, read_job_event
 from clew.client.talks import Talk
 from clew.client.wire import (
     Address,
@@ -225,7 +225,7 @@ class Client(_Connected, Closing):
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Yield what a job tells, as it does, behind the event of the number `after`."""
         for told in self._events(talks.job_stream(job_id, after)):
-            yield job_event(self.address, told)
+            yield read_job_event(self.address, told.event, told.data, told.id)
 
     def hold(self, talk: Talk[T]) -> T:
         """Send what a talk asks for until it returns."""
@@ -264,12 +264,10 @@ class Client(_Connected, Closing):
             self._saw(request, reply.headers)
             yield reply
 
-    def _events(self, request: ClientRequest) -> Iterator[Any]:
-        reader = EventReader(self.address)
+    def _events(self, request: ClientRequest) -> Iterator[httpx2.ServerSentEvent]:
         try:
             with self._streamed(request) as reply:
-                for piece in reply.iter_bytes():
-                    yield from reader.feed(piece)
+                yield from httpx2.EventSource(reply, MOST_BYTES)
         except httpx2.RequestError as fault:
             raise _stream_fault(self.address, fault) from None
 
@@ -342,7 +340,8 @@ class ServedIndex(_Served[Client]):
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = talks.answer_stream(self.path, question, **given)
         for told in self.client._events(request):  # noqa: SLF001 -- of this module
-            if event := answer_event(self.client.address, told):
+            event = read_answer_event(self.client.address, told.event, told.data)
+            if event is not None:
                 yield event
 
 
@@ -400,7 +399,7 @@ class AsyncClient(_Connected):
     async def follow(self, job_id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Yield what a job tells, as it does, behind the event of the number `after`."""
         async for told in self._events(talks.job_stream(job_id, after)):
-            yield job_event(self.address, told)
+            yield read_job_event(self.address, told.event, told.data, told.id)
 
     async def hold(self, talk: Talk[T]) -> T:
         """Send what a talk asks for until it returns."""
@@ -439,13 +438,11 @@ class AsyncClient(_Connected):
             self._saw(request, reply.headers)
             yield reply
 
-    async def _events(self, request: ClientRequest) -> AsyncIterator[Any]:
-        reader = EventReader(self.address)
+    async def _events(self, request: ClientRequest) -> AsyncIterator[httpx2.ServerSentEvent]:
         try:
             async with self._streamed(request) as reply:
-                async for piece in reply.aiter_bytes():
-                    for event in reader.feed(piece):
-                        yield event
+                async for event in httpx2.EventSource(reply, MOST_BYTES):
+                    yield event
         except httpx2.RequestError as fault:
             raise _stream_fault(self.address, fault) from None
 
@@ -501,7 +498,8 @@ class AsyncServedIndex(_Served[AsyncClient]):
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = talks.answer_stream(self.path, question, **given)
         async for told in self.client._events(request):  # noqa: SLF001 -- of this module
-            if event := answer_event(self.client.address, told):
+            event = read_answer_event(self.client.address, told.event, told.data)
+            if event is not None:
                 yield event
 
 
@@ -533,6 +531,8 @@ def _async_form(request: ClientRequest) -> dict[str, Any]:
 
 def _stream_fault(address: Address, fault: httpx2.RequestError) -> ClewError:
     reason = str(fault) or type(fault).__name__
+    if isinstance(fault, httpx2.SSEError):
+        return address.strange(reason)
     if isinstance(fault, httpx2.ConnectError | httpx2.ConnectTimeout):
         return address.unreachable(reason)
     return address.broken(reason)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import anyio
-from anyio import from_thread
-from anyio.lowlevel import current_token
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
 from starlette.responses import JSONResponse, Response
@@ -284,46 +279,3 @@ def refused(refusal: Refusal) -> JSONResponse:
     """Return a refusal as a response."""
     body = {"error": {"code": refusal.code, "message": str(refusal)}}
     return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
-
-
-# -- server-sent events -----------------------------------------------------------------------
-
-
-def event(kind: str, data: object, number: int | None = None) -> bytes:
-    """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
-    head = "" if number is None else f"id: {number}\n"
-    return f"{head}event: {kind}\ndata: {as_json(plain(data))}\n\n".encode()
-
-
-async def told(
-    hub: Hub, work: Callable[[Callable[[str, object], None]], None]
-) -> AsyncIterator[tuple[str, object]]:
-    """Yield what a thread tells while it works: `work` gets the function to tell by.
-
-    It works on to its end where nobody listens any more: what an LLM answers is kept. What it
-    raises is raised here.
-    """
-    send, receive = anyio.create_memory_object_stream[tuple[str, object]](math.inf)
-    token = current_token()
-
-    def put(kind: str, data: object) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens
-            send.send_nowait((kind, data))
-
-    def tell(kind: str, data: object) -> None:
-        from_thread.run_sync(put, kind, data, token=token)
-
-    async def worker() -> None:
-        try:
-            await run_sync(partial(work, tell), limiter=hub.threads)
-        except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
-            put("", error)
-        finally:
-            send.close()
-
-    hub.background.start_soon(worker)
-    async with receive:
-        async for kind, data in receive:
-            if isinstance(data, BaseException):
-                raise data
-            yield kind, data

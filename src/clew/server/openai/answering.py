@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import StreamingResponse
-
 from clew.errors import ClewError, InputError
 from clew.server import across
 from clew.server.addresses import base_of
 from clew.server.bodies import LONGEST
-from clew.server.endpoints import told
 from clew.server.openai.citing import PlacedMark, Reference, ToldMarks, composed, spoken
 from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
 from clew.server.openai.models import index_of
@@ -26,9 +23,12 @@ from clew.server.openai.tasks import (
     task_reply,
 )
 from clew.server.openai.writing import ToldText
+from clew.server.sse import follow_thread, stream_events
 from clew.types import Exchange
 
 if TYPE_CHECKING:
+    from starlette.responses import StreamingResponse
+
     from clew.server.endpoints import Call
     from clew.types import Answer, Citation, Evidence, Usage
 
@@ -144,7 +144,7 @@ async def whole(call: Call, asked: ChatQuestion) -> ToldAnswer:
 async def streamed(
     call: Call,
     asked: ChatQuestion,
-    lines: Callable[[AsyncIterator[str | Evidence | ToldAnswer]], AsyncIterator[bytes]],
+    lines: Callable[[AsyncIterator[str | Evidence | ToldAnswer]], AsyncGenerator[bytes]],
 ) -> StreamingResponse:
     """Return an answer that is sent as it comes, as the lines that are made of its events.
 
@@ -161,9 +161,7 @@ async def streamed(
         except ClewError as error:
             raise call.refusal(error) from error
 
-    # Proxies are told to pass on what comes as it comes.
-    headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(all_of()), media_type="text/event-stream", headers=headers)
+    return stream_events(lines(all_of()))
 
 
 async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:
@@ -192,7 +190,7 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
 
     said = _Said(asked.citations, asked.sources)
     answer: Answer | None = None
-    async for kind, data in told(call.hub, work):
+    async for kind, data in follow_thread(call.hub, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":

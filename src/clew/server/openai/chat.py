@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
-from clew.server.endpoints import as_json, sent
+from clew.server.endpoints import sent
 from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
 from clew.server.openai.citing import source_event
 from clew.server.openai.forms import (
@@ -22,6 +22,7 @@ from clew.server.openai.forms import (
     error_of,
     route,
 )
+from clew.server.sse import write_event
 from clew.wire.refusals import refusal_of
 
 if TYPE_CHECKING:
@@ -110,18 +111,18 @@ async def _lines(
     found: AsyncIterator[str | Evidence | ToldAnswer],
     *,
     usage: bool,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Yield a chunk for each event, as a line; an error ends them."""
-    yield _line(head.chunk({"role": "assistant", "content": ""}))
+    yield write_event(head.chunk({"role": "assistant", "content": ""}))
     try:
         async for each in found:
             for chunk in _chunks(head, asked, each):
-                yield _line(chunk)
+                yield write_event(chunk)
             if usage and isinstance(each, ToldAnswer):
                 last = head.of("chat.completion.chunk")
-                yield _line({**last, "choices": [], "usage": _usage(each.usage)})
+                yield write_event({**last, "choices": [], "usage": _usage(each.usage)})
     except ClewError as error:
-        yield _line(error_of(refusal_of(error)))
+        yield write_event(error_of(refusal_of(error)))
         return
     yield b"data: [DONE]\n\n"
 
@@ -142,10 +143,6 @@ def _chunks(
         elif asked.citations == "annotations" and event.references:
             yield head.chunk({"annotations": _annotations(event)})
         yield head.chunk({}, finish_reason=event.reason, clew=event.about())
-
-
-def _line(chunk: dict[str, Any]) -> bytes:
-    return f"data: {as_json(chunk)}\n\n".encode()
 
 
 def _status(evidence: Evidence) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
-from clew.server.endpoints import as_json, sent
+from clew.server.endpoints import sent
 from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
 from clew.server.openai.forms import (
     ChatMessage,
@@ -21,6 +21,7 @@ from clew.server.openai.forms import (
     TextFormat,
     route,
 )
+from clew.server.sse import write_event
 from clew.wire.refusals import refusal_of
 
 if TYPE_CHECKING:
@@ -147,13 +148,12 @@ class _Response:
 
 async def _events(
     head: _Response, asked: ChatQuestion, found: AsyncIterator[str | Evidence | ToldAnswer]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     numbers = count()
     place = {"output_index": 0, "item_id": head.item}
 
     def event(kind: str, **data: object) -> bytes:
-        text = as_json({"type": kind, "sequence_number": next(numbers), **data})
-        return f"event: {kind}\ndata: {text}\n\n".encode()
+        return write_event({"type": kind, "sequence_number": next(numbers), **data}, kind)
 
     begun = head.of("in_progress")
     empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import fields
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from starlette.responses import StreamingResponse
 
 from clew.api import Index
 from clew.asking import support
@@ -26,13 +25,17 @@ from clew.server.bodies import (
     Text,
 )
 from clew.server.drawn import evidence_graph
-from clew.server.endpoints import Call, RestEndpoint, event, told
+from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.indexes import INDEX
+from clew.server.sse import follow_thread, stream_events, write_event
 from clew.types import Answer, Citation, Classified, Document, Evidence, Exchange, Plan
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
+from clew.wire.names import EVENT_STREAM
 
 if TYPE_CHECKING:
+    from starlette.responses import StreamingResponse
+
     from clew.server.scoped import ScopedIndex
 
 Number = str | int | float | bool | None
@@ -162,10 +165,9 @@ async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     body = await call.body(AskBody)
     index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
     given = body.given()
-    if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
+    if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
-        events = _events(call, index, body, given)
-        return StreamingResponse(events, media_type="text/event-stream")
+        return stream_events(_events(call, index, body, given))
     if body.graph:
         raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
     return _linked(call, index.name, await call.run(index.ask, body.query, **given))
@@ -190,7 +192,7 @@ def _fields_of(value: Answer | Citation) -> dict[str, Any]:
 
 async def _events(
     call: Call, index: ScopedIndex, body: AskBody, given: dict[str, Any]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     def work(tell: Callable[[str, object], None]) -> None:
         def found(evidence: Evidence) -> None:
             tell("evidence", evidence)
@@ -206,11 +208,11 @@ async def _events(
         tell("answer", _linked(call, index.name, answer))
 
     try:
-        async for kind, data in told(call.hub, work):
-            yield event(kind, data)
+        async for kind, data in follow_thread(call.hub, work):
+            yield write_event(data, kind)
     except ClewError as error:
         refusal = call.refusal(error)
-        yield event("error", {"code": refusal.code, "message": str(refusal)})
+        yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
 
 
 async def classify(call: Call) -> Classified:

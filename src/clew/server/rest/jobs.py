@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import anyio
 from anyio.to_thread import run_sync
 from pydantic import Field, RootModel
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from clew.server import receiving
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
-from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, event, parsed, reply_of
+from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, parsed, reply_of
 from clew.server.jobs.options import (
     KINDS,
     CompactOptions,
@@ -29,13 +29,13 @@ from clew.server.jobs.options import (
 from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
 from clew.server.jobs.queue import Job
 from clew.server.rest.indexes import INDEX
+from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
 from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
 from clew.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
 from clew.wire.refusals import Refusal, not_found
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
-_QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _LONGEST_WAIT = 60
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 _JOB = {"id": "the id of a job"}
@@ -224,12 +224,11 @@ async def job_events(call: Call) -> Response:
         last = int(told)
     if call.request.method == "HEAD":  # which waits for nothing
         return Response(media_type=EVENT_STREAM)
-    return StreamingResponse(_told(call, job.id, last), media_type=EVENT_STREAM)
+    return stream_events(_told(call, job.id, last))
 
 
-async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
+async def _told(call: Call, job_id: str, last: int) -> AsyncGenerator[bytes]:
     queue, key = call.hub.jobs.queue, call.caller.key
-    quiet_since = anyio.current_time()
     while not call.hub.stopping.is_set():  # then the client asks the next server for the rest
         if key is not None and await run_sync(call.hub.keys.by_id, key.id) is None:
             return  # it was revoked
@@ -237,15 +236,10 @@ async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
         found = await run_sync(queue.events, job_id, last)
         for each in found:
             last = each.number
-            yield event(each.kind, {"at": each.at, **each.data}, each.number)
-        if found:
-            quiet_since = anyio.current_time()
-        elif job is None or job.has_ended:
-            return
-        else:
-            if anyio.current_time() - quiet_since >= _QUIET_S:
-                yield b": still here\n\n"
-                quiet_since = anyio.current_time()
+            yield write_event({"at": each.at, **each.data}, each.kind, each.number)
+        if not found:
+            if job is None or job.has_ended:
+                return
             await anyio.sleep(_LOOK_S)
 
 
