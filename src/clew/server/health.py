@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
 from clew.server.endpoints import Call, door, refused
-from clew.server.measures import labelled, written
 from clew.wire.refusals import forbidden
 
 if TYPE_CHECKING:
@@ -41,51 +39,33 @@ async def _metrics(call: Call) -> Response:
     key = call.caller.key
     if key is not None and (key.options.where or key.options.indexes):
         raise forbidden("measures are of the whole server, of which your key sees a part")
-    lines = await run_sync(_lines, call.hub, None if call.caller.is_keeper else key)
-    text = "\n".join(lines) + "\n"
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+    content = await run_sync(_write_measures, call.hub, None if call.caller.is_keeper else key)
+    return Response(content, media_type="text/plain; version=0.0.4")
 
 
-def _lines(hub: Hub, key: Key | None) -> list[str]:
+def _write_measures(hub: Hub, key: Key | None) -> bytes:
     """Return all measures; of what keys spent only that of one, where one is given."""
-    lines = hub.measures.lines()
-    lines += written("clew_jobs", "gauge", labelled(hub.jobs.queue.counts(), "state"))
-    lines += written("clew_index_generation", "gauge", labelled(_generations(hub), "index"))
+    registry = CollectorRegistry()
+    jobs = Gauge("clew_jobs", "Jobs", ("state",), registry=registry)
+    for state, n in hub.jobs.queue.counts().items():
+        jobs.labels(state).set(n)
+    generations = Gauge("clew_index_generation", "Generation", ("index",), registry=registry)
+    for name in hub.indexes.folders():
+        with suppress(ClewError):  # what cannot be read is not ready, and has no number
+            generations.labels(name).set(hub.indexes.generation(name))
     names = {each.id: each.name for each in hub.keys.all()}
     spent = hub.spending.totals()
     if key is not None:
         spent = {key.id: spent[key.id]} if key.id in spent else {}
-    tokens: dict[str, float] = {}
-    usd: dict[str, float] = {}
+    tokens = Counter("clew_model_tokens", "Tokens billed", ("key",), registry=registry)
+    usd = Counter("clew_model_usd", "Dollars billed", ("key",), registry=registry)
     # The biggest have a name of their own, so that no number of keys makes this long.
     for place, (each, bill) in enumerate(sorted(spent.items(), key=lambda item: -item[1].tokens)):
         name = names.get(each, each or "local") if place < _MOST_KEYS else "(others)"
-        tokens[name] = tokens.get(name, 0) + bill.tokens
-        usd[name] = usd.get(name, 0.0) + bill.usd
-    lines += written("clew_model_tokens_total", "counter", labelled(tokens, "key"))
-    lines += written("clew_model_usd_total", "counter", labelled(usd, "key"))
-    cpu = sum(os.times()[:2])
-    lines += written("process_cpu_seconds_total", "counter", [((), round(cpu, 2))])
-    if (resident := resident_bytes()) is not None:
-        lines += written("process_resident_memory_bytes", "gauge", [((), resident)])
-    return lines
-
-
-def _generations(hub: Hub) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for name in hub.indexes.folders():
-        with suppress(ClewError):  # what cannot be read is not ready, and has no number
-            found[name] = hub.indexes.generation(name)
-    return found
-
-
-def resident_bytes() -> int | None:
-    """Return how much memory this process has, None where the system does not say it so."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
+        tokens.labels(name).inc(bill.tokens)
+        usd.labels(name).inc(bill.usd)
+    ProcessCollector(registry=registry)
+    return generate_latest(hub.measures.registry) + generate_latest(registry)
 
 
 OPEN_PATHS = ("/healthz", "/readyz")  # need no key, and may be asked under any name

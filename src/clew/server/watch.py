@@ -54,7 +54,7 @@ class Watch:
             await send(message)
 
         method = scope["method"] if scope["method"] in _METHODS else _UNKNOWN
-        hub.measures.under_way += 1
+        hub.measures.under_way.inc()
         failed = _FAILED
         try:
             with tracing.span(method, {"clew.request": known.id}, headers=headers) as span:
@@ -75,7 +75,7 @@ class Watch:
                         }
                     )
         finally:
-            hub.measures.under_way -= 1
+            hub.measures.under_way.dec()
             seconds = time.perf_counter() - began
             _note(
                 hub, scope, _details(known, scope, method, route, status or failed), seconds, size
@@ -102,9 +102,9 @@ def _details(
 
 def _note(hub: Hub, scope: Scope, details: dict[str, Any], seconds: float, size: int) -> None:
     known: noted.Noted = scope["clew.noted"]
-    hub.measures.request(details["route"], details["method"], details["status"], seconds)
+    hub.measures.count_request(details["route"], details["method"], details["status"], seconds)
     for each in known.questions:
-        hub.measures.question(each.index, each.kind, each.method, each.seconds)
+        hub.measures.count_question(each.index, each.kind, each.method, each.seconds)
     if details["route"] in health.PATHS:
         return
     peer = scope["client"][0] if scope.get("client") else ""
