@@ -192,7 +192,7 @@ def test_guesses_are_answered_alike(servers, asked):
 def test_nothing_is_left_to_see(servers, tmp_path):
     """A key whose documents are all gone is told that, and not by which filter."""
     (client, _), _ = servers
-    home = Home(client.app.state.hub.settings)
+    home = Home(client.app.state.server.settings)
     key = home.key("nobody", where="group = 'nothing'")
     for asked in reads("small"):
         response = asked.send(client, key)
@@ -204,7 +204,7 @@ def test_nothing_is_left_to_see(servers, tmp_path):
 def test_paths_of_the_server_are_an_admins(servers):
     """Who writes is told ids; an admin where each document came from."""
     (client, _), _ = servers
-    home = Home(client.app.state.hub.settings)
+    home = Home(client.app.state.server.settings)
     key = home.key("writer", scope="write")
     for asked in reads("small"):
         response = asked.send(client, key)

@@ -339,6 +339,7 @@ def test_methods_of_both_clients_are_the_same():
         names = [{n for n in vars(kind) if not n.startswith("_")} for kind in (one, other)]
         assert names[0] == names[1]
         assert len(names[0]) > 10
+        assert all(getattr(kind, n).__name__ == n for kind in (one, other) for n in names[0])
     with Client("http://localhost:1") as client:
         made, shown = (str(signature(each)) for each in (client.make, client.index("i").show))
     assert made.startswith("(name: 'str', *, chunk_size:")

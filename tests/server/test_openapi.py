@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from clew import methods
 from clew.server import application
-from clew.server.books import Books
+from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import JobQueue
 from clew.server.rest import ENDPOINTS, describe_routes
 from clew.server.rest.asking import ARGUMENTS
@@ -124,11 +124,11 @@ def events(text):
 @pytest.fixture
 def resting(own_home):
     """A home with a job that has ended, whose further jobs wait."""
-    books, folder = Books(own_home.folder), own_home.settings.indexes["small"]
-    queue = JobQueue(books)
+    database, folder = ServerDatabase(own_home.folder), own_home.settings.indexes["small"]
+    queue = JobQueue(database)
     queue.add(JOB, name="small", folder=folder, kind="evaluate", key="", options={}, run={})
     queue.cancel(JOB)
-    books.close()
+    database.close()
     return replace(own_home, settings=replace(own_home.settings, jobs=0))
 
 

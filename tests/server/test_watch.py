@@ -116,7 +116,7 @@ def test_text_lines():
 def test_a_mistake_of_the_server_is_told_with_its_id(home, monkeypatch, told):
     """A status and a sentence, with the headers of every reply, and no word of what it was."""
     with home.client() as client:
-        monkeypatch.setattr(client.app.state.hub.keys, "any", lambda: 1 / 0)
+        monkeypatch.setattr(client.app.state.server.keys, "has_keys", lambda: 1 / 0)
         failed = client.get(API)
     assert failed.status_code == 500
     assert failed.json()["error"]["code"] == "internal_error"

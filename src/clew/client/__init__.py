@@ -4,7 +4,7 @@
     answer = client.index("polar").ask("Who built the Fram?")
 
 What is replied comes back as the dataclasses that the server made, and an error as the class that
-it had there. `talks` says once which requests a call needs; both clients hold these talks.
+it had there. `operations` says once which requests a call needs; both clients run these.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from clew.client.clients import Client as Client
     from clew.client.clients import ServedIndex as ServedIndex
     from clew.client.events import AnswerEvent as AnswerEvent
-    from clew.client.finding import FoundChunk as FoundChunk
-    from clew.client.finding import find as find
-    from clew.client.finding import opened as opened
+    from clew.client.retrievers import FoundChunk as FoundChunk
+    from clew.client.retrievers import find as find
+    from clew.client.retrievers import opened as opened
     from clew.client.values import from_plain as from_plain
     from clew.wire.refusals import Refusal as Refusal
 
@@ -44,7 +44,7 @@ __getattr__ = lazy(
     {
         "client.clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
         "client.events": ("AnswerEvent",),
-        "client.finding": ("FoundChunk", "find", "opened"),
+        "client.retrievers": ("FoundChunk", "find", "opened"),
         "client.values": ("from_plain",),
         "wire.refusals": ("Refusal",),
     },

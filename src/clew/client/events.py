@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from clew.client.requests import Address, make_error
 from clew.client.values import from_plain
-from clew.client.wire import Address, error_of
 from clew.types import Answer, Evidence
 from clew.wire.jobs import JobEvent
 
@@ -40,9 +40,9 @@ def read_answer_event(address: Address, kind: str, text: str) -> AnswerEvent | N
             case "answer":
                 return AnswerEvent(kind, from_plain(Answer, data))
             case _:
-                raise error_of(data["code"], data["message"])
+                raise make_error(data["code"], data["message"])
     except (ValueError, KeyError, TypeError) as error:
-        raise address.strange(str(error)) from None
+        raise address.make_unreadable(str(error)) from None
 
 
 def read_job_event(address: Address, kind: str, text: str, number: str) -> JobEvent:
@@ -51,11 +51,11 @@ def read_job_event(address: Address, kind: str, text: str, number: str) -> JobEv
     try:
         return JobEvent(number=int(number), kind=kind, at=data.pop("at"), data=data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise address.strange(str(error)) from None
+        raise address.make_unreadable(str(error)) from None
 
 
 def _read_data(address: Address, text: str) -> Any:  # noqa: ANN401 -- JSON
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise address.strange("an event that is not JSON") from None
+        raise address.make_unreadable("an event that is not JSON") from None

@@ -35,7 +35,7 @@ class Upload:
             yield mark + b'Content-Disposition: form-data; name="options"\r\n\r\n'
             yield json.dumps(dict(self.options)).encode() + b"\r\n"
         for name, path in self.parts:
-            place = f'form-data; name="{self.of}"; filename="{_quoted(name)}"'
+            place = f'form-data; name="{self.of}"; filename="{_quote_name(name)}"'
             yield mark + f"Content-Disposition: {place}\r\n".encode("utf-8", "surrogateescape")
             yield b"Content-Type: application/octet-stream\r\n\r\n"
             with path.open("rb") as content:
@@ -45,7 +45,7 @@ class Upload:
         yield f"--{self.boundary}--\r\n".encode()
 
 
-def upload_of(
+def collect_upload(
     paths: Iterable[str | Path], exclude: Sequence[str], options: Mapping[str, Any]
 ) -> Upload:
     """Return the files that are named or lie below a named folder, as `Index.add` takes them.
@@ -66,10 +66,10 @@ def upload_of(
     return Upload(tuple(parts.items()), options, boundary=secrets.token_hex(16))
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     r"""Return a name as the server reads it, where a quote or a line break would end it.
 
-    >>> print(_quoted('a "b".md'))
+    >>> print(_quote_name('a "b".md'))
     a \"b\".md
     """
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

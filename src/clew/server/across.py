@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.asking.answer import OnCitation
-    from clew.server.endpoints import Seat
+    from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
     from clew.text.pieces import OnPiece
     from clew.types import Answer, Citation, Hit
@@ -41,13 +41,13 @@ class MergedHit:
     hit: Hit
 
 
-def with_documents(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
+def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
     """Return those of some indexes that hold a document which the caller sees, in order."""
     found = []
     for name in names:
-        scoped = seat.opened(name)
+        scoped = seat.open_index(name)
         try:
-            if scoped.sizes()[1]:
+            if scoped.count_documents()[1]:
                 found.append(scoped)
         except Refusal as error:  # a key that sees none of its documents
             if error.status != _NOT_FOUND:
@@ -55,30 +55,30 @@ def with_documents(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
     return found
 
 
-def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[MergedHit]:
+def search(seat: Access, query: str, *, most: int, index: str = "") -> list[MergedHit]:
     """Return the hits of an index, or of all that the caller sees, the most relevant first.
 
     Equal ones stand in the order of their indexes. Raises a refusal, 404, where there is no
     document to search in.
     """
-    chosen = _searched(seat, [index] if index else seat.names())
-    found = [each.search(query, **at_least(most, None)) for each in chosen]
-    return _merged(chosen, found)[:most]
+    chosen = _choose_indexes(seat, [index] if index else seat.list_names())
+    found = [each.search(query, **build_parameters(most, None)) for each in chosen]
+    return _merge_hits(chosen, found)[:most]
 
 
-def _searched(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
-    chosen = with_documents(seat, names)
+def _choose_indexes(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
+    chosen = find_indexes_with_documents(seat, names)
     if not chosen:
         raise not_found("there is no document here that you may search")
     return chosen
 
 
-def _merged(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
+def _merge_hits(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
     """Return the hits that were found in each index, the most relevant first."""
     rows = [
         (-relevance, place, rank, MergedHit(each.name, hit))
         for place, (each, evidence) in enumerate(zip(chosen, found, strict=True))
-        for rank, (relevance, hit) in enumerate(_ahead(evidence))
+        for rank, (relevance, hit) in enumerate(_highest_ahead(evidence))
     ]
     rows.sort(key=lambda row: row[:3])
     return [each for _, _, _, each in rows]
@@ -86,7 +86,7 @@ def _merged(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[Me
 
 @asking()
 def ask(
-    seat: Seat,
+    seat: Access,
     question: str,
     *,
     min_support: float,
@@ -104,7 +104,7 @@ def ask(
     asks for is left out, unless all do: then InputError is raised. Otherwise raises as `search`.
     """
     chosen, found, refused = [], [], None
-    for each in _searched(seat, seat.names()):
+    for each in _choose_indexes(seat, seat.list_names()):
         try:
             found.append(each.search(question, context_tokens=context_tokens, **given))
             chosen.append(each)
@@ -112,7 +112,7 @@ def ask(
             refused = refused or error
     if refused is not None and not chosen:
         raise refused
-    hits = _merged(chosen, found)[: max(len(each.hits) for each in found)]
+    hits = _merge_hits(chosen, found)[: max(len(each.hits) for each in found)]
     first = hits[0].index if hits else chosen[0].name
     by_name = {each.name: (each, evidence) for each, evidence in zip(chosen, found, strict=True)}
     lead, evidence = by_name[first]
@@ -120,7 +120,7 @@ def ask(
         query=evidence.query,
         method=evidence.method,
         where=evidence.where,
-        hits=tuple(map(_called, hits)),
+        hits=tuple(map(_name_by_index, hits)),
         notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
         prompt=evidence.prompt,
         support=max((s for each in found if (s := each.support) is not None), default=None),
@@ -133,7 +133,7 @@ def ask(
         answer = answering.answer(
             evidence.query,
             evidence,
-            metered(within(lead.asked.models, lead.budget), meter),
+            metered(within(lead.askable.models, lead.budget), meter),
             budget_tokens=context_tokens,
             min_support=min_support,
             on_text=on_text,
@@ -144,7 +144,7 @@ def ask(
     return replace(answer, question=question, citations=citations, usage=usage)
 
 
-def _called(merged: MergedHit) -> Hit:
+def _name_by_index(merged: MergedHit) -> Hit:
     """Return a hit whose document and chunk are called by their index, too."""
     hit, index = merged.hit, merged.index
     return replace(
@@ -153,17 +153,17 @@ def _called(merged: MergedHit) -> Hit:
 
 
 def _placed(by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation) -> Citation:
-    index, document = in_index("", citation.document_id)
-    found = by_name[index][0].text_of(document)
+    index, document = split_document("", citation.document_id)
+    found = by_name[index][0].find_document(document)
     return citation if found is None else answering.placed_in(found, citation)
 
 
-def in_index(index: str, document: str) -> tuple[str, str]:
+def split_document(index: str, document: str) -> tuple[str, str]:
     """Return the index and the document that are meant: without an index, of INDEX/DOCUMENT.
 
-    >>> in_index("polar", "log/day 1.md")
+    >>> split_document("polar", "log/day 1.md")
     ('polar', 'log/day 1.md')
-    >>> in_index("", "polar/log/day 1.md")
+    >>> split_document("", "polar/log/day 1.md")
     ('polar', 'log/day 1.md')
     """
     if index:
@@ -172,13 +172,13 @@ def in_index(index: str, document: str) -> tuple[str, str]:
     return index, document
 
 
-def _ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
+def _highest_ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
     """Return each hit with the highest relevance from it on, by which their order stays."""
-    best = accumulate(reversed(relevances(evidence)), max)
+    best = accumulate(reversed(compute_relevances(evidence)), max)
     return list(zip(reversed(list(best)), evidence.hits, strict=True))
 
 
-def relevances(evidence: Evidence) -> list[float]:
+def compute_relevances(evidence: Evidence) -> list[float]:
     """Return how relevant each hit is, 0 to 1.
 
     Where that is not known, it is the score as a share of the best one, which says no more than
@@ -205,7 +205,7 @@ def split_method(name: str) -> tuple[str, str | None]:
     return index, method or None
 
 
-def at_least(most: int, method: str | None) -> dict[str, Any]:
+def build_parameters(most: int, method: str | None) -> dict[str, Any]:
     """Return the parameters by which a method finds `most` chunks where it finds fewer else."""
     kind = methods.load(method or methods.DEFAULT)
     name = methods.limits(kind).chunks
@@ -214,14 +214,14 @@ def at_least(most: int, method: str | None) -> dict[str, Any]:
     return {name: most} if isinstance(usual, int) and 0 < usual < most else {}
 
 
-def one_index(seat: Seat, name: str = "") -> str:
+def find_one_index(seat: Access, name: str = "") -> str:
     """Return an index by name, or the only one that the caller sees where none is named.
 
     Raises InputError where several may be meant.
     """
     if name:
         return name
-    names = seat.names()
+    names = seat.list_names()
     if len(names) == 1:
         return names[0]
     raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")

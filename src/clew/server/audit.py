@@ -30,7 +30,7 @@ class Audit:
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Write an entry behind all others, in one piece."""
-        line = json.dumps({"time": utc(), **entry}, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps({"time": format_time(), **entry}, separators=(",", ":")).encode() + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         try:
             file = os.open(self.path, flags, 0o600)
@@ -54,10 +54,10 @@ class Audit:
             old.unlink(missing_ok=True)
 
 
-def utc(at: float | None = None) -> str:
+def format_time(at: float | None = None) -> str:
     """Return a time as ISO 8601 has it, to the millisecond.
 
-    >>> utc(0.5)
+    >>> format_time(0.5)
     '1970-01-01T00:00:00.500Z'
     """
     at = time.time() if at is None else at

@@ -65,7 +65,7 @@ class Caller:
         return self.key is None or not self.key.options.indexes or index in self.key.options.indexes
 
 
-class Door:
+class Authenticator:
     """Finds out who sends a request, and whether that one has sent too many."""
 
     def __init__(self, settings: ServerSettings, keys: Keys) -> None:
@@ -73,15 +73,15 @@ class Door:
         self._keys = keys
         self._rates = _Rates()
 
-    def caller(self, request: HTTPConnection) -> Caller:
+    def authenticate(self, request: HTTPConnection) -> Caller:
         """Return who sends a request. Raises a refusal: 401 without a key, 429 for too many."""
-        found = self._found(request)
+        found = self._identify(request)
         if found.key is not None and found.key.options.requests_per_minute is not None:
             self._rates.count(found.key.id, found.key.options.requests_per_minute)
         return found
 
-    def _found(self, request: HTTPConnection) -> Caller:
-        user = self._user(request)
+    def _identify(self, request: HTTPConnection) -> Caller:
+        user = self._read_user(request)
         given = request.headers.get("authorization", "")
         scheme, _, text = given.partition(" ")
         if given and not self._is_open():
@@ -90,7 +90,7 @@ class Door:
                 raise no_key("this key is not known here, or was revoked")
             return Caller(key, user)
         cookie = request.cookies.get(COOKIE)
-        if cookie and (key := self._keys.of_session(cookie)) is not None:
+        if cookie and (key := self._keys.find_by_session(cookie)) is not None:
             return Caller(key, user, by_cookie=True)
         if not self._is_open():
             raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
@@ -101,9 +101,9 @@ class Door:
 
     def _is_open(self) -> bool:
         """Say whether no key is needed: none was ever made, and only this machine comes here."""
-        return self._settings.is_local and not self._keys.any()
+        return self._settings.is_local and not self._keys.has_keys()
 
-    def _user(self, request: HTTPConnection) -> str:
+    def _read_user(self, request: HTTPConnection) -> str:
         """Return the user that a proxy names, if that one is a proxy of ours."""
         peer = request.client.host if request.client else ""
         if peer not in self._settings.proxies:

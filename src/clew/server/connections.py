@@ -17,9 +17,9 @@ _REFUSED = (
 _FILES = 2_048  # that are open beside sockets: indexes, jobs, and connections to be refused
 
 
-def protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
+def make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
     """Return what speaks HTTP on each connection of a server."""
-    files = _files(settings.sockets + _FILES)
+    files = _raise_file_limit(settings.sockets + _FILES)
     most = min(settings.sockets, max(files - _FILES, files // 4))
 
     class Bounded(H11Protocol):
@@ -56,7 +56,7 @@ def protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
     return Bounded
 
 
-def _files(wanted: int) -> int:
+def _raise_file_limit(wanted: int) -> int:
     """Return how many files this process may open, as near to `wanted` as the system lets it."""
     try:
         import resource

@@ -36,26 +36,26 @@ _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 _CONTROL = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
-def safe_name(text: str) -> str:
+def check_file_name(text: str) -> str:
     """Return the path of an uploaded file below the folder of its index.
 
     Raises InputError for one that leads elsewhere, that no file system or index takes, or that is
     shown as another one than it is.
 
-    >>> safe_name("2024/March notes.md")
+    >>> check_file_name("2024/March notes.md")
     '2024/March notes.md'
     """
     if not text:
-        raise _refused(text, "is empty")
+        raise _make_error(text, "is empty")
     if any(unicodedata.category(c) in _CONTROL or c in _TURNING for c in text):
-        raise _refused(text, "has control characters")
+        raise _make_error(text, "has control characters")
     if "\\" in text:
-        raise _refused(text, "has a backslash: folders are parted by /")
+        raise _make_error(text, "has a backslash: folders are parted by /")
     if text.startswith("/") or _DRIVE.match(text):
-        raise _refused(text, "is not relative: leave out what stands above the folder")
+        raise _make_error(text, "is not relative: leave out what stands above the folder")
     parts = text.split("/")
     if len(text.encode()) > _LONGEST or len(parts) > _DEEPEST:
-        raise _refused(text, "is too long")
+        raise _make_error(text, "is too long")
     for part in parts:
         _check_part(text, part)
     return text
@@ -63,18 +63,20 @@ def safe_name(text: str) -> str:
 
 def _check_part(text: str, part: str) -> None:
     if part in {"", ".", ".."}:
-        raise _refused(text, f"has the part {part!r}, which names no file")
+        raise _make_error(text, f"has the part {part!r}, which names no file")
     if len(part.encode()) > _LONGEST_PART:
-        raise _refused(text, "is too long")
+        raise _make_error(text, "is too long")
     if part[-1] in " ." or part[0] == " ":
-        raise _refused(text, "has a part that begins or ends with a space, or ends with a dot")
+        raise _make_error(text, "has a part that begins or ends with a space, or ends with a dot")
     if _DEVICES.match(part):
-        raise _refused(text, f"has the part {part!r}, which is a device on some systems")
+        raise _make_error(text, f"has the part {part!r}, which is a device on some systems")
     if part in MARKS or any(fnmatchcase(part, each) for each in BY_DEFAULT):
-        raise _refused(text, f"has the part {part!r}, which is left out of folders that are read")
+        raise _make_error(
+            text, f"has the part {part!r}, which is left out of folders that are read"
+        )
 
 
-def _refused(name: str, why: str) -> InputError:
+def _make_error(name: str, why: str) -> InputError:
     shown = visible(name if len(name) <= 80 else f"{name[:79]}…")
     return InputError(f"the name {shown!r} of a file {why}")
 
@@ -89,19 +91,19 @@ def check_places(names: Sequence[str], folder: Path) -> None:
         path = PurePosixPath(name)
         above = (each.as_posix() for each in path.parents)
         if any(each in among or (folder / each).is_file() for each in above):
-            raise _refused(name, "has a folder that is a file here: delete that one first")
+            raise _make_error(name, "has a folder that is a file here: delete that one first")
         if (folder / name).is_dir():
-            raise _refused(name, "is that of a folder here")
+            raise _make_error(name, "is that of a folder here")
 
 
-def put(staged: Path, folder: Path, name: str) -> None:
+def store_file(staged: Path, folder: Path, name: str) -> None:
     """Move a file that was received to its name below `folder`; one of that name is replaced."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     staged.replace(target)
 
 
-def origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
+def find_origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     """Return the uploaded file that a document came from, and whether it may have others, too.
 
     None where it came from none below `folder`, or that file is gone.
@@ -113,7 +115,7 @@ def origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     return None
 
 
-def document_of(snapshot: Snapshot, document_id: str) -> Document | None:
+def find_document(snapshot: Snapshot, document_id: str) -> Document | None:
     """Return a document of a snapshot, None where it has none of that id."""
     [row] = snapshot.document_layer.rows([document_id])
     return None if row < 0 else snapshot.documents([row])[0]
@@ -127,7 +129,7 @@ class Removal(Shown):
     files: list[str]  # by their names
 
 
-def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
+def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
     """Return some documents with the uploaded files below `folder` that they came from.
 
     A file that stayed would bring its document back when the folder is read again. Raises
@@ -138,7 +140,7 @@ def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) ->
     missing = next((i for i, row in zip(document_ids, rows, strict=True) if row < 0), None)
     if missing is not None:
         raise InputError(f"there is no document {missing!r:.200} in this index")
-    found = [(d.id, origin(d, folder)) for d in snapshot.documents(rows)] if rows else []
+    found = [(d.id, find_origin(d, folder)) for d in snapshot.documents(rows)] if rows else []
     named = {document_id: file for document_id, file in found if file is not None}
     if any(may_have_others for _, may_have_others in named.values()):
         _check_whole(snapshot, folder, named)
@@ -147,7 +149,7 @@ def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) ->
     return Removal(documents=list(document_ids), files=names)
 
 
-def remove(index: Index, folder: Path, removal: Removal) -> None:
+def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
     """Remove documents, and then files below `folder`; what is gone already is passed over.
 
     Raises IndexLocked, and removes nothing, while another process writes.
@@ -164,7 +166,7 @@ def remove(index: Index, folder: Path, removal: Removal) -> None:
 def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, bool]]) -> None:
     """Raise InputError where some documents of a file are named, and not all."""
     headers = snapshot.document_layer.headers()
-    all_of = Counter(found[0] for each in headers if (found := origin(each, folder)))
+    all_of = Counter(found[0] for each in headers if (found := find_origin(each, folder)))
     chosen = Counter(path for path, _ in named.values())
     for document_id, (path, _) in named.items():
         if chosen[path] < all_of[path]:
@@ -185,16 +187,16 @@ def _drop_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def attachment(name: str) -> str:
+def write_disposition(name: str) -> str:
     """Return the Content-Disposition of a file that is saved under a name (RFC 6266).
 
-    >>> attachment('na\u00efve "a".txt')
+    >>> write_disposition('na\u00efve "a".txt')
     "attachment; filename*=utf-8''na%C3%AFve%20%22a%22.txt"
     """
     return f"attachment; filename*=utf-8''{quote(name, safe='', errors='replace')}"
 
 
-def taken(names: Iterable[str], folder: Path, index_name: str) -> str | None:
+def find_upload_id(names: Iterable[str], folder: Path, index_name: str) -> str | None:
     """Return the first of some ids of documents that is an uploaded file's, None where none is."""
     # The ids of an index that has another folder of that name begin as the second one says.
     for prefix in (f"{index_name}/", f"{folder.parent.name}/{index_name}/"):

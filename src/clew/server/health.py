@@ -11,50 +11,50 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
-from clew.server.endpoints import Call, door, refused
+from clew.server.endpoints import Call, make_handler, respond_to_refusal
 from clew.wire.refusals import forbidden
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.server.hub import Hub
     from clew.server.keys import Key
+    from clew.server.state import ServerState
 
 _MOST_KEYS = 100
 _UNAVAILABLE = 503
 
 
-async def _alive(_request: Request) -> Response:
+async def _report_health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def _ready(request: Request) -> Response:
-    hub: Hub = request.app.state.hub
-    is_ready = await run_sync(hub.readiness.check)
+async def _report_readiness(request: Request) -> Response:
+    server: ServerState = request.app.state.server
+    is_ready = await run_sync(server.readiness.check)
     status = {"status": "ok" if is_ready else "not ready"}
     return JSONResponse(status, 200 if is_ready else _UNAVAILABLE)
 
 
-async def _metrics(call: Call) -> Response:
+async def _report_measures(call: Call) -> Response:
     key = call.caller.key
     if key is not None and (key.options.where or key.options.indexes):
         raise forbidden("measures are of the whole server, of which your key sees a part")
-    content = await run_sync(_write_measures, call.hub, None if call.caller.is_keeper else key)
+    content = await run_sync(_write_measures, call.server, None if call.caller.is_keeper else key)
     return Response(content, media_type="text/plain; version=0.0.4")
 
 
-def _write_measures(hub: Hub, key: Key | None) -> bytes:
+def _write_measures(server: ServerState, key: Key | None) -> bytes:
     """Return all measures; of what keys spent only that of one, where one is given."""
     registry = CollectorRegistry()
     jobs = Gauge("clew_jobs", "Jobs", ("state",), registry=registry)
-    for state, n in hub.jobs.queue.counts().items():
+    for state, n in server.jobs.queue.count_states().items():
         jobs.labels(state).set(n)
     generations = Gauge("clew_index_generation", "Generation", ("index",), registry=registry)
-    for name in hub.indexes.folders():
+    for name in server.indexes.list_folders():
         with suppress(ClewError):  # what cannot be read is not ready, and has no number
-            generations.labels(name).set(hub.indexes.generation(name))
-    names = {each.id: each.name for each in hub.keys.all()}
-    spent = hub.spending.totals()
+            generations.labels(name).set(server.indexes.read_generation(name))
+    names = {each.id: each.name for each in server.keys.list_keys()}
+    spent = server.spending.sum_by_key()
     if key is not None:
         spent = {key.id: spent[key.id]} if key.id in spent else {}
     tokens = Counter("clew_model_tokens", "Tokens billed", ("key",), registry=registry)
@@ -65,13 +65,17 @@ def _write_measures(hub: Hub, key: Key | None) -> bytes:
         tokens.labels(name).inc(bill.tokens)
         usd.labels(name).inc(bill.usd)
     ProcessCollector(registry=registry)
-    return generate_latest(hub.measures.registry) + generate_latest(registry)
+    return generate_latest(server.measures.registry) + generate_latest(registry)
 
 
 OPEN_PATHS = ("/healthz", "/readyz")  # need no key, and may be asked under any name
 PATHS = (*OPEN_PATHS, "/metrics")
 ROUTES = (
-    Route("/healthz", _alive, methods=["GET"]),
-    Route("/readyz", _ready, methods=["GET"]),
-    Route("/metrics", door(_metrics, lambda refusal, _: refused(refusal)), methods=["GET"]),
+    Route("/healthz", _report_health, methods=["GET"]),
+    Route("/readyz", _report_readiness, methods=["GET"]),
+    Route(
+        "/metrics",
+        make_handler(_report_measures, lambda refusal, _: respond_to_refusal(refusal)),
+        methods=["GET"],
+    ),
 )

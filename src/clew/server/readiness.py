@@ -36,8 +36,8 @@ class Readiness:
         try:
             with open_file(self._home / _PROBE) as file:
                 file.write(b"ready\n")
-            for name in self._indexes.folders():
-                self._indexes.generation(name)
+            for name in self._indexes.list_folders():
+                self._indexes.read_generation(name)
         except (ClewError, OSError) as error:
             _log.warning("the server is not ready (%s)", error)
             return False

@@ -17,7 +17,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
-from clew.server import drawn, files, noted, tracing, views
+from clew.server import drawing, files, request_records, snapshot_views, tracing
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
@@ -49,7 +49,7 @@ _SOURCE = "source"
 
 
 @dataclass(slots=True)
-class _Asked:
+class _MethodUsed:
     method: str = ""
 
 
@@ -66,7 +66,7 @@ class ScopedIndex:
     @property
     def index(self) -> Index:
         """The index, at the generation that the request asks for, or a later one."""
-        request = noted.current()
+        request = request_records.find_record()
         if request is not None:
             if request.least:
                 _catch_up(self.opened, request.least)
@@ -74,7 +74,7 @@ class ScopedIndex:
         return self.opened
 
     @property
-    def asked(self) -> Index | Shards:
+    def askable(self) -> Index | Shards:
         """What questions are asked of: the index."""
         return self.index
 
@@ -94,20 +94,20 @@ class ScopedIndex:
 
     # -- what may be seen ---------------------------------------------------------------------
 
-    def where(self, asked: str | Filter | None = None) -> Filter | None:
+    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request and the caller's own, both of which must hold.
 
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
         """
-        own, wanted = as_filter(self.caller.where), self._wanted(asked)
+        own, wanted = as_filter(self.caller.where), self._read_filter(asked)
         if wanted is None or own is None:
             return own if wanted is None else wanted
         if not len(match.rows(self.snapshot(), wanted)):
             raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
         return own & wanted
 
-    def _wanted(self, asked: str | Filter | None) -> Filter | None:
+    def _read_filter(self, asked: str | Filter | None) -> Filter | None:
         """Return the filter of a request, with its fields as the caller's documents call them."""
         wanted = as_filter(asked)
         if wanted is None:
@@ -132,11 +132,11 @@ class ScopedIndex:
             except InputError:
                 # The sentence would name the filter, which is not the caller's to know.
                 raise not_found("this index has no document that your key may see") from None
-        with self._steady():
-            return self.index.snapshot(self.where(asked))
+        with self._refuse_if_changed():
+            return self.index.snapshot(self.narrow_filter(asked))
 
     @contextmanager
-    def _steady(self) -> Iterator[None]:
+    def _refuse_if_changed(self) -> Iterator[None]:
         """Tell nothing of an error that came of a write meanwhile: it may name other documents."""
         before = self.snapshot() if self.is_bound else None
         try:
@@ -152,27 +152,29 @@ class ScopedIndex:
         """Raise a refusal or InputError for a filter by which nothing may be asked."""
         self.snapshot(asked)
 
-    def fulfil(self, wanted: Filter) -> bool:
+    def has_match(self, wanted: Filter) -> bool:
         """Say whether a document that the caller sees fulfils a filter."""
         return bool(len(match.rows(self.snapshot(), wanted)))
 
-    def sizes(self) -> tuple[int, int]:
+    def count_documents(self) -> tuple[int, int]:
         """Return how many documents the caller sees, and how many chunks."""
         seen = self.snapshot()
         return len(seen.document_layer), len(seen.layer("chunk"))
 
-    def text_of(self, document_id: str) -> Document | None:
+    def find_document(self, document_id: str) -> Document | None:
         """Return a document, None where the caller sees none of that id."""
-        return _document_in(self.holding(document_id), document_id)
+        return _find_document(self.find_snapshot(document_id), document_id)
 
     # -- questions ----------------------------------------------------------------------------
 
     def search(self, query: str, *, where: str | None = None, **given: Any) -> Evidence:  # noqa: ANN401 -- as `Index.search` takes them
         """Do as `Index.search` does."""
-        with self._asked("search") as asked, self._steady():
-            found = self.asked.search(query, where=self.where(where), budget=self.budget, **given)
+        with self._record_question("search") as asked, self._refuse_if_changed():
+            found = self.askable.search(
+                query, where=self.narrow_filter(where), budget=self.budget, **given
+            )
             asked.method = found.method
-        return self._own(found, where)
+        return self._hide_server(found, where)
 
     def ask(
         self,
@@ -186,44 +188,46 @@ class ScopedIndex:
 
         def tell(found: Evidence) -> None:
             if on_evidence is not None:
-                on_evidence(self._own(found, where))
+                on_evidence(self._hide_server(found, where))
 
-        with self._asked("ask") as asked, self._steady():
-            found = self.asked.ask(
+        with self._record_question("ask") as asked, self._refuse_if_changed():
+            found = self.askable.ask(
                 question,
-                where=self.where(where),
+                where=self.narrow_filter(where),
                 budget=self.budget,
                 on_evidence=tell,
                 **given,
             )
             asked.method = found.evidence.method
-        found = replace(found, evidence=self._own(found.evidence, where))
+        found = replace(found, evidence=self._hide_server(found.evidence, where))
         if self.caller.may("admin"):
             return found
-        passages = _without_sources(found.context.passages)
+        passages = _hide_sources(found.context.passages)
         return replace(
             found,
             context=replace(found.context, passages=passages),
-            citations=_without_sources(found.citations),
+            citations=_hide_sources(found.citations),
         )
 
     def classify(self, text: str, *, where: str | None = None, **given: Any) -> Classified:  # noqa: ANN401 -- as `Index.classify` takes them
         """Do as `Index.classify` does."""
-        with self._asked("classify") as asked, self._steady():
-            found = self.index.classify(text, where=self.where(where), budget=self.budget, **given)
+        with self._record_question("classify") as asked, self._refuse_if_changed():
+            found = self.index.classify(
+                text, where=self.narrow_filter(where), budget=self.budget, **given
+            )
             asked.method = found.evidence.method
-        return replace(found, evidence=self._own(found.evidence, where))
+        return replace(found, evidence=self._hide_server(found.evidence, where))
 
     @contextmanager
-    def _asked(self, kind: str) -> Iterator[_Asked]:
+    def _record_question(self, kind: str) -> Iterator[_MethodUsed]:
         """Count the block as a question of the index, once it has an answer."""
-        asked, began = _Asked(), time.perf_counter()
-        with tracing.span(kind, {"clew.index": self.name}) as span:
+        asked, began = _MethodUsed(), time.perf_counter()
+        with tracing.open_span(kind, {"clew.index": self.name}) as span:
             yield asked
             span.set_attribute("clew.method", asked.method)
-        noted.of_question(self.name, kind, asked.method, time.perf_counter() - began)
+        request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
 
-    def _own(self, found: Evidence, where: str | None) -> Evidence:
+    def _hide_server(self, found: Evidence, where: str | None) -> Evidence:
         """Return evidence without what is not the caller's to know.
 
         It names the filter of the request, not the caller's own, and no paths of the server.
@@ -231,8 +235,8 @@ class ScopedIndex:
         if self.is_bound:
             found = replace(found, where=where or "")
         if not self.caller.may("admin"):
-            paths = (replace(each, steps=_without_sources(each.steps)) for each in found.paths)
-            hits = _without_sources(found.hits)
+            paths = (replace(each, steps=_hide_sources(each.steps)) for each in found.paths)
+            hits = _hide_sources(found.hits)
             found = replace(found, hits=hits, paths=tuple(paths))
         return found
 
@@ -250,20 +254,20 @@ class ScopedIndex:
         self, *, pattern: str = "", where: str = "", sort: str = "", offset: int, limit: int
     ) -> Listed[DocumentLine]:
         """Return some of the documents, which are few or none where nothing fits."""
-        seen, wanted = self.snapshot(), self._wanted(where)
+        seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.rows(seen, wanted)
-        chosen = views.documents(seen, rows, pattern=pattern, sort=sort)
-        lines = views.document_lines(seen, chosen[offset : offset + limit])
+        chosen = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
+        lines = snapshot_views.view_document_lines(seen, chosen[offset : offset + limit])
         return Listed(items=lines, total=len(chosen))
 
-    def holding(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
+    def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         """Return the snapshot in which a document is, if the caller sees it."""
         return self.snapshot()
 
     def document(self, document_id: str) -> DocumentView:
         """Return a document. Raises a refusal, 404, where there is none."""
-        found = views.document(self.holding(document_id), document_id)
+        found = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
         return found if self.caller.may("admin") else replace(found, source=found.id)
 
     def row(self, name: str) -> dict[str, Any]:
@@ -282,28 +286,28 @@ class ScopedIndex:
         """
         self.check("write")
         if self.snapshot().layer("document").rows([document_id]) == [-1]:
-            raise views.no_document(document_id)
+            raise snapshot_views.make_missing_document(document_id)
         with self.writer() as index:
-            removal = files.removal_of(index.snapshot(), uploads, [document_id])
-            files.remove(index, uploads, removal)
+            removal = files.plan_removal(index.snapshot(), uploads, [document_id])
+            files.remove_documents(index, uploads, removal)
         return removal
 
     # -- the graph ----------------------------------------------------------------------------
 
     def graph(self, limit: int) -> DrawnIndex:
         """Return the graph of the entities of most texts."""
-        return drawn.index_graph(self.snapshot(), limit)
+        return drawing.draw_index(self.snapshot(), limit)
 
     def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""
         seen = self.snapshot()
-        rows = views.find_entities(seen, find)
-        lines = views.entity_lines(seen, rows[offset : offset + limit])
+        rows = snapshot_views.find_entities(seen, find)
+        lines = snapshot_views.view_entity_lines(seen, rows[offset : offset + limit])
         return Listed(items=lines, total=len(rows))
 
     def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-        return views.entity(self.snapshot(), name, offset=offset, limit=limit)
+        return snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.
@@ -322,7 +326,7 @@ class ScopedIndex:
         """
         self.check("write")
         for each in (name, into):
-            views.entity_row(self.snapshot(), each)
+            snapshot_views.find_entity(self.snapshot(), each)
         with self.writer() as index:
             index.merge(name, into)
 
@@ -349,7 +353,7 @@ class ScopedIndex:
             layers=describe_layers(seen),
             links=describe_links(seen),
             recipe=self._recipe(seen.recipe),
-            fields=views.fields_of(seen),
+            fields=snapshot_views.view_fields(seen),
         )
         if self.is_bound:
             return found
@@ -403,19 +407,19 @@ class ScopedIndex:
         return self.index.costs()
 
 
-def _document_in(seen: Snapshot, document_id: str) -> Document | None:
+def _find_document(seen: Snapshot, document_id: str) -> Document | None:
     [row] = seen.document_layer.rows([document_id])
     return None if row < 0 else seen.documents([row])[0]
 
 
-def _without_sources(found: Iterable[Any]) -> tuple[Any, ...]:
+def _hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
     """Return hits, steps, passages or citations with ids in place of paths of the server."""
     return tuple(replace(each, source=each.document_id) for each in found)
 
 
 def _catch_up(index: Index, least: str) -> None:
     """Let an index be read at a generation at least. Raises a refusal, 400 or 412."""
-    generation = noted.generation_of(least)
+    generation = request_records.parse_generation(least)
     try:
         index.catch_up(generation)
     except InputError as error:

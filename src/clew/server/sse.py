@@ -16,11 +16,11 @@ from anyio.to_thread import run_sync
 from starlette.responses import StreamingResponse
 
 from clew.display.shown import plain
-from clew.server.endpoints import as_json
+from clew.server.endpoints import dump_json
 from clew.wire.names import EVENT_STREAM
 
 if TYPE_CHECKING:
-    from clew.server.hub import Hub
+    from clew.server.state import ServerState
 
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _PING = b": still here\n\n"
@@ -30,7 +30,7 @@ def write_event(data: object, kind: str = "", number: int | None = None) -> byte
     """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
     id_line = "" if number is None else f"id: {number}\n"
     kind_line = f"event: {kind}\n" if kind else ""
-    return f"{id_line}{kind_line}data: {as_json(plain(data))}\n\n".encode()
+    return f"{id_line}{kind_line}data: {dump_json(plain(data))}\n\n".encode()
 
 
 def stream_events(events: AsyncGenerator[bytes]) -> StreamingResponse:
@@ -65,7 +65,7 @@ async def _with_pings(events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def follow_thread(
-    hub: Hub, work: Callable[[Callable[[str, object], None]], None]
+    server: ServerState, work: Callable[[Callable[[str, object], None]], None]
 ) -> AsyncIterator[tuple[str, object]]:
     """Yield what a thread tells while it works: `work` gets the function to tell by.
 
@@ -84,13 +84,13 @@ async def follow_thread(
 
     async def worker() -> None:
         try:
-            await run_sync(partial(work, tell), limiter=hub.threads)
+            await run_sync(partial(work, tell), limiter=server.threads)
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             put("", error)
         finally:
             send.close()
 
-    hub.background.start_soon(worker)
+    server.background.start_soon(worker)
     async with receive:
         async for kind, data in receive:
             if isinstance(data, BaseException):

@@ -47,7 +47,7 @@ class Refusal(ClewError):
         super().__init__(sentence)
 
 
-def refusal_of(error: ClewError) -> Refusal:
+def make_refusal(error: ClewError) -> Refusal:
     """Return how an error is told over HTTP."""
     if isinstance(error, Refusal):
         return error
@@ -57,15 +57,15 @@ def refusal_of(error: ClewError) -> Refusal:
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "error", str(error))
 
 
-def brief_of(error: ModelError) -> str:
+def describe_briefly(error: ModelError) -> str:
     """Return what a model failed at, for who is not to know where it is: the log has that."""
     return f"a model of this server did not do its work: {error.brief or 'it failed'}"
 
 
-def without_addresses(text: str) -> str:
+def hide_addresses(text: str) -> str:
     """Return a text in which models have no addresses.
 
-    >>> without_addresses("EndpointError: http://10.0.0.7:8000/v1 cannot be reached (refused)")
+    >>> hide_addresses("EndpointError: http://10.0.0.7:8000/v1 cannot be reached (refused)")
     'EndpointError: a model cannot be reached (refused)'
     """
     return _ADDRESS.sub("a model", text)

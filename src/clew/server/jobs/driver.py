@@ -24,14 +24,14 @@ from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
 from clew.runtime.private import make_folder, open_file
-from clew.server.jobs.lock import holding
-from clew.server.jobs.places import LOCK, folder_of, log_of
+from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
+from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import Job, JobQueue
 from clew.wire.jobs import RUNNING
 from clew.wire.refusals import no_space, not_found
 
 if TYPE_CHECKING:
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
     from clew.server.settings import ServerSettings
 
 _IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
@@ -54,13 +54,13 @@ class Jobs:
     def __init__(
         self,
         settings: ServerSettings,
-        books: Books,
+        database: ServerDatabase,
         folders: Callable[[], Mapping[str, Path]],
     ) -> None:
-        self.queue = JobQueue(books)
+        self.queue = JobQueue(database)
         self._settings = settings
         self._folders = folders
-        self._home = books.home
+        self._home = database.home
         self._changed = anyio.Event()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._asked: dict[str, float] = {}  # when jobs that are cancelled were asked to end
@@ -81,11 +81,11 @@ class Jobs:
         prepare: Callable[[Path], None] | None = None,
     ) -> Job:
         """Put a job into the queue; `prepare` writes what it needs into its folder before."""
-        run = self._run(name)
+        run = self._plan_run(name)
         if run is None:
             raise not_found(f"there is no index {name!r:.80} here")
-        job_id = self.queue.new_id()
-        folder = folder_of(self._home, job_id)
+        job_id = self.queue.make_id()
+        folder = find_job_folder(self._home, job_id)
         try:
             make_folder(folder)
             if prepare is not None:
@@ -105,7 +105,7 @@ class Jobs:
         """Let the queue be looked at now; called in the event loop."""
         self._changed.set()
 
-    def _run(self, name: str) -> Mapping[str, Any] | None:
+    def _plan_run(self, name: str) -> Mapping[str, Any] | None:
         """Return what the process of a job opens an index with, None where there is none."""
         folder = self._folders().get(name)
         if folder is None:
@@ -140,26 +140,26 @@ class Jobs:
         self._reap()
         if not self._is_driver:
             make_folder(self._home / "jobs")
-            self._is_driver = self._driving.enter_context(holding(self._home / "jobs" / _LOCK))
+            self._is_driver = self._driving.enter_context(hold_lock(self._home / "jobs" / _LOCK))
             if not self._is_driver:
                 self._driving.close()
                 return False
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = time.monotonic() + _TIDY_S
             self._tidy()
-        for job in self.queue.running():
+        for job in self.queue.list_running():
             self._look_after(job)
         while (
             self._begins
-            and (claimed := self.queue.claim(self._settings.jobs, self._run)) is not None
+            and (claimed := self.queue.claim(self._settings.jobs, self._plan_run)) is not None
         ):
             self._start(claimed)
-        return bool(self.queue.running())
+        return bool(self.queue.list_running())
 
     def _tidy(self) -> None:
         """Delete the oldest jobs, and what requests left behind that never came to their end."""
         for each in self.queue.forget_old():
-            shutil.rmtree(folder_of(self._home, each), ignore_errors=True)
+            shutil.rmtree(find_job_folder(self._home, each), ignore_errors=True)
         staged = (self._home / "uploads").glob("*")
         jobs = (each for each in (self._home / "jobs").iterdir() if each.is_dir())
         lost = (each for each in jobs if self.queue.get(each.name) is None)
@@ -168,11 +168,11 @@ class Jobs:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, job: Job) -> None:
-        folder = folder_of(self._home, job.id)
+        folder = find_job_folder(self._home, job.id)
         command = [sys.executable, "-P", "-m", "clew.server.jobs"]
         try:
             make_folder(folder)
-            with open_file(log_of(self._home, job.id, job.attempt)) as log:
+            with open_file(find_job_log(self._home, job.id, job.attempt)) as log:
                 self._children[job.id] = subprocess.Popen(  # noqa: S603 -- ourselves
                     [*command, str(self._home.resolve()), job.id, str(job.attempt)],
                     stdin=subprocess.DEVNULL,
@@ -183,7 +183,7 @@ class Jobs:
                 )
         except OSError as error:
             reason = f"its process could not be started ({error.strerror})"
-            self.queue.died(job, reason, _MOST_DEATHS)
+            self.queue.record_death(job, reason, _MOST_DEATHS)
 
     def _reap(self) -> None:
         """Take note of processes that have ended, so that the system can forget them."""
@@ -198,22 +198,22 @@ class Jobs:
     def _look_after(self, job: Job) -> None:
         """Find out whether the process of a job has died; end one that is cancelled."""
         child = self._children.get(job.id)
-        if child is None and not job.entered and time.time() - self._began(job) < _START_S:
+        if child is None and not job.entered and time.time() - self._find_start(job) < _START_S:
             return  # another server has just started its process, which will take the lock
         if child is None or child.poll() is not None:
-            with holding(folder_of(self._home, job.id) / LOCK) as is_free:
+            with hold_lock(find_job_folder(self._home, job.id) / LOCK) as is_free:
                 if is_free:
                     self._asked.pop(job.id, None)
                     self._children.pop(job.id, None)
-                    self.queue.died(job, _how(child), _MOST_DEATHS)
+                    self.queue.record_death(job, _describe_end(child), _MOST_DEATHS)
                     return
         if job.cancelled is not None and job.pid is not None:
             self._end(job.id, job.pid)
 
-    def _began(self, job: Job) -> float:
+    def _find_start(self, job: Job) -> float:
         """Return when the process of a job was started, as its log says."""
         with suppress(OSError):
-            return log_of(self._home, job.id, job.attempt).stat().st_mtime
+            return find_job_log(self._home, job.id, job.attempt).stat().st_mtime
         return 0.0
 
     def _end(self, job_id: str, pid: int) -> None:
@@ -221,13 +221,13 @@ class Jobs:
         now = time.monotonic()
         if job_id not in self._asked:
             self._asked[job_id] = now
-            _signal(pid, signal.SIGTERM, whole=False)
+            _send_signal(pid, signal.SIGTERM, whole=False)
         elif now - self._asked[job_id] > self._settings.job_grace_s:
-            _signal(pid, signal.SIGKILL, whole=True)
+            _send_signal(pid, signal.SIGKILL, whole=True)
 
     # -- the end of a server ------------------------------------------------------------------
 
-    def begin_none(self) -> None:
+    def stop_starting(self) -> None:
         """Start no process any more: the next server does."""
         self._begins = False
 
@@ -237,10 +237,10 @@ class Jobs:
             return
         asked: set[int] = set()
         until = time.monotonic() + _STOP_S
-        while (jobs := self.queue.running()) and time.monotonic() < until:
+        while (jobs := self.queue.list_running()) and time.monotonic() < until:
             for pid in {job.pid for job in jobs if job.pid is not None} - asked:
                 asked.add(pid)
-                _signal(pid, signal.SIGTERM, whole=False)
+                _send_signal(pid, signal.SIGTERM, whole=False)
             time.sleep(_BUSY_S / 4)
             self._reap()
 
@@ -252,7 +252,7 @@ class Jobs:
         self._is_driver = False
 
 
-def _signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
+def _send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
     """Send a signal to a process whose lock is held, or to all of its session."""
     with suppress(ProcessLookupError, PermissionError):
         if whole and hasattr(os, "killpg"):
@@ -261,7 +261,7 @@ def _signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
             os.kill(pid, number)
 
 
-def _how(child: subprocess.Popen[bytes] | None) -> str:
+def _describe_end(child: subprocess.Popen[bytes] | None) -> str:
     """Return how a process ended, as far as that is known."""
     if child is None:
         return "its process is gone"

@@ -10,7 +10,7 @@ from clew.runtime import sqlite
 
 
 @contextmanager
-def holding(path: Path, wait: float = 0.0) -> Iterator[bool]:
+def hold_lock(path: Path, wait: float = 0.0) -> Iterator[bool]:
     """Hold a lock for the length of the block, and say whether it is held.
 
     Its file stays: one that is deleted while another process opens it would be two locks.

@@ -21,7 +21,7 @@ from clew.server.bodies import (
     Body,
     Method,
 )
-from clew.server.files import safe_name
+from clew.server.files import check_file_name
 from clew.store import opening
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ _EXTRACTION = (
 Number = str | int | float | bool
 
 
-def _distinct(numbers: list[int]) -> list[int]:
+def _check_distinct(numbers: list[int]) -> list[int]:
     if len(set(numbers)) < len(numbers):
         raise PydanticCustomError("distinct", "these are to differ")
     return numbers
 
 
-_DISTINCT = AfterValidator(_distinct)
+_DISTINCT = AfterValidator(_check_distinct)
 
 
 class CompactOptions(Body):
@@ -142,7 +142,7 @@ KINDS: Mapping[str, type[Body]] = {
 }
 
 
-def evaluation_protocol(options: EvaluateOptions) -> Protocol:
+def make_protocol(options: EvaluateOptions) -> Protocol:
     """Return what an evaluation measures."""
     from clew.evaluate import Scoring, Setting
     from clew.evaluate.measure import Protocol
@@ -161,13 +161,13 @@ def evaluation_protocol(options: EvaluateOptions) -> Protocol:
     )
 
 
-def check(options: Body, folder: Path, *, has_llm: bool) -> None:
+def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
     if isinstance(options, EvaluateOptions):
         _check_evaluation(options)
     if isinstance(options, IndexOptions):
         for each in options.files:
-            safe_name(each)
+            check_file_name(each)
     if isinstance(options, ExtractOptions):
         _check_extraction(options, folder, has_llm=has_llm)
     if isinstance(options, RemoveOptions):
@@ -189,4 +189,4 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
 def _check_evaluation(options: EvaluateOptions) -> None:
     from clew.evaluate.measure import check as check_protocol
 
-    check_protocol(evaluation_protocol(options))
+    check_protocol(make_protocol(options))

@@ -31,7 +31,7 @@ from clew.wire.jobs import (
 
 if TYPE_CHECKING:
     from clew.runtime.sqlite import Connection
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
 
 _WAITING = (QUEUED, INTERRUPTED)
 _COLUMNS = (
@@ -72,7 +72,7 @@ class Job:
     def has_ended(self) -> bool:
         return self.state in ENDED
 
-    def view(self) -> JobView:
+    def make_view(self) -> JobView:
         """Return what callers are shown of a job."""
         return JobView(
             id=self.id,
@@ -96,11 +96,11 @@ class Job:
 class JobQueue:
     """The jobs of a home."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, database: ServerDatabase) -> None:
+        self._database = database
 
     @staticmethod
-    def new_id() -> str:
+    def make_id() -> str:
         """Return an id for a job that is about to be added."""
         return secrets.token_hex(8)
 
@@ -118,36 +118,36 @@ class JobQueue:
         """Put a job behind those that wait."""
         texts = (str(folder), kind, key, json.dumps(options), QUEUED)
         row = (job_id, name, *texts, time.time(), json.dumps(run))
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """INSERT INTO job (id, name, folder, kind, key, options, state, made, run)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
                 row,
             )
-            if self._books.place:
-                placed = (job_id, self._books.place)
+            if self._database.place:
+                placed = (job_id, self._database.place)
                 connection.execute("INSERT INTO placed VALUES (?, ?)", placed)
-            _tell(connection, job_id, QUEUED, {"kind": kind})
+            _insert_event(connection, job_id, QUEUED, {"kind": kind})
         found = self.get(job_id)
         assert found is not None  # noqa: S101 -- it was just written
         return found
 
     def get(self, job_id: str) -> Job | None:
         """Return the job of an id, None where there is none."""
-        found = self._jobs("WHERE id = ?", (job_id,))
+        found = self._find_jobs("WHERE id = ?", (job_id,))
         return found[0] if found else None
 
-    def counts(self) -> dict[str, int]:
+    def count_states(self) -> dict[str, int]:
         """Return how many jobs there are of each state."""
-        found = self._books.rows("SELECT state, count(*) FROM job GROUP BY state")
+        found = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
         return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
 
-    def running(self) -> list[Job]:
+    def list_running(self) -> list[Job]:
         """Return the jobs of which a process of this machine runs, or did."""
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
-        return self._jobs(here, (RUNNING, self._books.place))
+        return self._find_jobs(here, (RUNNING, self._database.place))
 
-    def listed(
+    def list_jobs(
         self,
         names: Collection[str] | None,
         *,
@@ -167,35 +167,35 @@ class JobQueue:
                 where.append(f"{column} = ?")
                 values.append(value)
         condition = f"WHERE {' AND '.join(where)}"
-        [(total,)] = self._books.rows(f"SELECT count(*) FROM job {condition}", values)  # noqa: S608 -- of ours
+        [(total,)] = self._database.read_rows(f"SELECT count(*) FROM job {condition}", values)  # noqa: S608 -- of ours
         ordered = f"{condition} ORDER BY number DESC LIMIT ? OFFSET ?"
-        return self._jobs(ordered, [*values, limit, offset]), int(total)
+        return self._find_jobs(ordered, [*values, limit, offset]), int(total)
 
-    def _jobs(self, condition: str, values: Sequence[Any]) -> list[Job]:
+    def _find_jobs(self, condition: str, values: Sequence[Any]) -> list[Job]:
         question = f"SELECT {_COLUMNS} FROM job {condition}"  # noqa: S608 -- of ours
-        return [_job(row) for row in self._books.rows(question, values)]
+        return [_make_job(row) for row in self._database.read_rows(question, values)]
 
     # -- what is told -------------------------------------------------------------------------
 
-    def tell(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
+    def add_event(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
         """Write down an event."""
-        with self._books.writing() as connection:
-            _tell(connection, job_id, kind, data)
+        with self._database.writing() as connection:
+            _insert_event(connection, job_id, kind, data)
 
-    def tell_progress(self, job_id: str, progress: Mapping[str, Any]) -> None:
+    def add_progress(self, job_id: str, progress: Mapping[str, Any]) -> None:
         """Write down how far a job is, as an event and as what it was told last."""
-        with self._books.writing() as connection:
-            _tell(connection, job_id, "progress", progress)
+        with self._database.writing() as connection:
+            _insert_event(connection, job_id, "progress", progress)
             question = "UPDATE job SET progress = ? WHERE id = ?"
             connection.execute(question, (json.dumps(progress), job_id))
 
-    def events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
+    def list_events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
         """Return the events of a job that have higher numbers than `after`, in their order."""
         question = """SELECT number, at, kind, data FROM event WHERE job = ? AND number > ?
             ORDER BY number LIMIT ?"""
         return [
             JobEvent(number=number, at=at, kind=kind, data=json.loads(data))
-            for number, at, kind, data in self._books.rows(question, (job_id, after, limit))
+            for number, at, kind, data in self._database.read_rows(question, (job_id, after, limit))
         ]
 
     # -- from state to state ------------------------------------------------------------------
@@ -207,9 +207,9 @@ class JobQueue:
         was when the job came.
         """
         question = "SELECT DISTINCT name FROM job WHERE state IN (?, ?)"
-        runs = {name: run(name) for (name,) in self._books.rows(question, _WAITING)}
-        with self._books.writing() as connection:
-            found = _next(connection, most, self._books.place)
+        runs = {name: run(name) for (name,) in self._database.read_rows(question, _WAITING)}
+        with self._database.writing() as connection:
+            found = _find_next(connection, most, self._database.place)
             if found is None:
                 return None
             job_id, name = found
@@ -224,12 +224,12 @@ class JobQueue:
             [(attempt,)] = sqlite.rows(
                 connection, "SELECT attempt FROM job WHERE id = ?", (job_id,)
             )
-            _tell(connection, job_id, RUNNING, {"attempt": attempt})
+            _insert_event(connection, job_id, RUNNING, {"attempt": attempt})
         return self.get(job_id)
 
     def enter(self, job_id: str, attempt: int, pid: int) -> Job | None:
         """Note that the process of an attempt runs; None where that is not wanted any more."""
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET entered = 1, pid = ? WHERE id = ? AND attempt = ?
                 AND state = ? AND entered = 0""",
@@ -241,17 +241,17 @@ class JobQueue:
 
     def end(self, job: Job, state: str, result: Mapping[str, Any]) -> None:
         """Write down how a running job ended, or that it was interrupted."""
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             _end(connection, job, state, result)
 
     def is_cancelled(self, job_id: str) -> bool:
         """Say whether somebody asked for the end of a job."""
-        found = self._books.rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
+        found = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
         return bool(found) and found[0][0] is not None
 
     def cancel(self, job_id: str) -> Job | None:
         """Ask for the end of a job: one that waits ends now, one that runs as soon as it can."""
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET cancelled = ? WHERE id = ? AND cancelled IS NULL
                 AND state IN (?, ?, ?)""",
@@ -259,19 +259,19 @@ class JobQueue:
             )
             if connection.changes():
                 question = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608 -- of ours
-                job = _job(sqlite.rows(connection, question, (job_id,))[0])
+                job = _make_job(sqlite.rows(connection, question, (job_id,))[0])
                 if job.state in _WAITING:
                     _end(connection, job, CANCELLED, {})
                 else:
-                    _tell(connection, job_id, "cancelling", {})
+                    _insert_event(connection, job_id, "cancelling", {})
         return self.get(job_id)
 
-    def died(self, job: Job, reason: str, most_deaths: int) -> None:
+    def record_death(self, job: Job, reason: str, most_deaths: int) -> None:
         """Write down that the process of a job ended without a word: it is begun again, or not.
 
         `job` is the row as it was looked at; nothing is done where it has changed since.
         """
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET deaths = deaths + 1
                 WHERE id = ? AND state = ? AND attempt = ?""",
@@ -297,7 +297,7 @@ class JobQueue:
 
     def add_spent(self, job_id: str, more: Bill) -> None:
         """Add to what a job spent or has set aside; what it did not spend is taken off again."""
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET tokens = tokens + ?, usd = usd + ?,
                 unpriced = CASE WHEN ? = 1 THEN 1 ELSE unpriced END WHERE id = ?""",
@@ -309,18 +309,18 @@ class JobQueue:
     def end_all(self, folder: Path) -> bool:
         """Cancel what waits for an index that goes; say whether no job of it runs."""
         question = "SELECT id FROM job WHERE folder = ? AND state IN (?, ?)"
-        for (job_id,) in self._books.rows(question, (str(folder), *_WAITING)):
+        for (job_id,) in self._database.read_rows(question, (str(folder), *_WAITING)):
             self.cancel(job_id)
         question = "SELECT 1 FROM job WHERE folder = ? AND state = ?"
-        return not self._books.rows(question, (str(folder), RUNNING))
+        return not self._database.read_rows(question, (str(folder), RUNNING))
 
     def forget_old(self) -> list[str]:
         """Delete the oldest jobs that ended, but for so many; return their ids."""
         question = """SELECT id FROM job WHERE state IN (?, ?, ?) ORDER BY number DESC
             LIMIT ? OFFSET ?"""
         values = (*sorted(ENDED), _MOST_OLD, _KEPT)
-        old = [row[0] for row in self._books.rows(question, values)]
-        with self._books.writing() as connection:
+        old = [row[0] for row in self._database.read_rows(question, values)]
+        with self._database.writing() as connection:
             for each in old:
                 connection.execute("DELETE FROM event WHERE job = ?", (each,))
                 connection.execute("DELETE FROM job WHERE id = ?", (each,))
@@ -328,7 +328,7 @@ class JobQueue:
         return old
 
 
-def _next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
+def _find_next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
     """Return the id and the index of the job that may begin here, None where none may."""
     question = f"SELECT folder FROM job WHERE state = ? AND {_HERE}"  # noqa: S608 -- of ours
     busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING, place))}
@@ -342,7 +342,7 @@ def _next(connection: Connection, most: int, place: str) -> tuple[str, str] | No
     return None
 
 
-def _tell(connection: Connection, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
+def _insert_event(connection: Connection, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
     connection.execute(
         """INSERT INTO event (job, number, at, kind, data)
         VALUES (?, (SELECT coalesce(max(number), 0) + 1 FROM event WHERE job = ?), ?, ?, ?)""",
@@ -356,10 +356,10 @@ def _end(connection: Connection, job: Job, state: str, result: Mapping[str, Any]
         "UPDATE job SET state = ?, ended = ?, pid = NULL, entered = 0, result = ? WHERE id = ?",
         (state, ended, json.dumps(result), job.id),
     )
-    _tell(connection, job.id, state, result)
+    _insert_event(connection, job.id, state, result)
 
 
-def _job(row: sqlite.Row) -> Job:
+def _make_job(row: sqlite.Row) -> Job:
     (
         number, job_id, name, folder, kind, key, options, state, made, began, ended, attempt,
         deaths, entered, pid, cancelled, run, tokens, usd, unpriced, progress, result,

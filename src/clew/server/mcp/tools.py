@@ -17,14 +17,14 @@ from clew import methods
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server import across
-from clew.server.addresses import document_address
+from clew.server.addresses import build_document_address
 from clew.server.bodies import LONGEST_FILTER, Asking
-from clew.server.openai.citing import NEAREST, REFUSAL
+from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.types import Passage
 from clew.wire.refusals import not_found
 
 if TYPE_CHECKING:
-    from clew.server.endpoints import Seat
+    from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
     from clew.types import Citation, Document, Hit, Step
 
@@ -39,22 +39,22 @@ _RANGE = re.compile(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 class Place:
     """Who calls a tool, over which indexes, and what addresses begin with."""
 
-    seat: Seat
+    seat: Access
     base: str = ""  # of the server; empty: nobody serves the page
     index: str = ""  # the only one; empty: all that the caller sees
 
     def names(self) -> list[str]:
         """Return the names of the indexes that may be called here."""
-        return [self.index] if self.index else self.seat.names()
+        return [self.index] if self.index else self.seat.list_names()
 
     def one(self, name: str) -> ScopedIndex:
         """Return an index by name, or the only one where none is named."""
         if self.index and name not in {"", self.index}:
             raise not_found(f"there is no index {name!r:.80} here")
-        return self.seat.opened(across.one_index(self.seat, name or self.index))
+        return self.seat.open_index(across.find_one_index(self.seat, name or self.index))
 
     def url(self, index: str, document: str, start: int | None, end: int | None) -> str:
-        return document_address(self.base, index, document, start, end)
+        return build_document_address(self.base, index, document, start, end)
 
 
 class _Given(BaseModel):
@@ -178,7 +178,7 @@ def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
 
     A document may have an id that looks like a range of another one: then it is that document.
     """
-    found = scoped.text_of(name)
+    found = scoped.find_document(name)
     if found is not None:
         return found, 0, len(found.text)
     ranged = _RANGE.fullmatch(name)
@@ -192,7 +192,7 @@ def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
 
 
 def _document(scoped: ScopedIndex, name: str) -> Document:
-    found = scoped.text_of(name)
+    found = scoped.find_document(name)
     if found is None:
         raise not_found(f"there is no document {name!r:.200} here")
     return found
@@ -379,8 +379,8 @@ class HeldIndexes(_Reply):
 
 def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     """Return the indexes in which something may be seen."""
-    found = across.with_documents(place.seat, place.names())
-    seen = [(each.name, *each.sizes()) for each in found]
+    found = across.find_indexes_with_documents(place.seat, place.names())
+    seen = [(each.name, *each.count_documents()) for each in found]
     return HeldIndexes(
         indexes=[HeldIndex(name=name, documents=n, chunks=chunks) for name, n, chunks in seen]
     )

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from clew.asking import support
 from clew.errors import InputError
-from clew.server.endpoints import Call, door, sent
+from clew.server.endpoints import Call, make_handler, respond
 from clew.server.keys import CITATIONS
 from clew.server.rest.asking import AskedBody
 
@@ -72,7 +72,7 @@ class ClewOptions(AskedBody):
         return {**super().given(), "exact": self.exact, "min_support": self.min_support}
 
 
-def citations_of(call: Call, options: ClewOptions) -> str:
+def choose_citations(call: Call, options: ClewOptions) -> str:
     """Return how an answer cites: as the request says, or its header, or its key."""
     key = call.caller.key
     usual = CITATIONS[0] if key is None else key.options.citations
@@ -82,7 +82,7 @@ def citations_of(call: Call, options: ClewOptions) -> str:
     return chosen
 
 
-def text_of(message: ChatMessage) -> str:
+def read_text(message: ChatMessage) -> str:
     """Return the text of a message. Raises InputError for a part that is none."""
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
@@ -98,17 +98,17 @@ def text_of(message: ChatMessage) -> str:
 # -- what is sent ---------------------------------------------------------------------------------
 
 
-def error_of(refusal: Refusal) -> dict[str, Any]:
+def make_error(refusal: Refusal) -> dict[str, Any]:
     """Return an error as OpenAI's clients read it."""
     kind = _TYPES.get(refusal.status, "api_error")
     return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
 
 
-def route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
+def make_route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
     """Return a route whose errors have OpenAI's form."""
-    return Route(path, door(handle, refused), methods=[method])
+    return Route(path, make_handler(handle, respond_to_refusal), methods=[method])
 
 
-def refused(refusal: Refusal, _request: Request | None = None) -> Response:
+def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Response:
     """Return the response that tells of a refusal."""
-    return sent(error_of(refusal), refusal.status, refusal.headers)
+    return respond(make_error(refusal), refusal.status, refusal.headers)

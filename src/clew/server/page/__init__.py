@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clew.server.endpoints import refused
+from clew.server.endpoints import respond_to_refusal
 from clew.wire.refusals import not_found
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class StaticFile:
 
 
 @cache
-def static_files() -> dict[str, StaticFile]:
+def read_static_files() -> dict[str, StaticFile]:
     """Return the files of the page by their names; they are read once."""
     return {path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES}
 
@@ -64,19 +64,19 @@ def _read(path: Path) -> StaticFile:
     )
 
 
-async def _view(request: Request) -> Response:
-    return _sent(request, static_files()[_SHELL])
+async def _send_view(request: Request) -> Response:
+    return _send(request, read_static_files()[_SHELL])
 
 
-async def _file(request: Request) -> Response:
+async def _send_file(request: Request) -> Response:
     name = request.path_params["name"]
-    found = static_files().get(name)
+    found = read_static_files().get(name)
     if found is None:
-        return refused(not_found(f"the page has no file {name!r:.80}"))
-    return _sent(request, found)
+        return respond_to_refusal(not_found(f"the page has no file {name!r:.80}"))
+    return _send(request, found)
 
 
-def _sent(request: Request, found: StaticFile) -> Response:
+def _send(request: Request, found: StaticFile) -> Response:
     """Return a file, packed where that is understood; nothing where the browser has it already."""
     headers = {
         "Cache-Control": "no-cache",
@@ -93,7 +93,7 @@ def _sent(request: Request, found: StaticFile) -> Response:
 
 
 ROUTES = (
-    Route("/", _view),
-    *(Route(f"/{name}", _view) for name in VIEWS),
-    Route("/page/{name}", _file),
+    Route("/", _send_view),
+    *(Route(f"/{name}", _send_view) for name in VIEWS),
+    Route("/page/{name}", _send_file),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from clew.server.addresses import base_of
+from clew.server.addresses import find_base
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.openapi import describe_endpoints
 from clew.server.rest import (
@@ -23,16 +23,16 @@ from clew.server.rest import (
 
 async def description(call: Call) -> dict[str, Any]:
     """Return the description of all routes, as OpenAPI 3.1 has it."""
-    return describe_routes(base_of(call.request, call.hub.settings))
+    return describe_routes(find_base(call.request, call.server.settings))
 
 
 def describe_routes(base: str) -> dict[str, Any]:
     """Return the description of the routes that a server has at an address."""
-    return {**_description(), "servers": [{"url": base}]}
+    return {**_describe_once(), "servers": [{"url": base}]}
 
 
 @cache
-def _description() -> dict[str, Any]:
+def _describe_once() -> dict[str, Any]:
     return describe_endpoints(ENDPOINTS)
 
 

@@ -22,24 +22,24 @@ async def about(call: Call) -> AboutServer:
         version=__version__,
         caller=call.caller.name,
         scope=call.caller.scope,
-        llm=call.hub.settings.specs.llm is not None,
-        key=None if key is None else _own(key.to_dict()),
-        spent=None if key is None else call.hub.spending.total(key.id),
+        llm=call.server.settings.specs.llm is not None,
+        key=None if key is None else _hide_filter(key.to_dict()),
+        spent=None if key is None else call.server.spending.sum_of_key(key.id),
     )
 
 
-def _own(key: dict[str, Any]) -> dict[str, Any]:
+def _hide_filter(key: dict[str, Any]) -> dict[str, Any]:
     """Return a key without its filter: it would tell what its holder does not see."""
     return {name: value for name, value in key.items() if name != "where"}
 
 
 async def list_methods(call: Call) -> Listed[MethodView]:
     """Return the methods by which an index can be asked."""
-    return call.listed(await call.run(lambda: [_method(name) for name in methods.names()]))
+    return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
 
 
 @cache
-def _method(name: str) -> MethodView:
+def _view_method(name: str) -> MethodView:
     found = describe_method(name)
     parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
     return MethodView(**found, parameters=parameters)
@@ -55,13 +55,13 @@ class SpendQuery(Part):
 
 async def spent(call: Call) -> Listed[SpentLine]:
     """Return what was billed, by key and day: to an admin of all, to others of their own key."""
-    asked = call.query(SpendQuery).key or None
+    asked = call.read_query(SpendQuery).key or None
     if not call.caller.is_keeper:
         asked = call.caller.key.id if call.caller.key is not None else None
-    names = {each.id: each.name for each in call.hub.keys.all()}
-    lines = await call.run(call.hub.spending.by_day, asked)
+    names = {each.id: each.name for each in call.server.keys.list_keys()}
+    lines = await call.run(call.server.spending.list_by_day, asked)
     found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
-    return call.listed(found, SpendQuery)
+    return call.list_part(found, SpendQuery)
 
 
 ENDPOINTS = (

@@ -12,7 +12,7 @@ from pydantic import Field
 from clew.api import Index
 from clew.asking import support
 from clew.errors import ClewError, InputError
-from clew.server.addresses import base_of, document_address
+from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import (
     INTEGRAL,
     LONGEST,
@@ -24,7 +24,7 @@ from clew.server.bodies import (
     Method,
     Text,
 )
-from clew.server.drawn import evidence_graph
+from clew.server.drawing import draw_evidence
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.indexes import INDEX
 from clew.server.sse import follow_thread, stream_events, write_event
@@ -155,15 +155,15 @@ class PlanBody(Body):
 
 async def search(call: Call) -> Evidence:
     """Return the chunks that a method finds, and why."""
-    body = await call.body(SearchBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(SearchBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     return await call.run(index.search, body.query, **body.given())
 
 
 async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     """Return the answer with its citations; as events where that is asked for."""
-    body = await call.body(AskBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(AskBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     given = body.given()
     if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
@@ -175,11 +175,11 @@ async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
 
 def _linked(call: Call, index: str, answer: Answer) -> LinkedAnswer:
     """Return an answer with the addresses of what it cites."""
-    base = base_of(call.request, call.hub.settings)
+    base = find_base(call.request, call.server.settings)
     citations = tuple(
         LinkedCitation(
             **_fields_of(each),
-            url=document_address(base, index, each.document_id, each.start, each.end),
+            url=build_document_address(base, index, each.document_id, each.start, each.end),
         )
         for each in answer.citations
     )
@@ -197,7 +197,7 @@ async def _events(
         def found(evidence: Evidence) -> None:
             tell("evidence", evidence)
             if body.graph:
-                tell("graph", evidence_graph(evidence))
+                tell("graph", draw_evidence(evidence))
 
         answer = index.ask(
             body.query,
@@ -208,28 +208,28 @@ async def _events(
         tell("answer", _linked(call, index.name, answer))
 
     try:
-        async for kind, data in follow_thread(call.hub, work):
+        async for kind, data in follow_thread(call.server, work):
             yield write_event(data, kind)
     except ClewError as error:
-        refusal = call.refusal(error)
+        refusal = call.make_refusal(error)
         yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
 
 
 async def classify(call: Call) -> Classified:
     """Return the label of a text, and what spoke for it."""
-    body = await call.body(ClassifyBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(ClassifyBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     return await call.run(index.classify, body.text, **body.given())
 
 
 async def plan(call: Call) -> Plan:
     """Return what the extraction by an LLM would cost; nothing is spent."""
-    body = await call.body(PlanBody)
+    body = await call.read_body(PlanBody)
     documents = None
     if body.documents is not None:
         documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]
     given = {} if body.core is None else {"core": body.core}
-    return await call.run(call.index().plan, documents, **given)
+    return await call.run(call.open_named_index().plan, documents, **given)
 
 
 ENDPOINTS = (

@@ -31,20 +31,20 @@ class DocumentsQuery(Part):
 
 async def documents(call: Call) -> Listed[DocumentLine]:
     """Return some of an index's documents."""
-    query = call.query(DocumentsQuery)
-    return await call.run(call.index().documents, **query.model_dump())
+    query = call.read_query(DocumentsQuery)
+    return await call.run(call.open_named_index().documents, **query.model_dump())
 
 
 async def document(call: Call) -> DocumentView:
     """Return a document with its text, its chunks and where they stand."""
-    return await call.run(call.index().document, call.path("id"))
+    return await call.run(call.open_named_index().document, call.read_path("id"))
 
 
 async def remove(call: Call) -> Removal:
     """Delete a document, and the file that it came from, if that was uploaded."""
-    index = call.index("write")
-    uploads = call.hub.indexes.files(index.name)
-    return await call.run(index.remove, call.path("id"), uploads)
+    index = call.open_named_index("write")
+    uploads = call.server.indexes.find_uploads(index.name)
+    return await call.run(index.remove, call.read_path("id"), uploads)
 
 
 ENDPOINTS = (

@@ -50,7 +50,7 @@ _MOST_NEAR = 50  # neighbours and triples shown of an entity
 # -- documents ------------------------------------------------------------------------------------
 
 
-def documents(
+def select_documents(
     snapshot: Snapshot, rows: NDArray[np.int64], *, pattern: str = "", sort: str = ""
 ) -> list[int]:
     """Return the rows of documents whose ids a pattern names, in an order.
@@ -69,14 +69,14 @@ def documents(
         return chosen[::-1] if sort.startswith("-") else chosen
     if name != "title" and not any(name in each.metadata for each in headers):
         raise InputError(f"no document has the field {name!r:.80} to sort by")
-    values = {row: _sortable(headers[row], name) for row in chosen}
+    values = {row: _make_sort_key(headers[row], name) for row in chosen}
     last = [row for row in chosen if values[row] is None]
     kept = [row for row in chosen if values[row] is not None]
     kept.sort(key=lambda row: cast("tuple[int, float, str]", values[row]), reverse=sort[:1] == "-")
     return kept + last
 
 
-def _sortable(document: Document, name: str) -> tuple[int, float, str] | None:
+def _make_sort_key(document: Document, name: str) -> tuple[int, float, str] | None:
     """Return what a document is sorted by: numbers before texts, None for nothing."""
     value: object = document.title if name == "title" else document.metadata.get(name)
     if isinstance(value, tuple):
@@ -86,7 +86,7 @@ def _sortable(document: Document, name: str) -> tuple[int, float, str] | None:
     return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
 
 
-def document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLine, ...]:
+def view_document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLine, ...]:
     """Return documents as they are in a list."""
     headers, (n_chunks, n_tokens) = snapshot.get(_HEADERS), snapshot.get(_SIZES)
     return tuple(
@@ -101,11 +101,11 @@ def document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLin
     )
 
 
-def document(snapshot: Snapshot, document_id: str) -> DocumentView:
+def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
     """Return a document. Raises a refusal, 404, where there is none."""
     [row] = snapshot.layer("document").rows([document_id])
     if row < 0:
-        raise no_document(document_id)
+        raise make_missing_document(document_id)
     [found] = snapshot.documents([row])
     return DocumentView(
         id=found.id,
@@ -117,16 +117,16 @@ def document(snapshot: Snapshot, document_id: str) -> DocumentView:
         headings=found.headings,
         pages=found.pages,
         apparatus=found.apparatus,
-        chunks=_chunks(snapshot, row, found),
+        chunks=_view_chunks(snapshot, row, found),
     )
 
 
-def no_document(document_id: str) -> Exception:
+def make_missing_document(document_id: str) -> Exception:
     """Return the refusal for a document that is not there, or not for the caller."""
     return not_found(f"there is no document {document_id!r:.200} in this index")
 
 
-def _chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
+def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
     layer = snapshot.layer("chunk")
     rows = np.flatnonzero(layer.columns["document"] == row)
     starts, ends, sizes = (layer.columns[name][rows] for name in ("start", "end", "n_tokens"))
@@ -150,12 +150,12 @@ def _chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, 
     return tuple(places)
 
 
-def fields_of(snapshot: Snapshot) -> tuple[FieldView, ...]:
+def view_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
     """Return the fields of the documents' metadata, with the values that most have."""
     return snapshot.get(_FIELDS)
 
 
-def _fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
+def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
     counts: dict[str, dict[Value, int]] = {}
     n_documents: dict[str, int] = {}
     for each in snapshot.get(_HEADERS):
@@ -165,17 +165,19 @@ def _fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
             for one in value if isinstance(value, tuple) else (value,):
                 known[one] = known.get(one, 0) + 1
     return tuple(
-        FieldView(name=name, n_documents=n_documents[name], values=_most(counts[name]))
+        FieldView(
+            name=name, n_documents=n_documents[name], values=_choose_most_frequent(counts[name])
+        )
         for name in sorted(counts)
     )
 
 
-def _most(counts: Mapping[Value, int]) -> tuple[Value, ...]:
+def _choose_most_frequent(counts: Mapping[Value, int]) -> tuple[Value, ...]:
     order = sorted(counts, key=lambda value: (-counts[value], str(value)))
     return tuple(order[:_MOST_VALUES])
 
 
-def _sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how many chunks, and tokens in them, each document has."""
     columns, n = snapshot.layer("chunk").columns, len(snapshot.layer("document"))
     owners = columns["document"]
@@ -184,35 +186,35 @@ def _sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 _HEADERS = Derived("the documents without their texts", lambda s: s.document_layer.headers())
-_SIZES = Derived("how many chunks and tokens documents have", _sizes)
-_FIELDS = Derived("the fields of documents, and their values", _fields)
+_SIZES = Derived("how many chunks and tokens documents have", _count_sizes)
+_FIELDS = Derived("the fields of documents, and their values", _count_fields)
 
 
 # -- entities -------------------------------------------------------------------------------------
 
 
-def shown_entities(snapshot: Snapshot) -> NDArray[np.int64]:
+def rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the rows of the entities that are names, those of most texts first."""
     return snapshot.get(_SHOWN)
 
 
-def _shown(snapshot: Snapshot) -> NDArray[np.int64]:
+def _rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
     columns = snapshot.layer("entity").columns
     rows = np.flatnonzero(columns["linkable"] | columns["extracted"])
-    return rows[np.argsort(-n_texts(snapshot)[rows], kind="stable")]
+    return rows[np.argsort(-count_texts(snapshot)[rows], kind="stable")]
 
 
-def n_texts(snapshot: Snapshot) -> NDArray[np.int64]:
+def count_texts(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return how many texts mention each entity."""
     return np.asarray(snapshot.linked("entity", "unit").counts, dtype=np.int64)
 
 
-_SHOWN = Derived("the entities that are shown, in their order", _shown)
+_SHOWN = Derived("the entities that are shown, in their order", _rank_entities)
 
 
 def find_entities(snapshot: Snapshot, find: str) -> list[int]:
     """Return the rows of the entities whose keys hold what is looked for, most texts first."""
-    rows: list[int] = shown_entities(snapshot).tolist()
+    rows: list[int] = rank_entities(snapshot).tolist()
     key = name_key(find)
     if not key:
         return rows
@@ -220,9 +222,9 @@ def find_entities(snapshot: Snapshot, find: str) -> list[int]:
     return [row for row, each in zip(rows, keys, strict=True) if key in each]
 
 
-def entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, ...]:
+def view_entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, ...]:
     """Return entities as they are in a list."""
-    layer, counts = snapshot.layer("entity"), n_texts(snapshot)
+    layer, counts = snapshot.layer("entity"), count_texts(snapshot)
     types = layer.columns["type"]
     return tuple(
         EntityLine(id=key, name=name, type=ENTITY_TYPES[types[row]], n_texts=int(counts[row]))
@@ -230,7 +232,7 @@ def entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, .
     )
 
 
-def entity_row(snapshot: Snapshot, name: str) -> int:
+def find_entity(snapshot: Snapshot, name: str) -> int:
     """Return the row of an entity by its name or id. Raises a refusal, 404, where there is none."""
     [row] = snapshot.layer("entity").rows([name_key(name)])
     if row < 0:
@@ -238,9 +240,9 @@ def entity_row(snapshot: Snapshot, name: str) -> int:
     return int(row)
 
 
-def entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
+def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
     """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-    layer, row = snapshot.layer("entity"), entity_row(snapshot, name)
+    layer, row = snapshot.layer("entity"), find_entity(snapshot, name)
     units = neighbours(snapshot.linked("entity", "unit"), row).tolist()
     descriptions = snapshot.layer("description")
     said = np.flatnonzero(descriptions.columns["entity"] == row).tolist()
@@ -252,15 +254,13 @@ def entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityV
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
         descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(said))))[:_MOST_NEAR],
-        triples=_triples_of(snapshot, row),
-        neighbours=_near(snapshot, row, units),
-        texts=Listed(
-            items=_entity_texts(snapshot, units[offset : offset + limit]), total=len(units)
-        ),
+        triples=_find_triples(snapshot, row),
+        neighbours=_find_neighbours(snapshot, row, units),
+        texts=Listed(items=_view_texts(snapshot, units[offset : offset + limit]), total=len(units)),
     )
 
 
-def _entity_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
+def _view_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
     layer, chunks = snapshot.layer("unit"), snapshot.layer("chunk")
     owners = chunks.columns["document"][layer.columns["chunk"][units]].tolist()
     starts, ends = (layer.columns[edge][units].tolist() for edge in ("start", "end"))
@@ -281,7 +281,7 @@ def _entity_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...
     )
 
 
-def _near(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, ...]:
+def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, ...]:
     layer = snapshot.layer("entity")
     shared = snapshot.linked("unit", "entity").rows(np.asarray(units, dtype=np.int64)).indices
     counts = np.bincount(shared, minlength=len(layer)).astype(np.float64)
@@ -291,7 +291,7 @@ def _near(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, .
     return tuple(NearEntity(id=i, name=n, n_texts=int(counts[r])) for r, i, n in found)
 
 
-def _triples_of(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
+def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
     layer, entities = cast("TripleLayer", snapshot.layer("triple")), snapshot.layer("entity")
     subjects, objects = layer.columns["subject"], layer.columns["object"]
     rows = np.flatnonzero((subjects == row) | (objects == row))[:_MOST_NEAR]

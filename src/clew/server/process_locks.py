@@ -18,7 +18,7 @@ _FOLDER = "alive"
 _HELD = "clew alive "  # begins what a lock of the database is for
 
 
-class Alive:
+class ProcessLock:
     """Held by a process as long as it runs, under a name of its own."""
 
     def __init__(self, home: Path, name: str = "") -> None:
@@ -50,7 +50,7 @@ def is_alive(home: Path, name: str) -> bool:
     """Say whether the process that holds a name still runs. What a dead one left is deleted."""
     address = opening.address_of(home)
     if address is not None:
-        return _is_held(address, name)
+        return _is_held_in_postgres(address, name)
     path = home / _FOLDER / name
     if not path.exists():
         return False
@@ -68,7 +68,7 @@ def is_alive(home: Path, name: str) -> bool:
     return False
 
 
-def _is_held(address: IndexAddress, name: str) -> bool:
+def _is_held_in_postgres(address: IndexAddress, name: str) -> bool:
     from clew.store.postgres.connection import Connection, lock_number
 
     connection = Connection(address)

@@ -40,10 +40,10 @@ class ClientRequest:
     waits_s: float = 0.0  # that the server may take beside what a reply takes
 
 
-def index_of(path: str) -> str:
+def find_index(path: str) -> str:
     """Return the part of a path that names an index, "" where none does.
 
-    >>> index_of("/indexes/polar/search")
+    >>> find_index("/indexes/polar/search")
     'polar'
     """
     parts = path.split("/")
@@ -65,7 +65,7 @@ class Address:
     key: str = field(default="", repr=False)
 
     @classmethod
-    def of(cls, url: str | None, key: str | None) -> Address:
+    def find(cls, url: str | None, key: str | None) -> Address:
         """Return the address and the key that are given, else those of the environment."""
         base = url or os.environ.get(URL_VARIABLE, "") or URL
         parts = urlsplit(base)
@@ -80,7 +80,7 @@ class Address:
             raise InputError("the key of a server has characters that no key has")
         return cls(base.rstrip("/"), key)
 
-    def at(self, path: str) -> str:
+    def make_url(self, path: str) -> str:
         """Return the whole address of a path of the REST interface."""
         return f"{self.base}{PREFIX}{path}"
 
@@ -89,40 +89,40 @@ class Address:
         """The headers that send the key."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def unreachable(self, reason: str) -> EndpointError:
+    def make_unreachable(self, reason: str) -> EndpointError:
         """Return the error for a server that does not answer."""
         return EndpointError(
             f"{self.base} cannot be reached ({reason or 'no reason given'}): check the address, and"
             f" that 'clew serve' runs there"
         )
 
-    def broken(self, reason: str) -> EndpointError:
+    def make_broken(self, reason: str) -> EndpointError:
         """Return the error for a reply that is none."""
         return EndpointError(f"{self.base} gave no whole reply ({reason}): ask again")
 
-    def value(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
+    def read_reply(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
         """Return what was replied. Raises the error that the server told of."""
         if not 200 <= status < 300:
-            raise self.error(status, body)
+            raise self.read_error(status, body)
         if request.is_raw:
             return body
         try:
             return request.read(json.loads(body) if body else None)
         except (ValueError, RecursionError) as error:
-            raise self.strange(str(error)) from None
+            raise self.make_unreadable(str(error)) from None
 
-    def strange(self, reason: str) -> EndpointError:
+    def make_unreadable(self, reason: str) -> EndpointError:
         """Return the error for a reply that another version, or another program, gave."""
         return EndpointError(
             f"{self.base} replied what this version of Clew cannot read ({reason:.{_SHOWN}}): check"
             f" the address, and that both have one version"
         )
 
-    def error(self, status: int, body: bytes) -> ClewError:
+    def read_error(self, status: int, body: bytes) -> ClewError:
         """Return the error that a reply tells of."""
         try:
             told = json.loads(body)["error"]
-            return error_of(told["code"], told["message"], status)
+            return make_error(told["code"], told["message"], status)
         except (ValueError, KeyError, TypeError, RecursionError):
             return EndpointError(
                 f"{self.base} answered HTTP {status}, not as a server of Clew does: check the"
@@ -130,13 +130,13 @@ class Address:
             )
 
 
-def error_of(code: str, message: str, status: int = 0) -> ClewError:
+def make_error(code: str, message: str, status: int = 0) -> ClewError:
     """Return the error of a code as it was raised on the server, with its sentence."""
     kind = KINDS.get(code)
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
 
 
-def is_worth_another(request: ClientRequest, status: int) -> bool:
+def may_send_again(request: ClientRequest, status: int) -> bool:
     """Say whether a request may be sent again that was answered by this status."""
     return request.is_repeatable and status in _REFUSED_FIRST | _LOST
 
@@ -148,6 +148,6 @@ def pause_s(attempt: int, asked: str, share: float) -> float:
     return min(0.25 * 2.0**attempt * (1 + share), _LONGEST_WAIT_S)
 
 
-def reading(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- a type, or what stands for one
+def make_reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- a type, or what stands for one
     """Return the function that reads a type."""
     return lambda value: from_plain(kind, value)

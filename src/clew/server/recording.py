@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from clew.server import health, logs, noted, tracing
+from clew.server import health, logs, request_records, tracing
 from clew.server.settings import is_name
 from clew.wire.names import GENERATION_HEADER, ID_HEADER
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from clew.server.hub import Hub
+    from clew.server.state import ServerState
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent
@@ -23,7 +23,7 @@ _FAILED = 500
 _GONE = 499  # the client went before there was an answer
 
 
-class Watch:
+class Recorder:
     """Notes what becomes of each request."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -34,9 +34,9 @@ class Watch:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        hub: Hub = scope["app"].state.hub
+        server: ServerState = scope["app"].state.server
         headers = Headers(scope=scope)
-        known = scope["clew.noted"] = noted.begin(
+        known = scope["clew.request"] = request_records.begin_record(
             headers.get(ID_HEADER, ""), headers.get(GENERATION_HEADER, "")
         )
         began, status, size = time.perf_counter(), 0, 0
@@ -54,10 +54,10 @@ class Watch:
             await send(message)
 
         method = scope["method"] if scope["method"] in _METHODS else _UNKNOWN
-        hub.measures.under_way.inc()
+        server.measures.under_way.inc()
         failed = _FAILED
         try:
-            with tracing.span(method, {"clew.request": known.id}, headers=headers) as span:
+            with tracing.open_span(method, {"clew.request": known.id}, headers=headers) as span:
                 try:
                     await self._app(scope, receive, counted)
                     failed = _GONE
@@ -75,15 +75,19 @@ class Watch:
                         }
                     )
         finally:
-            hub.measures.under_way.dec()
+            server.measures.under_way.dec()
             seconds = time.perf_counter() - began
-            _note(
-                hub, scope, _details(known, scope, method, route, status or failed), seconds, size
+            _record(
+                server,
+                scope,
+                _make_details(known, scope, method, route, status or failed),
+                seconds,
+                size,
             )
 
 
-def _details(
-    known: noted.Noted, scope: Scope, method: str, route: str, status: int
+def _make_details(
+    known: request_records.RequestRecord, scope: Scope, method: str, route: str, status: int
 ) -> dict[str, Any]:
     key = None if known.caller is None else known.caller.key
     index = known.index or str(scope.get("path_params", {}).get("index", ""))
@@ -100,13 +104,15 @@ def _details(
     }
 
 
-def _note(hub: Hub, scope: Scope, details: dict[str, Any], seconds: float, size: int) -> None:
-    known: noted.Noted = scope["clew.noted"]
-    hub.measures.count_request(details["route"], details["method"], details["status"], seconds)
+def _record(
+    server: ServerState, scope: Scope, details: dict[str, Any], seconds: float, size: int
+) -> None:
+    known: request_records.RequestRecord = scope["clew.request"]
+    server.measures.count_request(details["route"], details["method"], details["status"], seconds)
     for each in known.questions:
-        hub.measures.count_question(each.index, each.kind, each.method, each.seconds)
+        server.measures.count_question(each.index, each.kind, each.method, each.seconds)
     if details["route"] in health.PATHS:
         return
     peer = scope["client"][0] if scope.get("client") else ""
-    hub.audit.add({**details, "peer": peer})
-    logs.tell_request({**details, "ms": round(seconds * 1000, 1), "bytes": size})
+    server.audit.add({**details, "peer": peer})
+    logs.log_request({**details, "ms": round(seconds * 1000, 1), "bytes": size})

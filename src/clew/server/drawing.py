@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
-from clew.server.views import n_texts, shown_entities
+from clew.server.snapshot_views import count_texts, rank_entities
 from clew.types import ENTITY_TYPES, Step
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
 
@@ -30,7 +30,7 @@ _MOST_RELATIONS = 5  # told of one edge
 # -- of an index ----------------------------------------------------------------------------------
 
 
-def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
+def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
     """Return the graph of the `limit` entities of most texts, those first.
 
     A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
@@ -44,10 +44,10 @@ def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
     return DrawnIndex(nodes=nodes, edges=edges, n_entities=drawn.n_entities)
 
 
-def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    rows = shown_entities(snapshot)[:limit]
-    together, relations = _together(snapshot, rows), _relations(snapshot, rows)
-    weights = coo_array(together + _as_graph(relations, len(rows)))
+def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
+    rows = rank_entities(snapshot)[:limit]
+    together, relations = _count_shared_texts(snapshot, rows), _find_relations(snapshot, rows)
+    weights = coo_array(together + _make_graph(relations, len(rows)))
     upper = weights.row < weights.col
     a, b, weight = (each[upper] for each in (weights.row, weights.col, weights.data))
     kept = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
@@ -56,7 +56,7 @@ def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
         (np.r_[weight, weight], (np.r_[a, b], np.r_[b, a])), shape=(len(rows), len(rows))
     )
     places = force_layout(graph).tolist()
-    layer, counts = snapshot.layer("entity"), n_texts(snapshot)[rows].tolist()
+    layer, counts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
     keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
     types = layer.columns["type"][rows].tolist()
     both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
@@ -74,14 +74,14 @@ def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
             )
             for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
         ),
-        n_entities=len(shown_entities(snapshot)),
+        n_entities=len(rank_entities(snapshot)),
     )
 
 
-_DRAWN = Derived("the graph of an index as it is drawn", _drawn)
+_DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
-def _together(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
+def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
     """Return in how many texts each two of some entities stand."""
     mentions = snapshot.linked("entity", "unit").rows(rows)
     ones = csr_array(
@@ -93,7 +93,9 @@ def _together(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
     return found
 
 
-def _relations(snapshot: Snapshot, rows: NDArray[np.int64]) -> dict[tuple[int, int], list[str]]:
+def _find_relations(
+    snapshot: Snapshot, rows: NDArray[np.int64]
+) -> dict[tuple[int, int], list[str]]:
     """Return the distinct relations between two of some entities, by their places, a < b."""
     layer = cast("TripleLayer", snapshot.layer("triple"))
     place = np.full(len(snapshot.layer("entity")), -1)
@@ -109,7 +111,7 @@ def _relations(snapshot: Snapshot, rows: NDArray[np.int64]) -> dict[tuple[int, i
     return found
 
 
-def _as_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
+def _make_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
     pairs = np.array([*relations], dtype=np.int64).reshape(-1, 2)
     weights = np.array([len(each) for each in relations.values()], dtype=np.float64)
     a, b = pairs.T
@@ -122,15 +124,15 @@ def _as_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
 _QUERY = "query"
 
 
-def evidence_graph(evidence: Evidence) -> DrawnThread:
+def draw_evidence(evidence: Evidence) -> DrawnThread:
     """Return the threads of evidence, and its graph where it has one, with places."""
     steps: dict[str, Step] = {}
     edges: dict[tuple[str, str], ThreadEdge] = {}
-    for one in _found_steps(evidence):
-        key = _key(one)
+    for one in _find_steps(evidence):
+        key = _make_key(one)
         if key not in steps or (one.reason and not steps[key].reason):
             steps[key] = one
-    for edge in _found_edges(evidence):
+    for edge in _find_edges(evidence):
         if edge.source in steps and edge.target in steps and edge.source != edge.target:
             edges.setdefault((edge.source, edge.target), edge)
     keys = list(steps)
@@ -166,11 +168,11 @@ def evidence_graph(evidence: Evidence) -> DrawnThread:
     )
 
 
-def _key(step: Step) -> str:
+def _make_key(step: Step) -> str:
     return step.layer if step.layer == _QUERY else f"{step.layer}:{step.id}"
 
 
-def _found_steps(evidence: Evidence) -> Iterator[Step]:
+def _find_steps(evidence: Evidence) -> Iterator[Step]:
     yield Step(layer=_QUERY, id=_QUERY, text=evidence.query)
     for path in evidence.paths:
         yield from path.steps
@@ -193,37 +195,37 @@ def _found_steps(evidence: Evidence) -> Iterator[Step]:
         )
 
 
-def _found_edges(evidence: Evidence) -> Iterator[ThreadEdge]:
+def _find_edges(evidence: Evidence) -> Iterator[ThreadEdge]:
     for path in evidence.paths:
-        keys = [_key(each) for each in path.steps]
+        keys = [_make_key(each) for each in path.steps]
         keys = keys if keys[:1] == [_QUERY] else [_QUERY, *keys]
-        yield from map(_edge, keys, keys[1:])
+        yield from map(_make_edge, keys, keys[1:])
     for seed in evidence.seeds:
-        yield _edge(_QUERY, _key(seed))
+        yield _make_edge(_QUERY, _make_key(seed))
     if evidence.graph is not None:
-        yield from _stated_edges(evidence.graph)
+        yield from _find_stated_edges(evidence.graph)
         if evidence.graph.subgraph is not None:
-            yield from _subgraph_edges(evidence.graph.subgraph)
+            yield from _find_subgraph_edges(evidence.graph.subgraph)
 
 
-def _stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
+def _find_stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
     for group in graph.groups:
         for anchor in group.anchors:
-            yield _edge(_QUERY, _key(anchor), "step", group.concept)
+            yield _make_edge(_QUERY, _make_key(anchor), "step", group.concept)
     for fact in graph.facts:
         subject, target = f"entity:{fact.subject}", f"entity:{fact.object}"
-        yield _edge(subject, target, "fact", fact.text)
+        yield _make_edge(subject, target, "fact", fact.text)
         for chunk in fact.chunk_ids:
-            yield _edge(subject, f"chunk:{chunk}", "contains")
+            yield _make_edge(subject, f"chunk:{chunk}", "contains")
 
 
-def _subgraph_edges(found: Subgraph) -> Iterator[ThreadEdge]:
-    keys = {each.id: _key(each) for each in found.nodes}
+def _find_subgraph_edges(found: Subgraph) -> Iterator[ThreadEdge]:
+    keys = {each.id: _make_key(each) for each in found.nodes}
     for terminal in found.terminals:
-        yield _edge(_QUERY, _key(terminal))
+        yield _make_edge(_QUERY, _make_key(terminal))
     for each in found.edges:
-        yield _edge(keys[each.a], keys[each.b], each.kind)
+        yield _make_edge(keys[each.a], keys[each.b], each.kind)
 
 
-def _edge(source: str, target: str, kind: str = "step", text: str = "") -> ThreadEdge:
+def _make_edge(source: str, target: str, kind: str = "step", text: str = "") -> ThreadEdge:
     return ThreadEdge(source=source, target=target, kind=kind, text=text)

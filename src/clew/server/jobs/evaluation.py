@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.evaluate.measure import measure
-from clew.server.jobs.options import EvaluateOptions, evaluation_protocol
-from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
-from clew.wire.refusals import without_addresses
+from clew.server.jobs.files import QUESTIONS, REPORT, RUNS
+from clew.server.jobs.options import EvaluateOptions, make_protocol
+from clew.wire.refusals import hide_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
 
 
-def evaluated(
+def run_evaluation(
     index: Index,
     options: EvaluateOptions,
     folder: Path,
@@ -45,12 +45,12 @@ def evaluated(
     report = measure(
         index,
         dataset,
-        evaluation_protocol(options),
+        make_protocol(options),
         folder=runs,
         budget=budget,
         on_progress=on_progress,
     )
-    found = _without_addresses(report.to_json(with_rows=True))
+    found = _hide_addresses(report.to_json(with_rows=True))
     new = folder / f"{REPORT}.new"
     new.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8", errors="replace")
     new.replace(folder / REPORT)
@@ -64,15 +64,15 @@ def evaluated(
     }
 
 
-def _without_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
+def _hide_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
     """Return a report whose errors tell nobody where models are."""
     if isinstance(found, list):
-        return [_without_addresses(each) for each in found]
+        return [_hide_addresses(each) for each in found]
     if not isinstance(found, dict):
         return found
     return {
-        name: without_addresses(each)
+        name: hide_addresses(each)
         if name.endswith("error") and isinstance(each, str)
-        else _without_addresses(each)
+        else _hide_addresses(each)
         for name, each in found.items()
     }

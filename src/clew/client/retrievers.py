@@ -73,14 +73,14 @@ def find(
         raise InputError(f"k is a whole number, at least 1, not {k}")
     given: dict[str, Any] = dict(parameters or {})
     if k is not None:
-        bounding = _bounding(method)
+        bounding = _find_limit(method)
         if bounding:
             given.setdefault(bounding, k)
     evidence = index.search(query, method=method, where=where, **given)
-    return _found(evidence, evidence.hits if k is None else evidence.hits[:k])
+    return _make_chunks(evidence, evidence.hits if k is None else evidence.hits[:k])
 
 
-def _bounding(method: str | None) -> str:
+def _find_limit(method: str | None) -> str:
     """Return the parameter of a method that says how many chunks; "" where none is known."""
     from clew import methods
 
@@ -90,7 +90,7 @@ def _bounding(method: str | None) -> str:
         return ""
 
 
-def _found(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
+def _make_chunks(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
     threads: dict[str, list[dict[str, Any]]] = {}
     for path in evidence.paths:
         steps = [
@@ -100,10 +100,10 @@ def _found(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
         if steps:
             threads.setdefault(steps[-1]["id"], steps)
     best = max((hit.score for hit in hits), default=0.0)
-    return [_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
+    return [_make_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
 
 
-def _chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChunk:
+def _make_chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChunk:
     relevance = hit.relevance
     if relevance is None:
         relevance = max(hit.score, 0.0) / best if best > 0 else 0.0

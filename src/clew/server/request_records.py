@@ -23,7 +23,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuestion:
+class QuestionRecord:
     """A question that an index was asked."""
 
     index: str
@@ -33,57 +33,57 @@ class AskedQuestion:
 
 
 @dataclass(slots=True)
-class Noted:
+class RequestRecord:
     """What is known of one request so far."""
 
     id: str
     caller: Caller | None = None
     index: str = ""
     tokens: int = 0  # that models billed for it
-    questions: list[AskedQuestion] = field(default_factory=list)
+    questions: list[QuestionRecord] = field(default_factory=list)
     least: str = ""  # the generation that it asks for at least, as it was sent
     read: Index | None = None  # what it read
 
 
-_current: ContextVar[Noted | None] = ContextVar("clew_noted", default=None)
+_current: ContextVar[RequestRecord | None] = ContextVar("clew_noted", default=None)
 
 
-def begin(given: str, least: str = "") -> Noted:
+def begin_record(given: str, least: str = "") -> RequestRecord:
     """Return what is to be known of a request, which the caller gave an id or did not."""
-    noted = Noted(given if _ID.fullmatch(given) else secrets.token_hex(8), least=least)
+    noted = RequestRecord(given if _ID.fullmatch(given) else secrets.token_hex(8), least=least)
     _current.set(noted)
     return noted
 
 
-def generation_of(text: str) -> int:
+def parse_generation(text: str) -> int:
     """Return the generation that a request names. Raises a refusal, 400, for what is no number."""
     if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_NUMBER):
         raise Refusal(400, "invalid_input", f"{GENERATION_HEADER} is a number, not {text!r:.40}")
     return int(text)
 
 
-def current() -> Noted | None:
+def find_record() -> RequestRecord | None:
     """Return what is known of the request that is under way here, None where none is."""
     return _current.get()
 
 
-def of_caller(caller: Caller) -> None:
+def record_caller(caller: Caller) -> None:
     """Note who sent the request."""
-    noted = current()
+    noted = find_record()
     if noted is not None:
         noted.caller = caller
 
 
-def of_index(name: str) -> None:
+def record_index(name: str) -> None:
     """Note an index that the request is about; of several the last one."""
-    noted = current()
+    noted = find_record()
     if noted is not None:
         noted.index = name
 
 
-def of_question(index: str, kind: str, method: str, seconds: float) -> None:
+def record_question(index: str, kind: str, method: str, seconds: float) -> None:
     """Note that an index was asked something."""
-    noted = current()
+    noted = find_record()
     if noted is not None:
-        question = AskedQuestion(index=index, kind=kind, method=method, seconds=seconds)
+        question = QuestionRecord(index=index, kind=kind, method=method, seconds=seconds)
         noted.questions.append(question)

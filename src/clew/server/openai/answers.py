@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
 from clew.server import across
-from clew.server.addresses import base_of
+from clew.server.addresses import find_base
 from clew.server.bodies import LONGEST
-from clew.server.openai.citing import PlacedMark, Reference, ToldMarks, composed, spoken
-from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
-from clew.server.openai.models import index_of
+from clew.server.openai.citations import (
+    PlacedMark,
+    Reference,
+    StreamedMarks,
+    compose_rest,
+    strip_marks,
+)
+from clew.server.openai.forms import ChatMessage, ClewOptions, choose_citations, read_text
+from clew.server.openai.models import parse_model
+from clew.server.openai.streamed_text import StreamedText
 from clew.server.openai.tasks import (
     NO_TOOLS,
     chooses_tools,
-    question_in,
-    sources_in,
-    task_reply,
+    count_sources,
+    extract_question,
+    reply_to_task,
 )
-from clew.server.openai.writing import ToldText
 from clew.server.sse import follow_thread, stream_events
 from clew.types import Exchange
 
@@ -53,7 +59,7 @@ class ChatQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldAnswer:
+class StreamedAnswer:
     """A whole answer, as the client is told it."""
 
     text: str
@@ -84,7 +90,7 @@ class ToldAnswer:
         }
 
 
-def asked_of(
+def read_question(
     call: Call,
     messages: Sequence[ChatMessage],
     *,
@@ -95,7 +101,7 @@ def asked_of(
 ) -> ChatQuestion:
     """Return what a conversation asks. Raises InputError where it does not end with a question."""
     turns = [
-        (each.role, text_of(each))
+        (each.role, read_text(each))
         for each in messages
         if each.type == "message" and each.role not in _IGNORED
     ]
@@ -104,76 +110,78 @@ def asked_of(
     prompts = [
         each.content for each in messages if each.role in _PROMPTS and isinstance(each.content, str)
     ]
-    task, question = task_reply(turns[-1][1]), question_in(turns[-1][1])
+    task, question = reply_to_task(turns[-1][1]), extract_question(turns[-1][1])
     if any(map(chooses_tools, prompts)):
         task = NO_TOOLS
     if task is None and len(question) > LONGEST:
         raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
-    citations = citations_of(call, options)
+    citations = choose_citations(call, options)
     is_open_webui = citations == "open-webui"
     return ChatQuestion(
         model=model,
         question=question,
         task=task,
-        history=tuple(_exchanges(turns[:-1])),
+        history=tuple(_pair_turns(turns[:-1])),
         options=options,
         citations=citations,
-        sources=max(map(sources_in, [*prompts, turns[-1][1]])) if is_open_webui else 0,
+        sources=max(map(count_sources, [*prompts, turns[-1][1]])) if is_open_webui else 0,
         stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
         most_tokens=most_tokens,
     )
 
 
-def _exchanges(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
+def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
     """Return each question that was answered, with its answer."""
     return [
-        Exchange(question_in(text).strip(), spoken(after))
+        Exchange(extract_question(text).strip(), strip_marks(after))
         for (role, text), (role_after, after) in pairwise(turns)
         if role == "user" and role_after == "assistant" and text.strip()
     ]
 
 
-async def whole(call: Call, asked: ChatQuestion) -> ToldAnswer:
+async def answer_whole(call: Call, asked: ChatQuestion) -> StreamedAnswer:
     """Return the answer when it is whole."""
-    async for each in events(call, asked):
-        if isinstance(each, ToldAnswer):
+    async for each in answer_events(call, asked):
+        if isinstance(each, StreamedAnswer):
             return each
     raise AssertionError  # the last event is always the whole answer
 
 
-async def streamed(
+async def stream_answer(
     call: Call,
     asked: ChatQuestion,
-    lines: Callable[[AsyncIterator[str | Evidence | ToldAnswer]], AsyncGenerator[bytes]],
+    lines: Callable[[AsyncIterator[str | Evidence | StreamedAnswer]], AsyncGenerator[bytes]],
 ) -> StreamingResponse:
     """Return an answer that is sent as it comes, as the lines that are made of its events.
 
     What goes wrong before there is anything to tell is raised here, and so gets its status.
     """
-    found = events(call, asked)
+    found = answer_events(call, asked)
     first = await anext(found)
 
-    async def all_of() -> AsyncIterator[str | Evidence | ToldAnswer]:
+    async def all_of() -> AsyncIterator[str | Evidence | StreamedAnswer]:
         yield first
         try:
             async for each in found:
                 yield each
         except ClewError as error:
-            raise call.refusal(error) from error
+            raise call.make_refusal(error) from error
 
     return stream_events(lines(all_of()))
 
 
-async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:
+async def answer_events(
+    call: Call, asked: ChatQuestion
+) -> AsyncIterator[str | Evidence | StreamedAnswer]:
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
-    index, method = index_of(call, asked.model)
-    written = ToldText(asked.stop, asked.most_tokens)
+    index, method = parse_model(call, asked.model)
+    written = StreamedText(asked.stop, asked.most_tokens)
     if asked.task is not None:
         yield written.put(asked.task) + written.end()
-        yield ToldAnswer(text=written.text, reason=written.reason or "stop")
+        yield StreamedAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = asked.options
-    ask = _ask_of(call, index, options)
+    ask = _choose_ask(call, index, options)
     given = {**options.given(), "history": asked.history}
     if method is not None:
         given["method"] = method
@@ -188,9 +196,9 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         )
         tell("answer", answer)
 
-    said = _Said(asked.citations, asked.sources)
+    said = _HeldText(asked.citations, asked.sources)
     answer: Answer | None = None
-    async for kind, data in follow_thread(call.hub, work):
+    async for kind, data in follow_thread(call.server, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":
@@ -199,17 +207,17 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
             yield piece
     if answer is None:
         raise AssertionError  # `work` tells it or raises
-    form = composed(
+    form = compose_rest(
         answer,
-        said.told if answer.kind == "generated" else ToldMarks(),
+        said.told if answer.kind == "generated" else StreamedMarks(),
         index=index,
-        base=base_of(call.request, call.hub.settings),
+        base=find_base(call.request, call.server.settings),
         form=asked.citations,
         before=asked.sources,
     )
     if piece := written.put(form.rest) + written.end():
         yield piece
-    yield ToldAnswer(
+    yield StreamedAnswer(
         text=written.text,
         reason=written.reason or "stop",
         references=form.references,
@@ -218,23 +226,23 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
     )
 
 
-def _ask_of(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
+def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
     """Return what asks an index, or all of them, within the bounds of the request."""
     tokens, usd = options.budget_tokens, options.budget_usd
     if index:
-        return call.opened(index, tokens=tokens, usd=usd).ask
-    budget = call.hub.spending.budget(call.caller.key, tokens=tokens, usd=usd)
+        return call.open_index(index, tokens=tokens, usd=usd).ask
+    budget = call.server.spending.make_budget(call.caller.key, tokens=tokens, usd=usd)
     return partial(across.ask, replace(call, budget=budget))
 
 
-class _Said:
+class _HeldText:
     """The pieces of a text of which the last one is held back, with numbers where they belong.
 
     What no LLM writes comes in one piece, and is told in another form when the answer is known.
     """
 
     def __init__(self, form: str, before: int) -> None:
-        self.told = ToldMarks()
+        self.told = StreamedMarks()
         self._form = form
         self._before = before
         self._held = ""
@@ -245,7 +253,7 @@ class _Said:
             return self._mark(data)
         if data is None:
             was_told, self._held = bool(self.told.text or self.told.spans), ""
-            self.told = ToldMarks(n_told=self.told.n_told)
+            self.told = StreamedMarks(n_told=self.told.n_told)
             return self._tell(_ANEW if was_told else "")
         before, self._held = self._held, data
         self.told.text += before

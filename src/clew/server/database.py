@@ -51,7 +51,7 @@ _TABLES = (
 )
 
 
-class Books:
+class ServerDatabase:
     """One connection to the tables of a home."""
 
     def __init__(self, home: Path) -> None:
@@ -61,14 +61,14 @@ class Books:
         self._lock = threading.RLock()
         try:
             make_folder(home)
-            self.place = "" if self.address is None else _place(home)
-            self._connection = self._opened()
+            self.place = "" if self.address is None else _read_place(home)
+            self._connection = self._open()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
                 f"the server's home {home} cannot be used ({error}): name another with --home"
             ) from error
 
-    def _opened(self) -> sqlite.Connection:
+    def _open(self) -> sqlite.Connection:
         if self.address is not None:
             from clew.store.postgres.paid import PostgresFile
 
@@ -86,25 +86,25 @@ class Books:
 
         Nobody else writes meanwhile.
         """
-        with self._lock, self._told():
+        with self._lock, self._raising_store_errors():
             if self.address is None:
                 with sqlite.transaction(self._connection):
                     yield self._connection
             else:
-                self._asked("SELECT 1")
+                self._query_postgres("SELECT 1")
                 connection = cast("PostgresConnection", self._connection)
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
                     yield self._connection
 
-    def rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+    def read_rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
         """Return what a question finds."""
-        with self._lock, self._told():
+        with self._lock, self._raising_store_errors():
             if self.address is None:
                 return sqlite.rows(self._connection, question, values)
-            return self._asked(question, values)
+            return self._query_postgres(question, values)
 
-    def _asked(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+    def _query_postgres(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
         """Return what PostgreSQL finds, by a new session where the one before had ended."""
         from clew.store.postgres.connection import Lost
 
@@ -112,11 +112,11 @@ class Books:
             return sqlite.rows(self._connection, question, values)
         except Lost:
             self._connection.close()
-            self._connection = self._opened()
+            self._connection = self._open()
         return sqlite.rows(self._connection, question, values)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _raising_store_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite.Error as error:
@@ -127,7 +127,7 @@ class Books:
             self._connection.close()
 
 
-def _place(home: Path) -> str:
+def _read_place(home: Path) -> str:
     """Return the name of a machine's own folder of a home, which is made once."""
     path = home / "place.txt"
     with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
